@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/identity"
 	"troupe/bench/load"
 	"troupe/gateway"
@@ -99,9 +102,7 @@ func benchRequest(b *testing.B, prefer string) {
 func TestTheLoadRunsAgainstTheService(t *testing.T) {
 	h := newFixture(t)
 	server, token := newServer(t, h)
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, server.Start())
 	defer stop(t, server)
 	for _, o := range []load.Options{
 		{Mix: load.Mix{1, 8, 1}},
@@ -116,15 +117,10 @@ func TestTheLoadRunsAgainstTheService(t *testing.T) {
 		answers := int64(0)
 		for ; answers == 0 && o.Duration < 20*time.Second; o.Duration *= 4 {
 			result, err := load.Run(t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if answers = result.All.Count; result.Failed() != 0 || result.Shed.Count != 0 {
-				t.Fatalf("mix %s, %v: got %d answers, %d shed, errors %v", o.Mix, o.Duration, answers, result.Shed.Count, result.Errors)
-			}
+			require.NoError(t, err)
+			answers = result.All.Count
+			require.True(t, result.Failed() == 0 && result.Shed.Count == 0, "%v %v %v %v %v", o.Mix, o.Duration, answers, result.Shed.Count, result.Errors)
 		}
-		if answers == 0 {
-			t.Errorf("mix %s: got no answer even in the longest window", o.Mix)
-		}
+		assert.NotZero(t, answers, "mix %s: got no answer even in the longest window", o.Mix)
 	}
 }

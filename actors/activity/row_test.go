@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/persistence/key"
 	"troupe/statemachine"
 )
@@ -24,9 +26,8 @@ func rowSamples() []Row {
 
 func TestARowIsReadAsItWasWritten(t *testing.T) {
 	for _, want := range rowSamples() {
-		if got, err := Parse(rowKey, want.Append(nil)); err != nil || got != want {
-			t.Errorf("got %+v, %v, want %+v", got, err, want)
-		}
+		got, err := Parse(rowKey, want.Append(nil))
+		assert.True(t, err == nil && got == want, "got %+v, %v, want %+v", got, err, want)
 	}
 }
 
@@ -39,16 +40,11 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key, stored []byte) {
 		of, err := Parse(key, stored)
 		if err != nil {
-			if of != (Row{}) {
-				t.Errorf("got %+v beside %v", of, err)
-			}
+			assert.Equal(t, Row{}, of, err)
 			return
 		}
-		if of.Kind == 0 || of.Kind >= kinds || of.Kind.String() == "" {
-			t.Errorf("got the kind %d", of.Kind)
-		}
-		if again, err := Parse(key, of.Append(nil)); err != nil || again != of {
-			t.Errorf("%x: got %+v, then %+v, %v", stored, of, again, err)
-		}
+		assert.True(t, of.Kind != 0 && of.Kind < kinds && of.Kind.String() != "", "got the kind %d", of.Kind)
+		again, err := Parse(key, of.Append(nil))
+		assert.True(t, err == nil && again == of, "%x: got %+v, then %+v, %v", stored, of, again, err)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
 
 	"troupe/actors/failure"
 	"troupe/persistence"
@@ -61,32 +62,25 @@ func TestAVersionThatIsNotHereYetIsWaitedFor(t *testing.T) {
 		defer l.stop(t)
 		begun := time.Now()
 		l.current = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-		if _, err := l.second.Version("plain", 2); !errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("a node that is cut off: got %v, want ErrUnavailable", err)
-		}
-		if took := time.Since(begun); took != currentWaitMax {
-			t.Errorf("it took %v, want %v", took, currentWaitMax)
-		}
+		_, err := l.second.Version("plain", 2)
+		assert.ErrorIs(t, err, failure.ErrUnavailable, "a node that is cut off")
+		assert.Equal(t, currentWaitMax, time.Since(begun), "it took")
 		l.current = func(context.Context) error {
 			l.Nodes[1].Isolate(false) // NB: it takes some seconds until the streams are made again
 			index, err := l.Nodes[0].Store.ReadIndex(t.Context(), key.Meta)
 			return errors.Join(err, l.Nodes[1].Store.AwaitApplied(t.Context(), key.Meta, index))
 		}
-		if d, err := l.second.Version("plain", 2); err != nil || d.Version != 2 {
-			t.Errorf("got %v, %v", d, err)
-		}
-		if _, err := l.second.Version("plain", 3); !errors.Is(err, failure.ErrExecution) {
-			t.Errorf("a version that is nowhere: got %v, want ErrExecution", err)
-		}
-		if d, err := l.second.Creatable("plain"); err != nil || d.Version != 1 {
-			t.Errorf("before it is reloaded: got %v, %v", d, err)
-		}
+		d, err := l.second.Version("plain", 2)
+		assert.True(t, err == nil && d.Version == 2, "got %v, %v", d, err)
+		_, err = l.second.Version("plain", 3)
+		assert.ErrorIs(t, err, failure.ErrExecution, "a version that is nowhere")
+		d, err = l.second.Creatable("plain")
+		assert.True(t, err == nil && d.Version == 1, "before it is reloaded: got %v, %v", d, err)
 		must(t, l.first.Publish(l.first.sources(t, strings.Replace(plain, "version: 1", "version: 3", 1))))
 		clocktest.Advance(time.Second)
 		must(t, l.second.Reload())
-		if d, err := l.second.Creatable("plain"); err != nil || d.Version != 3 {
-			t.Errorf("after it is reloaded: got %v, %v", d, err)
-		}
+		d, err = l.second.Creatable("plain")
+		assert.True(t, err == nil && d.Version == 3, "after it is reloaded: got %v, %v", d, err)
 	})
 }
 
@@ -99,12 +93,10 @@ func TestReloadKeepsWhatIsParsed(t *testing.T) {
 		l.Nodes[1].Isolate(false)
 		clocktest.Advance(10 * time.Second)
 		must(t, l.second.Reload())
-		if after, err := l.second.Version("plain", 1); after != before {
-			t.Errorf("got another definition, %v", err)
-		}
-		if d, err := l.second.Creatable("plain"); err != nil || d.Version != 2 {
-			t.Errorf("got %v, %v", d, err)
-		}
+		after, err := l.second.Version("plain", 1)
+		assert.Same(t, before, after, "got another definition, %v", err)
+		d, err := l.second.Creatable("plain")
+		assert.True(t, err == nil && d.Version == 2, "got %v, %v", d, err)
 	})
 }
 
@@ -124,9 +116,8 @@ func TestInAClusterANumberIsForgottenAtOnce(t *testing.T) {
 		want := storedIndexes{Last: 3, Indexes: []storedIndex{{2, "stock", "svcPublic.b", building}, {3, "stock", "svcPublic.a", building}}}
 		for _, c := range []*Catalog{l.first, l.second} {
 			ix := c.Indexes().Find("stock", "svcPublic.a")
-			if rows := c.settledIndexes(); !reflect.DeepEqual(rows, want) || ix == nil || ix.number != 3 || ix.Whole() {
-				t.Errorf("got %+v and %+v, want %+v", rows, ix, want)
-			}
+			rows := c.settledIndexes()
+			assert.True(t, reflect.DeepEqual(rows, want) && ix != nil && ix.number == 3 && !ix.Whole(), "got %+v and %+v, want %+v", rows, ix, want)
 		}
 	})
 }
@@ -151,27 +142,23 @@ func TestDefinitionsAreListedAndShown(t *testing.T) {
 	must(t, c.Publish(c.sources(t, strings.Replace(plain, "version: 1", "version: 2", 1))))
 	checkListed(t, c)
 	must(t, c.Publish(nil))
-	if all, err := c.List(); err != nil || len(all) != 1 || all[0].Creatable {
-		t.Errorf("its file is gone: got %+v, %v", all, err)
-	}
+	all, err := c.List()
+	assert.True(t, err == nil && len(all) == 1 && !all[0].Creatable, "its file is gone: got %+v, %v", all, err)
 }
 
 // checkListed wants two versions of plain.
 func checkListed(t *testing.T, c *Catalog) {
 	t.Helper()
 	all, err := c.List()
-	if want := []Listed{{ID: "plain", Name: "plain", Current: 2, Creatable: true, Versions: []uint64{1, 2}}}; err != nil || !reflect.DeepEqual(all, want) {
-		t.Errorf("got %+v, %v, want %+v", all, err, want)
-	}
+	want := []Listed{{ID: "plain", Name: "plain", Current: 2, Creatable: true, Versions: []uint64{1, 2}}}
+	assert.True(t, err == nil && reflect.DeepEqual(all, want), "got %+v, %v, want %+v", all, err, want)
 	for number, version := range map[uint64]uint64{0: 2, 1: 1, 2: 2} {
-		if got, err := c.Text("plain", number); err != nil || got.Version != version || got.Current != (version == 2) || (got.Text == plain) != (version == 1) {
-			t.Errorf("version %d: got %+v, %v", number, got, err)
-		}
+		got, err := c.Text("plain", number)
+		assert.True(t, err == nil && got.Version == version && got.Current == (version == 2) && (got.Text == plain) == (version == 1), "%v %v %v", number, got, err)
 	}
 	for workflow, number := range map[string]uint64{"plain": 3, "other": 0} {
-		if _, err := c.Text(workflow, number); !errors.Is(err, failure.ErrNotFound) {
-			t.Errorf("%s version %d: got %v, want ErrNotFound", workflow, number, err)
-		}
+		_, err := c.Text(workflow, number)
+		assert.ErrorIs(t, err, failure.ErrNotFound, "%s version %d", workflow, number)
 	}
 }
 
@@ -201,9 +188,8 @@ func TestARetirementWaitsForCommits(t *testing.T) {
 		w.Add(key.Count(nil, 0, "plain", 1), 1)
 		c.store.Append(w, make(confirmation, 1))
 		c.EndCommit(commit)
-		if err := <-ended; !errors.Is(err, failure.ErrInUse) {
-			t.Errorf("got %v, want ErrInUse", err)
-		}
+		err := <-ended
+		assert.ErrorIs(t, err, failure.ErrInUse)
 		must(t, c.MayHave("plain", 1))
 	})
 }

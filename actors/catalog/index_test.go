@@ -1,10 +1,12 @@
 package catalog_test
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
 	"troupe/actors/query"
@@ -19,35 +21,25 @@ func TestAnIndexThatGoesFreesItsKeysAndItsNumberIsNotUsedAgain(t *testing.T) {
 	h.Fill("other", workflowtest.Publics(6, 100))
 	h.AwaitIndexes()
 	row, _ := h.IndexRow("stock", "svcPublic.a")
-	if h.IndexRows(row.Number) < 100 {
-		t.Fatalf("the index has %d rows, want one for each instance", h.IndexRows(row.Number))
-	}
-	if err := h.Catalog.Publish(h.Sources(workflowtest.Stock("stock", 1, "svcPublic.n"))); err == nil {
-		t.Error("other content under a version that has instances was taken")
-	}
+	require.GreaterOrEqual(t, h.IndexRows(row.Number), 100, "the index")
+	assert.Error(t, h.Catalog.Publish(h.Sources(workflowtest.Stock("stock", 1, "svcPublic.n"))))
 	kept, _ := h.IndexRow("stock", "svcPublic.a")
 	if _, ok := h.IndexRow("stock", "svcPublic.n"); ok || kept.State != workflowtest.Whole {
 		t.Errorf("after a set that was refused the indexes are %+v", h.Indexes())
 	}
 	h.Publish(workflowtest.Stock("stock", 2, "svcPublic.t"), workflowtest.Stock("other", 1, "svcPublic.a"))
 	h.AwaitIndexes()
-	if got := h.IndexRows(row.Number); got != 0 {
-		t.Errorf("an index that is gone has %d rows", got)
-	}
+	assert.Zero(t, h.IndexRows(row.Number), "an index that is gone")
 	h.CheckIndexes()
-	if _, _, err := workflowtest.IDs(t, h.Query, query.Request{Caller: workflowtest.Boss, WorkflowID: "stock", Sort: "svcPublic.a"}); !errors.Is(err, failure.ErrInvalid) {
-		t.Errorf("sorted by an index that is gone: got %v, want ErrInvalid", err)
-	}
+	_, _, err := workflowtest.IDs(t, h.Query, query.Request{Caller: workflowtest.Boss, WorkflowID: "stock", Sort: "svcPublic.a"})
+	assert.ErrorIs(t, err, failure.ErrInvalid, "sorted by an index that is gone")
 	h.Restart()
 	h.Publish(workflowtest.Stock("stock", 3, "svcPublic.a", "svcPublic.t"))
 	h.AwaitIndexes()
 	again, ok := h.IndexRow("stock", "svcPublic.a")
-	if !ok || again.Number <= row.Number || again.Number <= 3 {
-		t.Errorf("the index that came again is %+v, before it was %+v", again, row)
-	}
-	if kept, ok := h.IndexRow("other", "svcPublic.a"); !ok || kept.State != workflowtest.Whole {
-		t.Errorf("the index of a workflow whose file is gone is %+v, %v", kept, ok)
-	}
+	assert.True(t, ok && again.Number > row.Number && again.Number > 3, "the index that came again is %+v, before it was %+v", again, row)
+	kept, ok = h.IndexRow("other", "svcPublic.a")
+	assert.True(t, ok && kept.State == workflowtest.Whole, "the index of a workflow whose file is gone is %+v, %v", kept, ok)
 	h.CheckIndexes()
 }
 
@@ -59,9 +51,7 @@ func TestAPathThatCannotBeIndexedIsAFault(t *testing.T) {
 	for _, path := range []string{"svcPublic" + strings.Repeat(".a", 25), "svcPublic" + strings.Repeat(".0", 12)} {
 		err := h.Catalog.Publish(h.Sources(workflowtest.Stock("stock", 1, path)))
 		var faults document.Faults
-		if !errors.As(err, &faults) {
-			t.Errorf("%s: got %v, want faults", path, err)
-		}
+		assert.ErrorAs(t, err, &faults, path)
 	}
 	h.Make(workflowtest.John, "order", "")
 	h.Restart()
@@ -78,9 +68,8 @@ func TestARetirementLeavesTheIndexesOfWhatRulesThen(t *testing.T) {
 	h.AwaitIndexes()
 	retire := func(workflow string, version uint64) {
 		t.Helper()
-		if _, err := h.Catalog.Retire(t.Context(), workflow, version, nil); err != nil {
-			t.Fatal(err)
-		}
+		_, err := h.Catalog.Retire(t.Context(), workflow, version, nil)
+		require.NoError(t, err)
 	}
 	wants := func(when string, want ...string) {
 		t.Helper()
@@ -89,18 +78,15 @@ func TestARetirementLeavesTheIndexesOfWhatRulesThen(t *testing.T) {
 		for _, row := range h.Indexes() {
 			got = append(got, row.Workflow+" "+row.Path+" "+string(row.State))
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s the indexes are %v, want %v", when, got, want)
-		}
+		assert.True(t, slices.Equal(got, want), "%s the indexes are %v, want %v", when, got, want)
 	}
 	wants("before", "gone svcPublic.a whole", "stock svcPublic.t whole")
 	h.Restart() // NB: so that the version before must be read
 	retire("stock", 2)
 	wants("after the newest was retired", "gone svcPublic.a whole", "stock svcPublic.a whole")
 	h.CheckIndexes()
-	if _, _, err := workflowtest.IDs(t, h.Query, query.Request{Caller: workflowtest.Boss, WorkflowID: "stock", Sort: "svcPublic.a"}); err != nil {
-		t.Errorf("sorted by an index that is back: %v", err)
-	}
+	_, _, err := workflowtest.IDs(t, h.Query, query.Request{Caller: workflowtest.Boss, WorkflowID: "stock", Sort: "svcPublic.a"})
+	assert.NoError(t, err, "sorted by an index that is back")
 	retire("gone", 0)
 	wants("after a workflow was retired", "stock svcPublic.a whole")
 	h.Restart()

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 )
@@ -80,9 +82,7 @@ func TestForWhomAVersionInvokes(t *testing.T) {
 		t.Helper()
 		got, user, err := c.MayInvoke(workflow, version, called, find)
 		must(t, err)
-		if got != free || !free && user.ID != by {
-			t.Errorf("%s: got %t, %+v, want %t, %q", when, got, user, free, by)
-		}
+		assert.True(t, got == free && (free || user.ID == by), "%s: got %t, %+v, want %t, %q", when, got, user, free, by)
 	}
 	wants("another's", "evil", 1, "order", false, "mallory")
 	wants("itself", "evil", 1, "evil", true, "")

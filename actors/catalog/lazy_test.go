@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/statemachine"
 )
 
@@ -25,33 +27,25 @@ func TestAStartCompilesNothing(t *testing.T) {
 	c = openCatalog(t, store)
 	compiled := func(when string, want int) {
 		t.Helper()
-		if n := c.versions.Size(); n != want {
-			t.Errorf("%s: %d versions are compiled, want %d", when, n, want)
-		}
+		assert.Equal(t, want, c.versions.Size(), when)
 	}
 	compiled("opened", 0)
 	must(t, c.Reload())
 	compiled("reloaded", 0)
-	if all := c.Schedules(); len(all) != 1 || all[0].Workflow != "timed" {
-		t.Errorf("got the schedules %v", all)
-	}
+	all := c.Schedules()
+	assert.True(t, len(all) == 1 && all[0].Workflow == "timed", "got the schedules %v", all)
 	compiled("the one that has schedules", 1)
-	if _, err := c.Version("door", 7); err != nil {
-		t.Error(err)
-	}
+	_, err := c.Version("door", 7)
+	assert.NoError(t, err)
 	compiled("an old version of an instance", 2)
 	for range 2 {
 		pin, err := c.Pin("door")
 		must(t, err)
-		if pin.Definition().Version != versions {
-			t.Errorf("got version %d", pin.Definition().Version)
-		}
+		assert.Equal(t, uint64(versions), pin.Definition().Version, "got version")
 		pin.Release()
 	}
 	compiled("the newest one", 3)
-	if all := c.Choices(&statemachine.Caller{ID: "john.doe"}, time.Unix(0, 0)); len(all) != 3 {
-		t.Errorf("got the choices %v", all)
-	}
+	assert.Len(t, c.Choices(&statemachine.Caller{ID: "john.doe"}, time.Unix(0, 0)), 3, "got the choices")
 	compiled("the newest of all", 4)
 	c.publishSingle(t, strings.Replace(door, "version: 1", "version: 41", 1))
 	c.wantCreatable(t, "published after a restart", "door", 41)
@@ -68,21 +62,13 @@ func TestSchedulesAreLookedForOnce(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		for range 20 {
-			if all := c.Schedules(); len(all) != 0 {
-				t.Errorf("got %v", all)
-			}
+			assert.Empty(t, c.Schedules())
 		}
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc
 	}
-	if n := look(); n > 10*size {
-		t.Errorf("20 looks read %d bytes of a text with %d", n, size)
-	}
-	if n := c.versions.Size(); n != 0 {
-		t.Errorf("%d versions are compiled", n)
-	}
+	assert.LessOrEqual(t, look(), uint64(10*size), "20 looks read, %d", size)
+	assert.Zero(t, c.versions.Size(), "versions are compiled")
 	c.publishSingle(t, strings.Replace(door, "version: 1", "version: 2\nschedules: {daily: {cron: '0 7 * * *'}}", 1))
-	if all := c.Schedules(); len(all) != 1 {
-		t.Errorf("got %v, want that of the next version", all)
-	}
+	assert.Len(t, c.Schedules(), 1)
 }

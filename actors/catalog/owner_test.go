@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
@@ -35,9 +36,8 @@ func numbered(version, top string) string {
 func (c *Catalog) refuses(t *testing.T, what string, by *identity.Principal, text, message string) {
 	t.Helper()
 	for _, publish := range []func(Source, *identity.Principal) (bool, error){c.CheckDefinition, c.PublishDefinition} {
-		if _, err := publish(c.single(t, text), by); !errors.Is(err, failure.ErrForbidden) || failure.Of(err).Reason != message {
-			t.Errorf("%s: got %v, want ErrForbidden: %s", what, err, message)
-		}
+		_, err := publish(c.single(t, text), by)
+		assert.True(t, errors.Is(err, failure.ErrForbidden) && failure.Of(err).Reason == message, "%s: got %v, want ErrForbidden: %s", what, err, message)
 	}
 }
 
@@ -45,9 +45,8 @@ func (c *Catalog) refuses(t *testing.T, what string, by *identity.Principal, tex
 func (c *Catalog) takes(t *testing.T, what string, by *identity.Principal, text string) {
 	t.Helper()
 	for _, publish := range []func(Source, *identity.Principal) (bool, error){c.CheckDefinition, c.PublishDefinition} {
-		if _, err := publish(c.single(t, text), by); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
+		_, err := publish(c.single(t, text), by)
+		assert.NoError(t, err, what)
 	}
 }
 
@@ -120,12 +119,8 @@ func TestAHomeTakesAWorkflow(t *testing.T) {
 	must(t, c.MayAssign("door", ann))
 	c.retires(t, "her own", ann, "door", 0, nil, 1)
 	must(t, c.Publish(c.sources(t, door)))
-	if err := c.MayAssign("door", ann); !errors.Is(err, failure.ErrForbidden) {
-		t.Errorf("assign: got %v, want ErrForbidden", err)
-	}
-	if c.isFree("other", "ann", ann, "door") {
-		t.Error("she may invoke it with any data")
-	}
+	assert.ErrorIs(t, c.MayAssign("door", ann), failure.ErrForbidden, "assign")
+	assert.False(t, c.isFree("other", "ann", ann, "door"), "she may invoke it with any data")
 	must(t, c.Publish(nil))
 	c = openCatalog(t, store)
 	c.retires(t, "what was the home's", ann, "door", 1, failure.ErrForbidden)
@@ -176,9 +171,7 @@ func TestOwnersOfEarlierPrograms(t *testing.T) {
 	c.refuses(t, "nobody is known", ann, doorTwo, onlyAdmin)
 	all, err := c.List()
 	must(t, err)
-	if len(all) != 1 || all[0].Owners != nil || all[0].Publisher != "" {
-		t.Errorf("got %+v", all)
-	}
+	assert.True(t, len(all) == 1 && all[0].Owners == nil && all[0].Publisher == "", "got %+v", all)
 	c.takes(t, "an administrator", root, numbered("2", "owners: {users: [ann]}\n"))
 	c.takes(t, "whom the administrator named", ann, doorThree)
 }
@@ -214,9 +207,8 @@ func TestOwnersAreShown(t *testing.T) {
 	if !slices.Equal(one.Owners.Users, []string{"ann"}) || one.Publisher != "ann" || !slices.Equal(two.Owners.Roles, []string{"clerk"}) || two.Publisher != "root" {
 		t.Errorf("got %+v and %+v", one, two)
 	}
-	if file, err := c.Text("plain", 0); err != nil || file.Owners != nil || file.Publisher != "" {
-		t.Errorf("of a file: got %+v, %v", file, err)
-	}
+	file, err := c.Text("plain", 0)
+	assert.True(t, err == nil && file.Owners == nil && file.Publisher == "", "of a file: got %+v, %v", file, err)
 }
 
 // TestAChangeOfRightsIsLogged: with who, which version, and which blocks, and nothing else is.
@@ -226,9 +218,7 @@ func TestAChangeOfRightsIsLogged(t *testing.T) {
 	c.log = zerolog.New(&log)
 	said := func(what, want string) {
 		t.Helper()
-		if got := strings.TrimSpace(log.String()); got != want {
-			t.Errorf("%s: got %s, want %s", what, got, want)
-		}
+		assert.Equal(t, want, strings.TrimSpace(log.String()), what)
 		log.Reset()
 	}
 	line := func(workflow, version, before, user, blocks string) string {
@@ -267,8 +257,7 @@ func TestOwnersInACluster(t *testing.T) {
 		must(t, l.second.Reload())
 		l.second.publishing.Lock()
 		defer l.second.publishing.Unlock()
-		if owners, err := l.second.loadOwners(); err != nil || owners["door"].By != "ann" {
-			t.Errorf("at another node: got %+v, %v", owners, err)
-		}
+		owners, err := l.second.loadOwners()
+		assert.True(t, err == nil && owners["door"].By == "ann", "at another node: got %+v, %v", owners, err)
 	})
 }

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -9,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"troupe/actors/failure"
@@ -30,15 +31,9 @@ func TestARefusedPublicationChangesNothing(t *testing.T) {
 	(*c.current.Load())["gone"] = &currentVersion{version: 1} // it was not read yet
 	before, appended := c.Len(), c.store.Metrics().Appended
 	indexed := strings.Replace(plain, "id: plain", "id: stock\nindexes: [svcPublic.a]", 1)
-	if err := c.Publish(c.sources(t, plain, indexed)); !errors.Is(err, filter.ErrRoot) {
-		t.Fatalf("got %v, want ErrRoot", err)
-	}
-	if n := c.Len(); n != before {
-		t.Errorf("got %d workflows in use, want %d as before", n, before)
-	}
-	if n := c.store.Metrics().Appended; n != appended {
-		t.Errorf("got %d commits, want %d as before", n, appended)
-	}
+	require.ErrorIs(t, c.Publish(c.sources(t, plain, indexed)), filter.ErrRoot)
+	assert.Equal(t, before, c.Len())
+	assert.Equal(t, appended, c.store.Metrics().Appended)
 }
 
 // TestAPinWhileAnUnreadableDefinitionIsPublishedAgain waits for the publication: the
@@ -51,18 +46,15 @@ func TestAPinWhileAnUnreadableDefinitionIsPublishedAgain(t *testing.T) {
 	w.Set(key.Definition(nil, "plain", 1), []byte("no definition"))
 	must(t, store.Commit(w))
 	c = openCatalog(t, store)
-	if _, err := c.Newest("plain"); !errors.Is(err, failure.ErrExecution) {
-		t.Fatalf("got %v, want ErrExecution", err)
-	}
+	_, err := c.Newest("plain")
+	require.ErrorIs(t, err, failure.ErrExecution)
 	mended := c.sources(t, plain)[0]
 	c.publishing.Lock()
 	c.keep(mended.key(), mended.Parsed)
 	pinned := make(chan Pin, 1)
 	go func() {
 		pin, err := c.Pin("plain")
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 		pinned <- pin
 	}()
 	for range 1000 { // so that it looks before the version is the current one
@@ -83,9 +75,7 @@ const plain = "id: plain\nversion: 1\nstateMachines: {m: {initial: a, states: {a
 
 func must(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 func openStore(t *testing.T) *persistence.Store {
@@ -93,9 +83,7 @@ func openStore(t *testing.T) *persistence.Store {
 	store, err := persistence.Open(t.TempDir(), persistence.Options{Log: zerolog.Nop()})
 	must(t, err)
 	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, store.Close())
 	})
 	return store
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
@@ -19,9 +20,7 @@ import (
 func (c *Catalog) retires(t *testing.T, what string, by *identity.Principal, workflow string, version uint64, want error, gone ...uint64) {
 	t.Helper()
 	got, err := c.Retire(t.Context(), workflow, version, by)
-	if !errors.Is(err, want) || !slices.Equal(got, gone) {
-		t.Errorf("%s: got %v, %v, want %v, %v", what, got, err, gone, want)
-	}
+	assert.True(t, errors.Is(err, want) && slices.Equal(got, gone), "%s: got %v, %v, want %v, %v", what, got, err, gone, want)
 }
 
 func TestWhatNobodyUsesIsRetired(t *testing.T) {
@@ -66,9 +65,7 @@ func TestWhatNobodyUsesIsRetired(t *testing.T) {
 	c.wantCreatable(t, "nothing left", "door", 0)
 	all, err := c.List()
 	must(t, err)
-	if len(all) != 1 || all[0].ID != "plain" {
-		t.Errorf("got the list %v", all)
-	}
+	assert.True(t, len(all) == 1 && all[0].ID == "plain", "got the list %v", all)
 	c = openCatalog(t, store)
 	c.refuses(t, "a retired id is not for others", mallory, numbered("1", ""), onlyAnn)
 	c.takes(t, "its owner", ann, numbered("1", ""))
@@ -107,9 +104,7 @@ func TestAVersionOfAFileStays(t *testing.T) {
 // TestAPublisherHasABound: small ones hold as those that everybody has do.
 func TestAPublisherHasABound(t *testing.T) {
 	c := openCatalog(t, openStore(t))
-	if c.bounds != (bounds{workflows: 100, versions: 500}) {
-		t.Errorf("got %+v, and not what gateway/INTERFACE.md says", c.bounds)
-	}
+	assert.Equal(t, bounds{workflows: 100, versions: 500}, c.bounds)
 	c.bounds = bounds{workflows: 3, versions: 4}
 	named := func(n int) string { return strings.Replace(door, "id: door", fmt.Sprintf("id: door-%d", n), 1) }
 	later := func(version int) string {
@@ -148,9 +143,8 @@ func TestAPublisherHasABound(t *testing.T) {
 func (c *Catalog) isTooMany(t *testing.T, by *identity.Principal, text, message string) {
 	t.Helper()
 	for _, publish := range []func(Source, *identity.Principal) (bool, error){c.CheckDefinition, c.PublishDefinition} {
-		if _, err := publish(c.single(t, text), by); !errors.Is(err, failure.ErrConflict) || failure.Of(err).Reason != message {
-			t.Errorf("got %v, want ErrConflict: %s", err, message)
-		}
+		_, err := publish(c.single(t, text), by)
+		assert.True(t, errors.Is(err, failure.ErrConflict) && failure.Of(err).Reason == message, "got %v, want ErrConflict: %s", err, message)
 	}
 }
 
@@ -167,9 +161,7 @@ func TestWhoRetiredIsLogged(t *testing.T) {
 		if want != "" {
 			want = `{"level":"info","workflow":"door",` + want + `,"message":"versions of a workflow were retired"}` + "\n"
 		}
-		if got := log.String(); got != want {
-			t.Errorf("%s: got %s, want %s", what, got, want)
-		}
+		assert.Equal(t, want, log.String(), what)
 		log.Reset()
 	}
 	c.retires(t, "not an owner", mallory, "door", 1, failure.ErrForbidden)

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/persistence/clocktest"
@@ -53,9 +55,7 @@ func TestAPublishedDefinitionStaysBesideTheFiles(t *testing.T) {
 	store := openStore(t)
 	c := openCatalog(t, store)
 	must(t, c.Publish(c.sources(t, plain)))
-	if !c.publishSingle(t, door) {
-		t.Error("the only version is not the current one")
-	}
+	assert.True(t, c.publishSingle(t, door), "the only version is not the current one")
 	c.wantCreatable(t, "published", "door", 1)
 	for _, when := range []string{"the files are read again", "after a restart"} {
 		must(t, c.Publish(c.sources(t, plain)))
@@ -66,9 +66,8 @@ func TestAPublishedDefinitionStaysBesideTheFiles(t *testing.T) {
 	must(t, c.Publish(nil))
 	c.wantCreatable(t, "the files are gone", "door", 1)
 	c.wantCreatable(t, "the files are gone", "plain", 0)
-	if text, err := c.Text("door", 0); err != nil || text.File != "body.yaml" || text.Text != door || !text.Current {
-		t.Errorf("got %+v, %v", text, err)
-	}
+	text, err := c.Text("door", 0)
+	assert.True(t, err == nil && text.File == "body.yaml" && text.Text == door && text.Current, "got %+v, %v", text, err)
 }
 
 func TestTheHighestPublishedVersionIsTheCurrentOne(t *testing.T) {
@@ -81,9 +80,8 @@ func TestTheHighestPublishedVersionIsTheCurrentOne(t *testing.T) {
 	}{{doorTwo, true, 2, 2}, {door, false, 2, 1}, {doorThree, true, 3, 3}, {doorTwo, false, 3, 2}, {doorThree, true, 3, 3}} {
 		checked, err := c.CheckDefinition(c.single(t, step.text), root)
 		must(t, err)
-		if current := c.publishSingle(t, step.text); current != step.current || checked != step.current {
-			t.Errorf("version %d: got %t, and %t when it was checked, want %t", step.number, current, checked, step.current)
-		}
+		current := c.publishSingle(t, step.text)
+		assert.True(t, current == step.current && checked == step.current, "%v %v %v %v", step.number, current, checked, step.current)
 		c.wantCreatable(t, "published", "door", step.version)
 		c = openCatalog(t, store)
 		c.wantCreatable(t, "after a restart", "door", step.version)
@@ -95,9 +93,7 @@ func TestAWorkflowHasOneSource(t *testing.T) {
 	must(t, c.Publish(c.sources(t, plain)))
 	for _, publish := range []func(Source, *identity.Principal) (bool, error){c.PublishDefinition, c.CheckDefinition} {
 		_, err := publish(c.single(t, strings.Replace(plain, "version: 1", "version: 2", 1)), root)
-		if !errors.Is(err, failure.ErrConflict) || !strings.Contains(failure.Of(err).Reason, "workflows/0.yaml") {
-			t.Errorf("what a file names: got %v, want ErrConflict with the file", err)
-		}
+		assert.True(t, errors.Is(err, failure.ErrConflict) && strings.Contains(failure.Of(err).Reason, "workflows/0.yaml"), err)
 	}
 	c.publishSingle(t, door)
 	for _, publish := range []func([]Source) error{c.Check, func(set []Source) error { return c.Publish(set) }} {
@@ -111,9 +107,7 @@ func TestAWorkflowHasOneSource(t *testing.T) {
 	must(t, c.Publish(nil))
 	c.publishSingle(t, plain) // its file is gone, so it has no source
 	c.wantCreatable(t, "from now on", "plain", 1)
-	if err := c.Check(c.sources(t, plain)); err == nil {
-		t.Error("the file that is back is no fault")
-	}
+	assert.Error(t, c.Check(c.sources(t, plain)), "the file that is back is no fault")
 }
 
 // TestAPublishedVersionNeverChanges: not even while nobody has an instance of it.
@@ -123,28 +117,22 @@ func TestAPublishedVersionNeverChanges(t *testing.T) {
 	c.publishSingle(t, doorTwo)
 	for _, publish := range []func(Source, *identity.Principal) (bool, error){c.PublishDefinition, c.CheckDefinition} {
 		_, err := publish(c.single(t, doorOther), root)
-		if !errors.Is(err, failure.ErrExists) || !strings.Contains(failure.Of(err).Reason, "raise version to 3") {
-			t.Errorf("got %v, want ErrExists with the free version", err)
-		}
+		assert.True(t, errors.Is(err, failure.ErrExists) && strings.Contains(failure.Of(err).Reason, "raise version to 3"), err)
 	}
-	if text, err := c.Text("door", 1); err != nil || text.Text != door {
-		t.Errorf("got %+v, %v, want the text before", text, err)
-	}
+	text, err := c.Text("door", 1)
+	assert.True(t, err == nil && text.Text == door, "got %+v, %v, want the text before", text, err)
 	var faults document.Faults
-	if _, err := c.CheckDefinition(c.single(t, "indexes: ['svcPublic.0.1.2.3.4']\n"+doorThree), root); !errors.As(err, &faults) || faults[0].File != "body.yaml" {
-		t.Errorf("an index that cannot be: got %v, want its fault", err)
-	}
+	_, err = c.CheckDefinition(c.single(t, "indexes: ['svcPublic.0.1.2.3.4']\n"+doorThree), root)
+	assert.True(t, errors.As(err, &faults) && faults[0].File == "body.yaml", "an index that cannot be: got %v, want its fault", err)
 }
 
 func TestCheckingADefinitionChangesNothing(t *testing.T) {
 	c := openCatalog(t, openStore(t))
-	if current, err := c.CheckDefinition(c.single(t, door), root); err != nil || !current {
-		t.Errorf("got %t, %v", current, err)
-	}
+	current, err := c.CheckDefinition(c.single(t, door), root)
+	assert.True(t, err == nil && current, "got %t, %v", current, err)
 	c.wantCreatable(t, "checked", "door", 0)
-	if all, err := c.List(); err != nil || len(all) != 0 {
-		t.Errorf("got %+v, %v", all, err)
-	}
+	all, err := c.List()
+	assert.True(t, err == nil && len(all) == 0, "got %+v, %v", all, err)
 }
 
 // TestADefinitionPublishedInACluster: the leader takes it, and every node reads it from its store.
@@ -159,9 +147,8 @@ func TestADefinitionPublishedInACluster(t *testing.T) {
 		}
 		l.first.publishSingle(t, door)
 		l.first.wantCreatable(t, "at the leader", "door", 1)
-		if _, err := l.first.PublishDefinition(l.first.single(t, doorOther), root); !errors.Is(err, failure.ErrExists) {
-			t.Errorf("other content: got %v, want ErrExists", err)
-		}
+		_, err := l.first.PublishDefinition(l.first.single(t, doorOther), root)
+		assert.ErrorIs(t, err, failure.ErrExists, "other content")
 		must(t, l.first.Publish(l.first.sources(t, strings.Replace(plain, "version: 1", "version: 2", 1))))
 		l.first.wantCreatable(t, "after a home was published", "door", 1)
 		l.Nodes[1].Isolate(false)

@@ -1,12 +1,13 @@
 package catalog_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
 	"troupe/actors/form"
@@ -34,12 +35,10 @@ func TestAnAcknowledgedCreateIsReadableAfterAPublishOfUnknownOutcome(t *testing.
 		go func() { published <- h.Catalog.Publish(h.Sources(workflowtest.Leave, plain)) }()
 		<-hanging
 		crashed := disk.AfterCrash() // between the two: nothing of the set may be there
-		if err := <-published; !errors.Is(err, persistence.ErrOutcomeUnknown) {
-			t.Fatalf("while the disk hangs: got %v, want ErrOutcomeUnknown", err)
-		}
-		if _, err := h.Create(t.Context(), &message.Create{Caller: john, WorkflowID: "plain"}); !errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("a create before the outcome is known: got %v, want ErrUnavailable", err)
-		}
+		err := <-published
+		require.ErrorIs(t, err, persistence.ErrOutcomeUnknown, "while the disk hangs")
+		_, err = h.Create(t.Context(), &message.Create{Caller: john, WorkflowID: "plain"})
+		assert.ErrorIs(t, err, failure.ErrUnavailable, "a create before the outcome is known")
 		disk.Release()
 		storetest.AwaitAccepting(t, h.Store, true)
 		id := h.Make(john, "plain", "")
@@ -66,21 +65,16 @@ func TestPublishingAgainTellsWhenTheSetIsDurable(t *testing.T) {
 		synctest.Wait() // the builder has looked at the indexes
 		disk.Hold()
 		for range 2 {
-			if err := h.Catalog.Publish(h.Sources(workflowtest.Leave, plain)); !errors.Is(err, persistence.ErrOutcomeUnknown) {
-				t.Fatalf("while the disk hangs: got %v, want ErrOutcomeUnknown", err)
-			}
+			require.ErrorIs(t, h.Catalog.Publish(h.Sources(workflowtest.Leave, plain)), persistence.ErrOutcomeUnknown)
 		}
 		disk.Release()
 		storetest.AwaitAccepting(t, h.Store, true)
 		h.Publish(workflowtest.Leave, plain)
 		store, err := disk.AfterCrash().Open(persistence.Options{Log: zerolog.Nop()})
 		h.Must(err)
-		if _, err := store.Load(key.Definition(nil, "plain", 1)); err != nil {
-			t.Errorf("the confirmed definition after a crash: %v", err)
-		}
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		_, err = store.Load(key.Definition(nil, "plain", 1))
+		assert.NoError(t, err, "the confirmed definition after a crash")
+		assert.NoError(t, store.Close())
 	})
 }
 
@@ -90,9 +84,7 @@ func spoil(t *testing.T, h *workflowtest.Router, before, after string) {
 	t.Helper()
 	k := key.Definition(nil, "plain", 1)
 	text, err := h.Store.Load(k)
-	if err != nil || !strings.Contains(string(text), before) {
-		t.Fatalf("the stored definition is %s, %v", text, err)
-	}
+	require.True(t, err == nil && strings.Contains(string(text), before), "the stored definition is %s, %v", text, err)
 	h.Overwrite(key.Meta, k, []byte(strings.Replace(string(text), before, after, 1)))
 	h.Restart()
 }
@@ -104,9 +96,7 @@ func TestInstancesOfAnUnreadableDefinitionAreNotGone(t *testing.T) {
 	h := workflowtest.Start(t, workflowtest.Options{})
 	h.Publish(workflowtest.Leave, plain)
 	id, other := h.Make(john, "plain", ""), h.Make(john, "leave", "")
-	if err := h.Catalog.Readable(); err != nil {
-		t.Errorf("readable definitions: got %v", err)
-	}
+	assert.NoError(t, h.Catalog.Readable(), "readable definitions")
 	spoil(t, h, "go: b", "go: nowhere")
 	look := &message.Load{Caller: john, WorkflowID: "plain", InstanceID: id}
 	for name, err := range map[string]error{
@@ -120,49 +110,33 @@ func TestInstancesOfAnUnreadableDefinitionAreNotGone(t *testing.T) {
 		"watch":   h.Watch(t.Context(), &watch.Request{Caller: john, WorkflowID: "plain"}, func(watch.Event) error { return nil }),
 		"draft":   workflowtest.Second(h.SaveDraft(t.Context(), &message.Draft{Request: form.Request{Caller: john, WorkflowID: "plain", InstanceID: id}})),
 	} {
-		if !errors.Is(err, failure.ErrExecution) {
-			t.Errorf("%s: got %v, want ErrExecution", name, err)
-		}
+		assert.ErrorIs(t, err, failure.ErrExecution, name)
 	}
 	indexed := strings.Replace(plain, "id: plain", "id: plain\nindexes: [svcPublic.a]", 1)
-	if err := h.Catalog.Publish(h.Sources(workflowtest.Leave, indexed)); err == nil {
-		t.Error("changed content took a version with an instance")
-	}
+	assert.Error(t, h.Catalog.Publish(h.Sources(workflowtest.Leave, indexed)), "changed content took a version with an instance")
 	if err := h.Catalog.Readable(); err == nil || !strings.Contains(err.Error(), "definition plain version 1: workflows/1.yaml:3:") || !strings.Contains(err.Error(), `unknown target "nowhere"`) {
 		t.Errorf("the catalog says %v", err)
 	}
-	if n := h.Log.Count(`"workflow":"plain"`); n == 0 {
-		t.Error("the log does not say why")
-	}
+	assert.NotZero(t, h.Log.Count(`"workflow":"plain"`), "the log does not say why")
 	h.MustSend(john, "leave", other, "submit", "")
-	if got, _, err := workflowtest.IDs(t, h.Query, query.Request{Caller: john, WorkflowID: "leave"}); err != nil || len(got) != 1 {
-		t.Errorf("another workflow's list: got %v, %v", got, err)
-	}
+	got, _, err := workflowtest.IDs(t, h.Query, query.Request{Caller: john, WorkflowID: "leave"})
+	assert.True(t, err == nil && len(got) == 1, "another workflow's list: got %v, %v", got, err)
 	for _, choice := range h.Choices(workflowtest.John) {
-		if choice.ID == "plain" {
-			t.Error("what cannot be created is a choice")
-		}
+		assert.NotEqual(t, "plain", choice.ID, "what cannot be created is a choice")
 	}
 	h.Publish(workflowtest.Leave, version2(plain)) // others can be published, and a new version of this
-	if _, err := h.Look(john, "plain", id); !errors.Is(err, failure.ErrExecution) {
-		t.Errorf("an instance of the unreadable version: got %v, want ErrExecution", err)
-	}
+	_, err = h.Look(john, "plain", id)
+	assert.ErrorIs(t, err, failure.ErrExecution, "an instance of the unreadable version")
 	h.Make(john, "plain", "")
 	h.Restart()
-	if err := h.Catalog.Readable(); err != nil {
-		t.Errorf("after a restart, before anybody needs the version: the catalog says %v", err)
-	}
-	if _, err := h.Look(john, "plain", id); !errors.Is(err, failure.ErrExecution) {
-		t.Errorf("after a restart: got %v, want ErrExecution", err)
-	}
-	if err := h.Catalog.Readable(); err == nil || !strings.Contains(err.Error(), "definition plain version 1:") {
-		t.Errorf("after a restart with a newer version: the catalog says %v", err)
-	}
+	assert.NoError(t, h.Catalog.Readable(), "after a restart, before anybody needs the version: the catalog")
+	_, err = h.Look(john, "plain", id)
+	assert.ErrorIs(t, err, failure.ErrExecution, "after a restart")
+	err = h.Catalog.Readable()
+	assert.True(t, err != nil && strings.Contains(err.Error(), "definition plain version 1:"), "after a restart with a newer version: the catalog says %v", err)
 	spoil(t, h, "go: nowhere", "go: b")
 	h.MustSend(john, "plain", id, "go", "")
-	if err := h.Catalog.Readable(); err != nil {
-		t.Errorf("mended: the catalog says %v", err)
-	}
+	assert.NoError(t, h.Catalog.Readable(), "mended: the catalog")
 }
 
 // TestAListGoesOnWithoutWhatCannotBeRead: where rights depend on the instance, one
@@ -175,7 +149,6 @@ func TestAListGoesOnWithoutWhatCannotBeRead(t *testing.T) {
 	h.Publish(workflowtest.Leave, version2(own))
 	second := h.Make(john, "plain", `{"by":"john"}`)
 	spoil(t, h, "go: b", "go: nowhere")
-	if got, _, err := workflowtest.IDs(t, h.Query, query.Request{Caller: john, WorkflowID: "plain"}); err != nil || len(got) != 1 || got[0] != second {
-		t.Errorf("got %v, %v, want %s alone", got, err, second)
-	}
+	got, _, err := workflowtest.IDs(t, h.Query, query.Request{Caller: john, WorkflowID: "plain"})
+	assert.True(t, err == nil && len(got) == 1 && got[0] == second, "got %v, %v, want %s alone", got, err, second)
 }

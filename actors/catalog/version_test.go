@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 	"troupe/actors/message"
 	"troupe/actors/workflow/workflowtest"
@@ -25,15 +27,10 @@ func TestInstancesStayOnTheirVersion(t *testing.T) {
 	h.Publish(version2(strings.NewReplacer("initial: a", "initial: c", "a: {on: {go: b}}", "c: {on: {jump: b}}").Replace(plain)))
 	fresh := h.Make(john, "plain", "")
 	h.Restart()
-	if got := string(h.MustSend(john, "plain", old, "go", "").States); !strings.Contains(got, `"b"`) {
-		t.Errorf("old version's event: got %s", got)
-	}
-	if _, err := h.Try(john, "plain", old, "jump", "", ""); !errors.Is(err, failure.ErrInvalid) {
-		t.Errorf("new version's event at an old instance: got %v", err)
-	}
-	if got := string(h.MustSend(john, "plain", fresh, "jump", "").States); !strings.Contains(got, `"b"`) {
-		t.Errorf("new version's event: got %s", got)
-	}
+	assert.Contains(t, string(h.MustSend(john, "plain", old, "go", "").States), `"b"`, "old version's event")
+	_, err := h.Try(john, "plain", old, "jump", "", "")
+	assert.ErrorIs(t, err, failure.ErrInvalid, "new version's event at an old instance")
+	assert.Contains(t, string(h.MustSend(john, "plain", fresh, "jump", "").States), `"b"`, "new version's event")
 }
 
 func TestChangedContentUnderAnOldVersion(t *testing.T) {
@@ -45,18 +42,13 @@ func TestChangedContentUnderAnOldVersion(t *testing.T) {
 	h.MustSend(john, "plain", id, "move", "")
 	var faults document.Faults
 	err := h.Catalog.Publish(h.Sources(workflowtest.Order, plain))
-	if !errors.As(err, &faults) || !strings.Contains(err.Error(), "raise version to 2") {
-		t.Errorf("got %v, want a fault that advises to raise the version", err)
-	}
+	assert.True(t, errors.As(err, &faults) && strings.Contains(err.Error(), "raise version to 2"), "got %v, want a fault that advises to raise the version", err)
 	h.Restart()
-	if err := h.Catalog.Publish(h.Sources(plain)); err == nil {
-		t.Error("after a restart the changed content was taken")
-	}
+	assert.Error(t, h.Catalog.Publish(h.Sources(plain)), "after a restart the changed content was taken")
 	h.Publish(changed)
 	h.Publish(version2(plain))
-	if err := h.Catalog.Publish(h.Sources(plain)); err == nil || !strings.Contains(err.Error(), "raise version to 3") {
-		t.Errorf("with a version 2 in the store: got %v, want a fault that advises a version that is free", err)
-	}
+	err = h.Catalog.Publish(h.Sources(plain))
+	assert.True(t, err != nil && strings.Contains(err.Error(), "raise version to 3"), err)
 }
 
 func TestAWorkflowWithoutItsFileTakesEventsAndNoCreates(t *testing.T) {
@@ -64,14 +56,11 @@ func TestAWorkflowWithoutItsFileTakesEventsAndNoCreates(t *testing.T) {
 	h.Publish(plain)
 	id := h.Make(john, "plain", "")
 	h.Publish(workflowtest.Order)
-	if _, err := h.Create(t.Context(), &message.Create{Caller: john, WorkflowID: "plain"}); !errors.Is(err, failure.ErrNotFound) {
-		t.Errorf("create: got %v, want ErrNotFound", err)
-	}
+	_, err := h.Create(t.Context(), &message.Create{Caller: john, WorkflowID: "plain"})
+	assert.ErrorIs(t, err, failure.ErrNotFound, "create")
 	h.Restart()
 	h.MustSend(john, "plain", id, "go", "")
-	if n := h.Catalog.Len(); n != 1 {
-		t.Errorf("%d workflows are listed, want 1", n)
-	}
+	assert.Equal(t, 1, h.Catalog.Len(), "workflows are listed, want 1")
 }
 
 func TestARacingCreateNeverMeetsReplacedContent(t *testing.T) {
@@ -91,8 +80,7 @@ func TestARacingCreateNeverMeetsReplacedContent(t *testing.T) {
 		if err != nil {
 			event = "go"
 		}
-		if _, err := h.Try(john, name, id, event, "", ""); err != nil {
-			t.Errorf("round %d: the content was replaced under an instance: %v", round, err)
-		}
+		_, err = h.Try(john, name, id, event, "", "")
+		assert.NoError(t, err, "round %d: the content was replaced under an instance", round)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/changefeed"
 	"troupe/actors/failure"
@@ -85,9 +86,8 @@ func TestChangesAreThoseThatTheCallerMayRead(t *testing.T) {
 		{"a limit of 1001", changefeed.Request{Caller: boss, Limit: 1001}, failure.ErrInvalid},
 		{"a cursor that is none", changefeed.Request{Caller: boss, Limit: 1, Since: "1"}, failure.ErrInvalid},
 	} {
-		if _, err := h.Changes(t.Context(), &c.req); !errors.Is(err, c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
-		}
+		_, err := h.Changes(t.Context(), &c.req)
+		assert.ErrorIs(t, err, c.want, c.name)
 	}
 }
 
@@ -113,36 +113,28 @@ func TestChangesAreWaitedFor(t *testing.T) {
 		one := ask(changefeed.Request{Caller: member, Since: now, Wait: time.Minute})
 		blind := ask(changefeed.Request{Caller: guest, Since: now, Wait: 20 * time.Second})
 		synctest.Wait()
-		if waits.Load() != 2 {
-			t.Errorf("%d wait, want 2", waits.Load())
-		}
+		assert.Equal(t, int32(2), waits.Load(), "wait, want 2")
 		h.MustSend(boss, "stock", id, "set", "")
 		if a := <-one; a.err != nil || len(a.page.Changes) != 1 || a.page.Changes[0].Sequence != 2 {
 			t.Errorf("got %v and %v, want the second entry", a.page, a.err)
 		}
 		begun := time.Now()
 		a := <-blind
-		if a.err != nil || len(a.page.Changes) != 0 || a.page.Next == now {
-			t.Errorf("who may not read it: got %v and %v, want an empty page and a new cursor", a.page, a.err)
-		}
-		if took := time.Since(begun); took < 19*time.Second || took > 21*time.Second {
-			t.Errorf("the empty page came after %s, want 20s", took)
-		}
+		assert.True(t, a.err == nil && len(a.page.Changes) == 0 && a.page.Next != now, "%v %v", a.page, a.err)
+		took := time.Since(begun)
+		assert.True(t, took >= 19*time.Second && took <= 21*time.Second, "the empty page came after %s, want 20s", took)
 		begun = time.Now()
 		if a := <-ask(changefeed.Request{Caller: member, Wait: time.Hour}); a.err != nil || time.Since(begun) != changefeed.WaitMax {
 			t.Errorf("a wait of an hour: got %v after %s, want %s", a.err, time.Since(begun), changefeed.WaitMax)
 		}
 		refused := errors.New("too many wait")
 		_, err := h.Changes(t.Context(), &changefeed.Request{Caller: member, Limit: 1, Wait: time.Second, Waiting: func() error { return refused }})
-		if !errors.Is(err, refused) {
-			t.Errorf("got %v, want the error of Waiting", err)
-		}
+		assert.ErrorIs(t, err, refused)
 		last := ask(changefeed.Request{Caller: member, Wait: time.Minute})
 		synctest.Wait()
 		h.StopWatching()
-		if a := <-last; a.err != nil || len(a.page.Changes) != 0 || a.page.Next == "" {
-			t.Errorf("when it stops: got %v and %v, want an empty page", a.page, a.err)
-		}
+		a = <-last
+		assert.True(t, a.err == nil && len(a.page.Changes) == 0 && a.page.Next != "", "when it stops: got %v and %v, want an empty page", a.page, a.err)
 	})
 }
 
@@ -167,9 +159,8 @@ func TestAReaderMissesNothing(t *testing.T) {
 				t.Fatalf("entry %d of %s, and %d was the last that was seen", e.Sequence, e.Name, seen[e.Name])
 			}
 			of[e.Name] = e.Sequence
-			if end, _ := e.Text.Lookup("endState"); !strings.Contains(string(e.States), string(end[1 : len(end)-1])[:3]) {
-				t.Fatalf("the states are %s, and the entry ends in %s", e.States, end)
-			}
+			end, _ := e.Text.Lookup("endState")
+			require.Contains(t, string(e.States), string(end[1 : len(end)-1])[:3], "the states, %s", end)
 		}
 		if r.IntN(5) == 0 {
 			return len(page.Changes) // cut off: the same again
@@ -202,9 +193,7 @@ func TestAReaderMissesNothing(t *testing.T) {
 		}
 	}
 	for _, id := range ids {
-		if have := h.MustLook(boss, "stock", id).Sequence; seen[id] != have {
-			t.Errorf("%s has %d entries, and %d were seen", id, have, seen[id])
-		}
+		assert.Equal(t, h.MustLook(boss, "stock", id).Sequence, seen[id], id)
 	}
 }
 
@@ -227,15 +216,13 @@ func TestAnOldFeedIsTrimmed(t *testing.T) {
 	h.service(changefeed.Options{RowsMax: 64, KeptFor: week}).Trim()
 	want := func(what, since string, n int) {
 		t.Helper()
-		if got, _ := h.page(changefeed.Request{Since: since}); len(got) != n {
-			t.Errorf("%s: got %d changes, want %d", what, len(got), n)
-		}
+		got, _ := h.page(changefeed.Request{Since: since})
+		assert.Len(t, got, n, what)
 	}
 	gone := func(what, since string) {
 		t.Helper()
-		if _, err := h.Changes(t.Context(), &changefeed.Request{Caller: member, Since: since, Limit: 1}); !errors.Is(err, failure.ErrGone) {
-			t.Errorf("%s: got %v, want ErrGone", what, err)
-		}
+		_, err := h.Changes(t.Context(), &changefeed.Request{Caller: member, Since: since, Limit: 1})
+		assert.ErrorIs(t, err, failure.ErrGone, what)
 	}
 	want("the oldest that is kept", "0", 64)
 	want("behind the last that is gone", cursors[200-64-1], 64)
@@ -258,9 +245,7 @@ func TestAnOldFeedIsTrimmed(t *testing.T) {
 	want("the last row stays", "0", 1)
 	send(1)
 	want("and then comes the next", "0", 2)
-	if n := h.MustLook(boss, "stock", id).Sequence; n != 206 {
-		t.Errorf("the history has %d entries, want 206", n)
-	}
+	assert.Equal(t, uint64(206), h.MustLook(boss, "stock", id).Sequence, "the history")
 }
 
 // TestAPageIsShortWhenTooMuchIsPassedOver: its cursor goes on behind what it has looked at.
@@ -277,9 +262,7 @@ func TestAPageIsShortWhenTooMuchIsPassedOver(t *testing.T) {
 	id := h.Make(boss, "stock", "")
 	got, next := h.page(changefeed.Request{Since: "0"})
 	for n := 1; len(got) == 0; n++ {
-		if n > 2 {
-			t.Fatal("the third page is empty, too")
-		}
+		require.LessOrEqual(t, n, 2, "the third page is empty, too")
 		got, next = h.page(changefeed.Request{Since: next, Wait: time.Second})
 	}
 	h.expect("behind many of another workflow", got, "stock "+id+" 1 ")

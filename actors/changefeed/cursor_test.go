@@ -1,10 +1,11 @@
 package changefeed
 
 import (
-	"errors"
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/actors/failure"
@@ -17,22 +18,18 @@ func TestACursorIsReadAsItWasWritten(t *testing.T) {
 		places := rapid.SampledFrom([]key.FeedPlace{0, 1, 2, key.FeedPlaceAt(1_800_000_000_000), key.FeedPlaceAt(1_800_000_000_001) + 7, 1<<64 - 1})
 		c := Cursor(rapid.SliceOfN(places, 1, 20).Draw(t, "places"))
 		got, err := ParseCursor(c.String(), len(c))
-		if err != nil || !slices.Equal(got, c) {
-			t.Fatalf("got %v and %v, want %v", got, err, c)
-		}
+		require.True(t, err == nil && slices.Equal(got, c), "got %v and %v, want %v", got, err, c)
 		for _, shards := range []int{len(c) - 1, len(c) + 1} {
-			if _, err := ParseCursor(c.String(), shards); !errors.Is(err, failure.ErrInvalid) {
-				t.Fatalf("for %d shards: got %v, want ErrInvalid", shards, err)
-			}
+			_, err := ParseCursor(c.String(), shards)
+			require.ErrorIs(t, err, failure.ErrInvalid, "for %d shards", shards)
 		}
 	})
 }
 
 func TestACursorOfAnotherListIsRefused(t *testing.T) {
 	for _, text := range []string{"", "0", "x", "AAAA", query.List{"history", "w", "i"}.Cursor([]byte{1}), cursors.Cursor(nil), cursors.Cursor([]byte{0x80}), cursors.Cursor([]byte{1, 3}), cursors.Cursor([]byte{1, 1, 1})} {
-		if _, err := ParseCursor(text, 1); !errors.Is(err, failure.ErrInvalid) {
-			t.Errorf("%q: got %v, want ErrInvalid", text, err)
-		}
+		_, err := ParseCursor(text, 1)
+		assert.ErrorIs(t, err, failure.ErrInvalid, text)
 	}
 }
 
@@ -46,9 +43,7 @@ func FuzzParseCursor(f *testing.F) {
 			return
 		}
 		again, err := ParseCursor(c.String(), 2)
-		if err != nil || !slices.Equal(again, c) {
-			t.Errorf("%x: got %v, and again %v with %v", position, c, again, err)
-		}
+		assert.True(t, err == nil && slices.Equal(again, c), "%x: got %v, and again %v with %v", position, c, again, err)
 	})
 }
 
@@ -63,8 +58,6 @@ func FuzzParseRow(f *testing.F) {
 			return
 		}
 		again, err := ParseRow(key, append(make([]byte, 8), r.appendValue(nil)...))
-		if err != nil || again != r || r.Shard != 3 || r.Place != 9 {
-			t.Errorf("%x: got %v, and again %v with %v", stored, r, again, err)
-		}
+		assert.True(t, err == nil && again == r && r.Shard == 3 && r.Place == 9, "%x: got %v, and again %v with %v", stored, r, again, err)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"go.uber.org/goleak"
 
 	"troupe/actors/changefeed"
@@ -54,9 +55,7 @@ func (h *harness) expect(what string, got []string, want ...string) {
 	h.t.Helper()
 	slices.Sort(got)
 	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		h.t.Errorf("%s: got %q, want %q", what, got, want)
-	}
+	assert.True(h.t, slices.Equal(got, want), "%s: got %q, want %q", what, got, want)
 }
 
 // service is one with other bounds over the store of the router.

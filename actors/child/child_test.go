@@ -2,9 +2,11 @@ package child
 
 import (
 	"encoding/json"
-	"errors"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/persistence/key"
 	"troupe/statemachine"
@@ -28,16 +30,12 @@ func outs() []statemachine.Delivery {
 func TestMessages(t *testing.T) {
 	for i, out := range outs() {
 		m, err := Parse(Of(sender, &out))
-		if err != nil || m.ElementID() != part {
-			t.Fatalf("%d: got %+v, %v", i, m, err)
-		}
+		require.True(t, err == nil && m.ElementID() == part, "%d: got %+v, %v", i, m, err)
 		to := m.To()
 		switch {
 		case m.News != nil:
 			output, err := Value(m.News.Output)
-			if to.Workflow != "order" || to.Instance != "01ARZ3NDEKTSV4RRFFQ69G5FAV" || !m.News.Failed || string(output) != "1.50" || err != nil {
-				t.Errorf("news: %+v", m.News)
-			}
+			assert.True(t, to.Workflow == "order" && to.Instance == "01ARZ3NDEKTSV4RRFFQ69G5FAV" && m.News.Failed && string(output) == "1.50" && err == nil, m.News)
 		case to.Workflow != "check" || len(to.Instance) != 26:
 			t.Errorf("%d: it is for %v", i, to)
 		case m.Start != nil:
@@ -56,12 +54,9 @@ func TestMessages(t *testing.T) {
 func TestAQuestionGoesToTheRoot(t *testing.T) {
 	root := Ref{"order", "01ARZ3NDEKTSV4RRFFQ69G5FAV"}
 	body, err := json.Marshal(&Message{From: Ref{"check", "01M7YZAB2GNTJFQE62690KHSQT"}, Part: Part(part), Join: &Join{Root: root, Child: "c"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m, err := Parse(body); err != nil || m.To() != root || m.IsForParent() || m.Join.Child != "c" {
-		t.Errorf("got %+v, %v", m, err)
-	}
+	require.NoError(t, err)
+	m, err := Parse(body)
+	assert.True(t, err == nil && m.To() == root && !m.IsForParent() && m.Join.Child == "c", "got %+v, %v", m, err)
 }
 
 // TestTheIDOfAChild is the same for the same child, and another one for every other.
@@ -71,13 +66,9 @@ func TestTheIDOfAChild(t *testing.T) {
 		"another parent": ID(key.ID{1, 2, 4}, part, begun), "another entry": ID(sender, statemachine.ElementID{Sequence: 8, Number: 1}, begun),
 		"another number": ID(sender, statemachine.ElementID{Sequence: 7, Number: 2}, begun), "another time": ID(sender, part, begun.Add(time.Millisecond)),
 	} {
-		if other == id {
-			t.Errorf("%s has the same child", what)
-		}
+		assert.NotEqual(t, id, other, "%s has the same child", what)
 	}
-	if ID(sender, part, begun) != id {
-		t.Error("the same child has another id")
-	}
+	assert.Equal(t, id, ID(sender, part, begun), "the same child has another id")
 }
 
 func FuzzParse(f *testing.F) {
@@ -89,9 +80,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		m, err := Parse(body)
 		if err != nil {
-			if !errors.Is(err, ErrMessage) {
-				t.Errorf("got %v", err)
-			}
+			assert.ErrorIs(t, err, ErrMessage)
 			return
 		}
 		_ = m.To()

@@ -7,16 +7,17 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"troupe/actors/failure"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/cluster/peer"
+	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
 	"troupe/persistence/key"
@@ -101,23 +102,17 @@ func TestANodeAfterTheOther(t *testing.T) {
 				return a.Current(t.Context(), sh) != nil && a.store.Replica(sh) != nil
 			})
 		})
-		if err := c.Remove(t.Context(), b.self, false); err == nil {
-			t.Error("a node that does not answer was to be removed as if it ran")
-		}
+		assert.Error(t, c.Remove(t.Context(), b.self, false), "a node that does not answer was to be removed as if it ran")
 		w.check(c.Remove(t.Context(), b.self, true))
 		w.await("three nodes again", func() bool { return w.whole(3) })
 		e := w.join(d)
 		w.await("four nodes again", func() bool { return w.whole(4) })
 
-		if err := e.Remove(t.Context(), a.self, true); err == nil {
-			t.Error("a node that runs was to be removed as lost")
-		}
+		assert.Error(t, e.Remove(t.Context(), a.self, true), "a node that runs was to be removed as lost")
 		w.check(e.Remove(t.Context(), a.self, false))
 		w.awaitRemoved(a)
 		w.await("three nodes at the end", func() bool { return w.whole(3) })
-		if err := b.start(); !errors.Is(err, peer.ErrRefused) {
-			t.Errorf("a node that was removed starts: %v", err)
-		}
+		assert.ErrorIs(t, b.start(), peer.ErrRefused, "a node that was removed starts")
 	})
 }
 
@@ -203,9 +198,7 @@ func TestListsOfWhoStillCopies(t *testing.T) {
 			if held := slices.IndexFunc(d.Status().Nodes, func(n NodeStatus) bool { return n.ID == d.self && n.Held == 2 }); held < 0 {
 				t.Errorf("%s: it holds another number of shards than 2: %+v", what, d.Status().Nodes)
 			}
-			if err := d.Current(ctx, 1); err != nil {
-				t.Errorf("%s: another shard: %v", what, err)
-			}
+			assert.NoError(t, d.Current(ctx, 1), "%s: another shard", what)
 			cancel()
 			w.check(d.store.Join(0))
 		}
@@ -217,12 +210,9 @@ func TestListsOfWhoStillCopies(t *testing.T) {
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := d.Current(ctx, 0); !errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("with nobody else: got %v, want ErrUnavailable", err)
-		}
-		if id, err := d.Complete(); !errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("with nobody else: lists go to %q, %v", id, err)
-		}
+		assert.ErrorIs(t, d.Current(ctx, 0), failure.ErrUnavailable, "with nobody else")
+		id, err := d.Complete()
+		assert.ErrorIs(t, err, failure.ErrUnavailable, "with nobody else: lists go to %q", id)
 	})
 }
 
@@ -266,9 +256,7 @@ func TestARemovalIsWrittenBeforeItIsTold(t *testing.T) {
 		w.await("two nodes", func() bool { return w.whole(2) })
 		w.check(a.Remove(t.Context(), b.self, false))
 		w.awaitRemoved(b)
-		if told == 0 {
-			t.Error("it was not told")
-		}
+		assert.NotZero(t, told, "it was not told")
 	})
 }
 
@@ -286,9 +274,7 @@ func TestANodeThatIsNotToldOfItsRemoval(t *testing.T) {
 		w.await("its end", func() bool {
 			select {
 			case err := <-c.Failed():
-				if !errors.Is(err, peer.ErrRefused) {
-					t.Errorf("got %v, want ErrRefused", err)
-				}
+				assert.ErrorIs(t, err, peer.ErrRefused)
 				return true
 			default:
 				return false
@@ -328,9 +314,8 @@ func TestARefusalOfFew(t *testing.T) {
 		for i := range c.others {
 			n.seeds[peer.NodeID("bcde"[i:i+1])] = ""
 		}
-		if err := n.refusedBy(c.faults, peer.ErrRefused, peer.ErrExpired); (err != nil) != c.want {
-			t.Errorf("%v of %d others: got %v, want an error: %t", c.faults, c.others, err, c.want)
-		}
+		err := n.refusedBy(c.faults, peer.ErrRefused, peer.ErrExpired)
+		assert.Equal(t, c.want, err != nil, "%v of %d others: got %v, want an error", c.faults, c.others, err)
 	}
 }
 
@@ -346,9 +331,7 @@ func TestWhoHandsOverLeadsNothing(t *testing.T) {
 			t.Errorf("it leads %v still", a.led())
 		}
 		w.await("all led", func() bool { return len(b.led())+len(c.led()) == 5 })
-		if gap := time.Since(begun); gap > 500*time.Millisecond {
-			t.Errorf("it took %s until all shards were led again", gap)
-		}
+		assert.LessOrEqual(t, time.Since(begun), 500*time.Millisecond, "it took")
 		clocktest.Advance(10 * time.Second)
 		if len(a.led()) > 0 {
 			t.Errorf("it was given %v again", a.led())
@@ -379,9 +362,8 @@ func TestWhoHasJustComeLeadsNothing(t *testing.T) {
 		w.check(c.start())
 		w.await("the node that is back again", func() bool { return a.isAlive(c.self) })
 		a.stop(true)
-		if led := c.led(); len(led) > 0 {
-			t.Errorf("who stops has handed %v to the one that has just come", led)
-		}
+		led := c.led()
+		assert.LessOrEqual(t, len(led), 0, "who stops has handed %v to the one that has just come", led)
 		w.check(a.start())
 	})
 }
@@ -394,9 +376,8 @@ func TestWhoMayNotJoin(t *testing.T) {
 		a := w.first()
 		w.await("one node alone", func() bool { return w.whole(1) })
 		used, old := w.invite(a, time.Hour), w.invite(a, time.Minute)
-		if _, err := w.joinAs(a, used); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.joinAs(a, used)
+		require.NoError(t, err)
 		clocktest.Advance(2 * time.Minute)
 		stranger := old
 		stranger.ID = "0123456789abcdef"
@@ -414,12 +395,8 @@ func TestWhoMayNotJoin(t *testing.T) {
 		} {
 			before := a.directory.Load()
 			_, err := w.joinAs(a, c.key)
-			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%s: got %v, want one line with %q", c.what, err, c.want)
-			}
-			if !reflect.DeepEqual(a.directory.Load(), before) {
-				t.Errorf("%s: the cluster has changed", c.what)
-			}
+			assert.True(t, err != nil && strings.Contains(err.Error(), c.want) && !strings.Contains(err.Error(), "\n"), "%v %v %v", c.what, err, c.want)
+			assert.Equal(t, before, a.directory.Load(), "%s: the cluster has changed", c.what)
 		}
 		w.words = map[string]string{"taken:1": "somebody else"}
 		good := joinRequest{ID: "x", Node: peer.NodeID(ulidOf(t)), Address: "there:1", Version: "next", Level: levelHere, Clock: time.Now()}
@@ -462,12 +439,9 @@ func TestWhoMayNotJoin(t *testing.T) {
 			request := good
 			c.edit(&request)
 			nodes := len(a.directory.Load().Nodes)
-			if _, err := a.admit(t.Context(), "", request); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%s: got %v, want %q", c.what, err, c.want)
-			}
-			if len(a.directory.Load().Nodes) != nodes {
-				t.Errorf("%s: the cluster has changed", c.what)
-			}
+			_, err := a.admit(t.Context(), "", request)
+			assert.True(t, err != nil && strings.Contains(err.Error(), c.want), "%s: got %v, want %q", c.what, err, c.want)
+			assert.Len(t, a.directory.Load().Nodes, nodes, "%s: the cluster has changed", c.what)
 		}
 	})
 }
@@ -475,45 +449,33 @@ func TestWhoMayNotJoin(t *testing.T) {
 func ulidOf(t *testing.T) string {
 	t.Helper()
 	identity, err := newIdentity()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(identity.Node())
 }
 
 // TestWhatIsSaidAtAnAddress: a machine that wants to join is told from others by a word.
 func TestWhatIsSaidAtAnAddress(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	said := make(chan struct{})
 	go func() {
 		defer close(said)
 		say(l, "it is me")
 	}()
 	for range 2 {
-		if word, err := listenTo(t.Context(), l.Addr().String()); err != nil || word != "it is me" {
-			t.Errorf("got %q, %v", word, err)
-		}
+		word, err := listenTo(t.Context(), l.Addr().String())
+		assert.True(t, err == nil && word == "it is me", "got %q, %v", word, err)
 	}
 	// NB: the near end of a connection listens nowhere, and nobody else can at its port.
 	near, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}}).Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = near.Close() }()
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, l.Close())
 	<-said
-	if word, err := listenTo(t.Context(), near.LocalAddr().String()); err == nil {
-		t.Errorf("got %q where nobody is", word)
-	}
+	word, err := listenTo(t.Context(), near.LocalAddr().String())
+	assert.Error(t, err, "got %q where nobody is", word)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = silent.Close() }()
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -524,9 +486,8 @@ func TestWhatIsSaidAtAnAddress(t *testing.T) {
 			_, _ = conn.Read(make([]byte, 1))
 		}
 	}()
-	if word, _ := listenTo(ctx, silent.Addr().String()); word != "" {
-		t.Errorf("got %q of one that says nothing", word)
-	}
+	word, _ = listenTo(ctx, silent.Addr().String())
+	assert.Empty(t, word)
 }
 
 // TestACopyOfANodeEnds: the process that came first goes on.
@@ -540,12 +501,8 @@ func TestACopyOfANodeEnds(t *testing.T) {
 		twin := &process{w: w, dir: b.dir, disk: b.disk, address: "elsewhere:9400"}
 		begun := time.Now()
 		err := twin.start()
-		if err == nil || !strings.Contains(err.Error(), "another process is node "+string(b.self)+" already") {
-			t.Errorf("the copy starts: %v", err)
-		}
-		if waited := time.Since(begun); waited > 15*time.Second {
-			t.Errorf("the copy ended after %s", waited)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), "another process is node "+string(b.self)+" already"), "the copy starts: %v", err)
+		assert.LessOrEqual(t, time.Since(begun), 15*time.Second, "the copy ended")
 		select {
 		case err := <-b.Failed():
 			t.Errorf("the node itself ends: %v", err)
@@ -595,13 +552,9 @@ func TestWhoIsCutOffKnowsIt(t *testing.T) {
 		for _, p := range []*process{a, b, c} { // NB: one of them leads Meta
 			p.isolate(true)
 			clocktest.Advance(3500 * time.Millisecond)
-			if p.Fresh() {
-				t.Errorf("node %s is cut off and does not know", p.address)
-			}
+			assert.False(t, p.Fresh(), "node %s is cut off and does not know", p.address)
 			clocktest.Advance(5 * time.Second)
-			if p.Ready() == nil {
-				t.Errorf("node %s is cut off and says it is ready", p.address)
-			}
+			assert.Error(t, p.Ready(), "node %s is cut off and says it is ready", p.address)
 			if n := len(p.Status().Short); n == 0 {
 				t.Errorf("node %s sees nobody and no shard that is short", p.address)
 			}
@@ -634,9 +587,8 @@ func TestAClockOfThePast(t *testing.T) {
 		default:
 		}
 		b.stop(false)
-		if err := b.startNode(); err == nil || !strings.Contains(err.Error(), "this node cannot run beside the others: call node ") || strings.Contains(err.Error(), "\n") {
-			t.Errorf("it starts: got %v, want one line that it cannot", err)
-		}
+		err := b.startNode()
+		assert.True(t, err != nil && strings.Contains(err.Error(), "this node cannot run beside the others: call node ") && !strings.Contains(err.Error(), "\n"), err)
 		b.past.Store(false)
 		w.check(b.start())
 		w.await("three nodes again", func() bool { return w.whole(3) })
@@ -664,9 +616,7 @@ func TestWithoutALeaderCommandsEnd(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "no node leads the cluster's own shard") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: got %v, want one line that nobody leads", what, err)
 			}
-			if waited := time.Since(begun); waited > 11*time.Second {
-				t.Errorf("%s: it ended after %s, want 10s", what, waited)
-			}
+			assert.LessOrEqual(t, time.Since(begun), 11*time.Second, "%s: it ended", what)
 			cancel()
 		}
 		w.check(b.start())
@@ -697,23 +647,16 @@ func TestANewClusterFromOneNode(t *testing.T) {
 		again, err := NewAgain(c.address)
 		w.check(err)
 		missing, err := persistence.Recover("store", c.options(nil), string(again.Node()))
-		if err != nil || len(missing) > 0 {
-			t.Fatalf("missing %v: %v", missing, err)
-		}
+		require.True(t, err == nil && len(missing) <= 0, "missing %v: %v", missing, err)
 		w.check(again.Save(c.dir))
 		w.check(c.start())
 		w.await("one node alone", func() bool { return w.whole(1) })
-		if _, err := c.store.Load(key.Setting(nil, "kept")); err != nil {
-			t.Errorf("what was acknowledged is gone: %v", err)
-		}
+		_, err = c.store.Load(key.Setting(nil, "kept"))
+		assert.NoError(t, err, "what was acknowledged is gone")
 		d := w.join(c)
 		w.await("two nodes", func() bool { return w.whole(2) })
-		if c.identity.Cluster() == a.identity.Cluster() || d.identity.Cluster() != c.identity.Cluster() {
-			t.Error("the new cluster has the old one's name")
-		}
-		if !slices.Contains(d.directory.Load().Gone, a.self) {
-			t.Error("a node of the old cluster may come in")
-		}
+		assert.True(t, c.identity.Cluster() != a.identity.Cluster() && d.identity.Cluster() == c.identity.Cluster(), "the new cluster has the old one's name")
+		assert.Contains(t, d.directory.Load().Gone, a.self, "a node of the old cluster may come in")
 	})
 }
 
@@ -734,23 +677,16 @@ func storeWrite(t *testing.T, p *process, name string) error {
 func TestFilesAreReplacedAsAWhole(t *testing.T) {
 	f := files{t.TempDir()}
 	for _, name := range []string{nodesFile, authorityFile} {
-		if err := os.WriteFile(f.path(name+".tmp"), []byte("half"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(f.path(name+".tmp"), []byte("half"), 0o644))
 	}
-	if err := f.keep(&directory{Authority: "the authority"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.keep(&directory{Authority: "the authority"}))
 	for name, want := range map[string]string{nodesFile: "{}", authorityFile: "the authority"} {
 		info, err := os.Stat(f.path(name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if text, err := os.ReadFile(f.path(name)); err != nil || string(text) != want || info.Mode() != 0o600 {
 			t.Errorf("%s: got %q of mode %v, %v, want %q of mode 0600", name, text, info.Mode(), err, want)
 		}
-		if _, err := os.Stat(f.path(name + ".tmp")); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("beside %s: got %v, want nothing", name, err)
-		}
+		_, err = os.Stat(f.path(name + ".tmp"))
+		assert.ErrorIs(t, err, fs.ErrNotExist, "beside %s", name)
 	}
 }

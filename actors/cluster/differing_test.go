@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestDiffering(t *testing.T) {
@@ -19,7 +21,5 @@ func TestDiffering(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(text, &heard)
 	}
-	if err != nil || heard.Changed == nil {
-		t.Errorf("a node with defaults alone says %s, %v", text, err)
-	}
+	assert.True(t, err == nil && heard.Changed != nil, "a node with defaults alone says %s, %v", text, err)
 }

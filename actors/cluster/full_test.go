@@ -2,10 +2,11 @@ package cluster
 
 import (
 	"maps"
-	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 
 	"troupe/persistence/clocktest"
 	"troupe/persistence/key"
@@ -27,13 +28,11 @@ func TestAFullDiskLeadsNothing(t *testing.T) {
 			}
 		}
 		clocktest.Advance(10 * time.Second)
-		if led := b.led(); len(led) > 0 {
-			t.Errorf("it was given %v again", led)
-		}
+		led := b.led()
+		assert.LessOrEqual(t, len(led), 0, "it was given %v again", led)
 		a.stop(true)
-		if led := b.led(); len(led) > 0 {
-			t.Errorf("who stopped has given it %v", led)
-		}
+		led = b.led()
+		assert.LessOrEqual(t, len(led), 0, "who stopped has given it %v", led)
 		w.check(a.start())
 		b.full.Store(false)
 		w.await("three nodes that lead alike", func() bool { return w.whole(3) })
@@ -50,9 +49,8 @@ func TestFullDisksKeepTheirEpochs(t *testing.T) {
 		a.full.Store(true)
 		b.full.Store(true)
 		clocktest.Advance(20 * time.Second)
-		if now := [][]key.Shard{a.led(), b.led(), c.led()}; !reflect.DeepEqual(now, before) {
-			t.Errorf("two full disks of three: the nodes lead %v, want %v as before", now, before)
-		}
+		now := [][]key.Shard{a.led(), b.led(), c.led()}
+		assert.Equal(t, before, now, "two full disks of three: the nodes lead")
 		a.full.Store(false)
 		w.await("all led by those with room", func() bool { return len(a.led())+len(c.led()) == 5 })
 		b.full.Store(false)
@@ -81,9 +79,7 @@ func TestWhoHasEverything(t *testing.T) {
 			follows.Groups = maps.Clone(follows.Groups)
 			follows.Groups[0] = groupState{Applied: leads.Applied - c.lag}
 			said[b.self] = follows
-			if got := a.isComplete(b.self, said); got != c.want {
-				t.Errorf("%d entries behind, full: %t: got %t, want %t", c.lag, c.full, got, c.want)
-			}
+			assert.Equal(t, c.want, a.isComplete(b.self, said), "%d entries behind, full: %t", c.lag, c.full)
 		}
 	})
 }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/cluster/peer"
 	"troupe/persistence"
@@ -76,12 +78,9 @@ func (w *world) first() *process {
 	w.t.Helper()
 	p := w.machine()
 	s, err := persistence.Open("store", p.options(nil))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if _, err := Found(s, p.dir, p.address); err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, err)
+	_, err = Found(s, p.dir, p.address)
+	require.NoError(w.t, err)
 	w.check(s.Close())
 	w.check(p.start())
 	return p
@@ -120,9 +119,7 @@ func (w *world) joinAs(through *process, key peer.JoinKey) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	if j.Shards != w.shards {
-		w.t.Errorf("the cluster says it has %d shards, want %d", j.Shards, w.shards)
-	}
+	assert.Equal(w.t, w.shards, j.Shards, "the cluster")
 	return p, j.Save(p.dir)
 }
 
@@ -228,9 +225,7 @@ func (w *world) end() {
 
 func (w *world) check(err error) {
 	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, err)
 }
 
 // await waits for at most two minutes.

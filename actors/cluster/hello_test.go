@@ -6,6 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/persistence/clocktest"
 )
 
@@ -18,12 +21,9 @@ func TestWhoRefusesIsThere(t *testing.T) {
 		a, b, c := w.three()
 		answering := func(p *process, why string, want int) {
 			t.Helper()
-			if err := p.startNode(); err == nil {
-				t.Fatalf("%s: it starts", why)
-			}
-			if answer, all := p.Answering(t.Context()); len(answer) != want || all != 3 {
-				t.Errorf("%s: %v of %d nodes answer, want %d of 3", why, answer, all, want)
-			}
+			require.Error(t, p.startNode(), "%s: it starts", why)
+			answer, all := p.Answering(t.Context())
+			assert.True(t, len(answer) == want && all == 3, "%s: %v of %d nodes answer, want %d of 3", why, answer, all, want)
 		}
 		c.stop(false)
 		c.past.Store(true)
@@ -53,9 +53,8 @@ func TestWhoFitsNobodyEnds(t *testing.T) {
 			odd, err := w.joinAs(all[0], w.invite(all[0], time.Hour))
 			w.check(err)
 			odd.shards, odd.disk.Shards = 5, 5
-			if err := odd.start(); err == nil || !strings.Contains(err.Error(), "5 shards, or would have") {
-				t.Errorf("a node of %d that would have 5 shards: got %v", nodes+1, err)
-			}
+			err = odd.start()
+			assert.True(t, err != nil && strings.Contains(err.Error(), "5 shards, or would have"), "a node of %d that would have 5 shards: got %v", nodes+1, err)
 			w.check(odd.ClosePort(t.Context()))
 			odd.shards = 0 // it does not know
 			w.check(odd.start())
@@ -71,9 +70,7 @@ func TestWhoFitsNobodyEnds(t *testing.T) {
 			}
 			select {
 			case err := <-odd.Failed():
-				if !strings.Contains(err.Error(), "5 shards") {
-					t.Errorf("it ends: %v", err)
-				}
+				assert.Contains(t, err.Error(), "5 shards", "it ends")
 			default:
 				if nodes > 1 { // NB: two that refuse each other are no majority
 					t.Errorf("a node of %d that does not fit goes on", nodes+1)

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/persistence/clocktest"
 )
 
@@ -31,9 +33,7 @@ func TestAnAuthorityOfTheFuture(t *testing.T) {
 		clocktest.Advance(80 * 24 * time.Hour)
 		expired := a.identity.Expires()
 		w.check(a.start())
-		if !a.identity.Expires().After(expired) {
-			t.Errorf("its certificate ends at %s as before", expired)
-		}
+		assert.True(t, a.identity.Expires().After(expired), "its certificate ends at %s as before", expired)
 	})
 }
 
@@ -70,13 +70,10 @@ func TestStrangersDoNotFillTheLog(t *testing.T) {
 			}
 			clocktest.Advance(time.Second)
 		}
-		if got := warned.got[before:]; len(got) != 2 {
-			t.Errorf("%d warnings in two seconds, want 2", len(got))
-		}
+		got := warned.got[before:]
+		assert.Len(t, got, 2, "warnings in two seconds, want 2")
 		for _, line := range warned.got[before:] {
-			if len(line) > 1000 {
-				t.Errorf("a line of %d bytes", len(line))
-			}
+			assert.LessOrEqual(t, len(line), 1000, "a line")
 		}
 	})
 }

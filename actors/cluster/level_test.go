@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
 )
@@ -41,9 +43,7 @@ func TestTheLevelGoesUpWhenAllHaveIt(t *testing.T) {
 		runs(b, next)
 		for range 100 {
 			clocktest.Advance(100 * time.Millisecond)
-			if !have(before)() {
-				t.Fatal("the level goes up, or a node is missing, while one has the program before")
-			}
+			require.True(t, have(before)(), "the level goes up, or a node is missing, while one has the program before")
 		}
 		runs(b, before)
 		runs(c, next)

@@ -7,6 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/cluster/peer"
 	"troupe/actors/failure"
 	"troupe/persistence/key"
@@ -55,9 +58,7 @@ func TestStopEndsWithItsContext(t *testing.T) {
 		a.running.Go(func() { <-stuck })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := a.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, want that it did not end", err)
-		}
+		assert.ErrorIs(t, a.Stop(ctx), context.DeadlineExceeded)
 		close(stuck)
 	})
 }
@@ -77,9 +78,8 @@ func TestALeaderThatIsGoneIsNotAsked(t *testing.T) {
 		gone := w.nodes[leader]
 		gone.vanish() // NB: no time passes, so the others believe that it leads
 		for _, p := range w.nodes {
-			if _, err := p.Invite(t.Context(), time.Hour); err != nil {
-				t.Error(err)
-			}
+			_, err := p.Invite(t.Context(), time.Hour)
+			assert.NoError(t, err)
 		}
 		gone.stop(false)
 	})
@@ -93,12 +93,8 @@ func TestNoClockMakesANodeFresh(t *testing.T) {
 	a := w.first()
 	a.freshen(t.Context())
 	at := a.fresh.Load()
-	if at == nil {
-		t.Fatal("a node alone is not fresh")
-	}
-	if *at == at.Round(0) {
-		t.Errorf("%s has no monotonic part", at)
-	}
+	require.NotNil(t, at, "a node alone is not fresh")
+	assert.NotEqual(t, at.Round(0), *at, "has no monotonic part")
 }
 
 // TestALoopOfTheNodeGoesOnAfterAPanic.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/actors/cluster/peer"
@@ -41,16 +42,10 @@ func TestPlacement(t *testing.T) {
 			next := place(now, shards, nodes, replicas)
 			count := map[peer.NodeID]int{}
 			for _, sh := range shards {
-				if want := min(replicas, len(nodes)); len(next[sh]) != want {
-					t.Fatalf("shard %d has %d nodes, want %d", sh, len(next[sh]), want)
-				}
-				if !slices.IsSorted(next[sh]) || len(slices.Compact(slices.Clone(next[sh]))) != len(next[sh]) {
-					t.Fatalf("shard %d: %v is not a sorted set", sh, next[sh])
-				}
+				require.Len(t, next[sh], min(replicas, len(nodes)), "shard %d", sh)
+				require.True(t, slices.IsSorted(next[sh]) && len(slices.Compact(slices.Clone(next[sh]))) == len(next[sh]), "%v %v", sh, next[sh])
 				for _, id := range next[sh] {
-					if !slices.Contains(nodes, id) {
-						t.Fatalf("shard %d is placed on %s, which does not stay", sh, id)
-					}
+					require.Contains(t, nodes, id, "shard %d is placed", sh)
 					if sh != key.Meta {
 						count[id]++
 					}
@@ -63,9 +58,8 @@ func TestPlacement(t *testing.T) {
 			if most-least > 2 { // NB: Meta counts as well, and does not move
 				t.Fatalf("some have %d shards and some %d: %v", least, most, count)
 			}
-			if again := place(next, shards, nodes, replicas); fmt.Sprint(again) != fmt.Sprint(next) {
-				t.Fatalf("placed again it is\n%v, not\n%v", again, next)
-			}
+			again := place(next, shards, nodes, replicas)
+			require.Equal(t, fmt.Sprint(next), fmt.Sprint(again), "placed again it is\n%v, not\n%v", again, next)
 			stay := slices.DeleteFunc(slices.Clone(now[key.Meta]), func(id peer.NodeID) bool { return !slices.Contains(nodes, id) })
 			if len(stay) <= replicas && slices.ContainsFunc(stay, func(id peer.NodeID) bool { return !slices.Contains(next[key.Meta], id) }) {
 				t.Fatalf("Meta has moved from %v to %v without need", stay, next[key.Meta])
@@ -86,14 +80,10 @@ func TestEveryNodeKeepsEveryShard(t *testing.T) {
 		d.Placement = place(nil, shards, d.staying(), rapid.IntRange(1, 5).Draw(t, "replicas"))
 		for _, sh := range shards {
 			want := d.wanted(sh)
-			if !slices.Equal(want.voters, d.Placement[sh]) {
-				t.Fatalf("%v shall vote in shard %d, want %v", want.voters, sh, d.Placement[sh])
-			}
+			require.True(t, slices.Equal(want.voters, d.Placement[sh]), "%v shall vote in shard %d, want %v", want.voters, sh, d.Placement[sh])
 			for id, m := range d.Nodes {
 				votes, learns := slices.Contains(want.voters, id), slices.Contains(want.learners, id)
-				if votes && learns || (votes || learns) == m.Leaving {
-					t.Fatalf("shard %d: node %s, of which is known %+v: a vote %t, a copy without %t", sh, id, m, votes, learns)
-				}
+				require.True(t, (!votes || !learns) && (votes || learns) != m.Leaving, "%v %v %v %v %v", sh, id, m, votes, learns)
 			}
 		}
 	})
@@ -153,9 +143,7 @@ func TestMoves(t *testing.T) {
 				slices.Sort(have.voters)
 				slices.Sort(have.learners)
 				slices.Sort(want.learners)
-				if !anyDown && (!slices.Equal(have.voters, want.voters) || !slices.Equal(have.learners, want.learners)) {
-					t.Fatalf("it rests with %v, want %v", have, want)
-				}
+				require.False(t, !anyDown && (!slices.Equal(have.voters, want.voters) || !slices.Equal(have.learners, want.learners)), "%v %v", have, want)
 				return
 			case addLearner:
 				have.learners = append(have.learners, id)
@@ -163,37 +151,21 @@ func TestMoves(t *testing.T) {
 				have.learners = without(have.learners, id)
 				have.voters = append(have.voters, id)
 			case demote:
-				if !slices.Contains(have.voters, id) || !slices.Contains(want.learners, id) || id == s.self {
-					t.Fatalf("%s loses its vote, of %v, want %v", id, have, want)
-				}
-				if s.alive(id) && before <= len(want.voters) {
-					t.Fatalf("a voter that is alive loses its vote while there are only %d of %d", before, len(want.voters))
-				}
+				require.True(t, slices.Contains(have.voters, id) && slices.Contains(want.learners, id) && id != s.self, "%v %v %v", id, have, want)
+				require.False(t, s.alive(id) && before <= len(want.voters), "%v %v", before, len(want.voters))
 				have.voters = without(have.voters, id)
 				have.learners = append(have.learners, id)
 			case drop:
-				if want.has(id) {
-					t.Fatalf("%s is taken out, and shall have a replica: %v, want %v", id, have, want)
-				}
-				if busy[id] {
-					t.Fatalf("%s is taken out, and has work", id)
-				}
-				if id == s.self {
-					t.Fatalf("the leader drops itself")
-				}
-				if slices.Contains(have.voters, id) && s.alive(id) && before <= len(want.voters) {
-					t.Fatalf("a voter that is alive goes while there are only %d of %d", before, len(want.voters))
-				}
+				require.False(t, want.has(id), "%s is taken out, and shall have a replica: %v, want %v", id, have, want)
+				require.False(t, busy[id], "%s is taken out, and has work", id)
+				require.NotEqual(t, s.self, id, "the leader drops itself")
+				require.False(t, slices.Contains(have.voters, id) && s.alive(id) && before <= len(want.voters), "%v %v", before, len(want.voters))
 				have.learners, have.voters = without(have.learners, id), without(have.voters, id)
 			case leave:
-				if !slices.Contains(have.voters, id) || down[id] {
-					t.Fatalf("it hands over to %s", id)
-				}
+				require.True(t, slices.Contains(have.voters, id) && !down[id], "it hands over to %s", id)
 				s.self = id
 			}
-			if !s.majority(have.voters) {
-				t.Fatalf("after step %d with %s too few voters are alive: %v", step, id, have)
-			}
+			require.True(t, s.majority(have.voters), "after step %d with %s too few voters are alive: %v", step, id, have)
 		}
 		t.Fatalf("it does not come to rest: %v, want %v", have, want)
 	})

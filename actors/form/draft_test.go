@@ -2,9 +2,11 @@ package form
 
 import (
 	"bytes"
-	"errors"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
 	"troupe/statemachine/data"
@@ -23,15 +25,11 @@ func FuzzDraft(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d, err := parseDraft(b)
 		if err != nil {
-			if !errors.Is(err, failure.ErrExecution) {
-				t.Errorf("error of another kind: %v", err)
-			}
+			assert.ErrorIs(t, err, failure.ErrExecution, "error of another kind")
 			return
 		}
 		again, err := parseDraft(d.Append(nil))
-		if err != nil || again.Revision != d.Revision || again.Template != d.Template || !bytes.Equal(again.Data, d.Data) {
-			t.Errorf("%x: got %+v, then %+v, %v", b, d, again, err)
-		}
+		assert.True(t, err == nil && again.Revision == d.Revision && again.Template == d.Template && bytes.Equal(again.Data, d.Data), "%v %v %v %v", b, d, again, err)
 	})
 }
 
@@ -40,25 +38,17 @@ func TestAStoredDraft(t *testing.T) {
 	template := DigestOf([]byte("x"))
 	stored := append(append([]byte{1, 7, 10}, template[:]...), `{"a":1}`...)
 	d, err := parseDraft(stored)
-	if err != nil || d.Revision != 7 || d.SavedAt != 5 || d.Template != template || string(d.Data) != `{"a":1}` {
-		t.Fatalf("got %+v, %v", d, err)
-	}
-	if got := d.Append(nil); !bytes.Equal(got, stored) {
-		t.Errorf("written again: got %x, want %x", got, stored)
-	}
+	require.True(t, err == nil && d.Revision == 7 && d.SavedAt == 5 && d.Template == template && string(d.Data) == `{"a":1}`, "got %+v, %v", d, err)
+	assert.Equal(t, string(stored), string(d.Append(nil)), "written again")
 }
 
 func TestDigests(t *testing.T) {
 	d := DigestOf([]byte("x"))
-	if got, ok := ParseDigest(d.String()); !ok || got != d {
-		t.Errorf("read again: got %s, %t, want %s", got, ok, d)
-	}
+	got, ok := ParseDigest(d.String())
+	assert.True(t, ok && got == d, "read again: got %s, %t, want %s", got, ok, d)
 	for _, bad := range []string{"", "x", d.String()[1:], d.String() + "00", strings.ToUpper(d.String()), " " + d.String()} {
-		if _, ok := ParseDigest(bad); ok {
-			t.Errorf("%q was taken", bad)
-		}
+		_, ok := ParseDigest(bad)
+		assert.False(t, ok, "%q was taken", bad)
 	}
-	if (Digest{}).String() != "" {
-		t.Error("the digest of nothing is shown")
-	}
+	assert.Empty(t, (Digest{}).String(), "the digest of nothing is shown")
 }

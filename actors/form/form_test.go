@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 )
 
 const (
@@ -45,13 +47,9 @@ func TestTheLifeOfAForm(t *testing.T) {
 			t.Errorf("%s: got %+v", step.name, f)
 		}
 	}
-	if drawn != 1 {
-		t.Errorf("%d ids were drawn, want 1", drawn)
-	}
+	assert.Equal(t, 1, drawn, "ids were drawn, want 1")
 	ended := leave().Begin([]byte(atEnd), true, at(90), newID)
-	if !ended.Moved() || ended.SubmissionID != "second" || ended.DoneAt != 90 {
-		t.Errorf("a form whose creation was its end: got %+v", ended)
-	}
+	assert.True(t, ended.Moved() && ended.SubmissionID == "second" && ended.DoneAt == 90, "a form whose creation was its end: got %+v", ended)
 }
 
 func FuzzParse(f *testing.F) {
@@ -67,18 +65,14 @@ func FuzzParse(f *testing.F) {
 		form, err := Parse(b)
 		if err == nil {
 			again, err := Parse(form.Append(nil))
-			if err != nil || !bytes.Equal(again.Append(nil), form.Append(nil)) {
-				t.Errorf("%x: got %+v, then %+v, %v", b, form, again, err)
-			}
+			assert.True(t, err == nil && bytes.Equal(again.Append(nil), form.Append(nil)), "%x: got %+v, then %+v, %v", b, form, again, err)
 		} else if !errors.Is(err, ErrDamaged) {
 			t.Errorf("error of another kind: %v", err)
 		}
 		row, err := ParseRow(b)
 		if err == nil {
 			again, err := ParseRow(row.Append(nil))
-			if err != nil || !bytes.Equal(again.Append(nil), row.Append(nil)) {
-				t.Errorf("%x: got %+v, then %+v, %v", b, row, again, err)
-			}
+			assert.True(t, err == nil && bytes.Equal(again.Append(nil), row.Append(nil)), "%x: got %+v, then %+v, %v", b, row, again, err)
 		} else if !errors.Is(err, ErrDamaged) {
 			t.Errorf("error of another kind: %v", err)
 		}

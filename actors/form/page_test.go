@@ -3,7 +3,6 @@ package form
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
 	"troupe/actors/query"
@@ -29,9 +30,7 @@ type shelf struct {
 func newShelf(t testing.TB) *shelf {
 	t.Helper()
 	store, err := storetest.NewDisk().Open(persistence.Options{Log: zerolog.Nop()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := &shelf{store, query.New(query.Options{Store: store, QueriesMax: 1, ListsMax: 1, QueriesOpenMax: 2, ListsOpenMax: 2, TimeMax: time.Minute})}
 	t.Cleanup(func() { s.lists.Stop(); _ = store.Close() })
 	return s
@@ -58,9 +57,7 @@ func (s *shelf) put(t testing.TB, first, count int, made, done int64, name strin
 		row.Put(writes[sh], Spot{Shard: sh, ID: id, Made: made + int64(n)}, nil)
 	}
 	for _, w := range writes {
-		if err := s.store.Commit(w); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.store.Commit(w))
 	}
 }
 
@@ -68,9 +65,7 @@ func (s *shelf) page(t testing.TB, req PageRequest) *Page {
 	t.Helper()
 	req.Kind, req.User = KindForm, "john.doe"
 	page, err := ReadPage(t.Context(), s.lists, &req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return page
 }
 
@@ -81,17 +76,13 @@ func TestASearchIsBounded(t *testing.T) {
 	s.put(t, searchedMax+5, 1, 0, 0, "Needle in Hay") // the oldest
 	req := PageRequest{Limit: 10, Query: "hay NEEDLE"}
 	first := s.page(t, req)
-	if len(first.Forms) != 0 || first.Next == "" {
-		t.Fatalf("the first page: %d forms, next %q; want none and a next", len(first.Forms), first.Next)
-	}
+	require.True(t, len(first.Forms) == 0 && first.Next != "", "the first page: %d forms, next %q; want none and a next", len(first.Forms), first.Next)
 	req.Cursor = first.Next
-	if second := s.page(t, req); len(second.Forms) != 1 || second.Next != "" {
-		t.Errorf("the second page: %d forms, next %q; want one and no next", len(second.Forms), second.Next)
-	}
+	second := s.page(t, req)
+	assert.True(t, len(second.Forms) == 1 && second.Next == "", "the second page: %d forms, next %q; want one and no next", len(second.Forms), second.Next)
 	req = PageRequest{Limit: 10, Query: "needle", Sort: ByName, Count: true}
-	if page := s.page(t, req); len(page.Forms) != 1 || page.Count == nil || *page.Count != 1 {
-		t.Errorf("by name: %+v", page)
-	}
+	page := s.page(t, req)
+	assert.True(t, len(page.Forms) == 1 && page.Count != nil && *page.Count == 1, "by name: %+v", page)
 }
 
 // TestTitlesAreSearched: in each order, by what is in another language; and nothing is asked for when a page is not searched.
@@ -112,22 +103,17 @@ func TestTitlesAreSearched(t *testing.T) {
 			t.Errorf("%q by %s: %d forms of %d, next %q", req.Query, req.Sort, len(page.Forms), *page.Count, page.Next)
 		}
 	}
-	if req.Limit, req.Query = 1, "süden"; asked < 1000 {
-		t.Errorf("%d titles were asked for", asked)
-	}
+	req.Limit, req.Query = 1, "süden"
+	assert.GreaterOrEqual(t, asked, 1000, "titles were asked for")
 	for n := range 10 {
 		page := s.page(t, req)
-		if len(page.Forms) != 1 || page.Forms[0].When%100 != 0 || (page.Next == "") != (n == 9) {
-			t.Fatalf("page %d: %d forms, next %q", n, len(page.Forms), page.Next)
-		}
+		require.True(t, len(page.Forms) == 1 && page.Forms[0].When%100 == 0 && (page.Next == "") == (n == 9), "page %d: %d forms, next %q", n, len(page.Forms), page.Next)
 		req.Cursor = page.Next
 	}
 	asked = 0
 	s.page(t, PageRequest{Limit: 10, Title: req.Title, Count: true})
 	s.page(t, PageRequest{Limit: 10, Title: req.Title, Count: true, Query: "leave"})
-	if asked != 0 {
-		t.Errorf("%d titles were asked for, of forms whose names have the words", asked)
-	}
+	assert.Zero(t, asked, "titles were asked for, of forms whose names have the words")
 }
 
 // TestAPageByTimeReadsWhatItShows: rows behind the page may be damaged, and nobody notices.
@@ -141,23 +127,19 @@ func TestAPageByTimeReadsWhatItShows(t *testing.T) {
 		binary.BigEndian.PutUint64(id[8:], uint64(n))
 		w := s.store.NewBatch(s.store.ShardOf(id))
 		w.Set(key.List(nil, s.store.ShardOf(id), list, "john.doe", made, id), to)
-		if err := s.store.Commit(w); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.store.Commit(w))
 	}
 	req := PageRequest{ListRequest: ListRequest{Category: Submitted, ArchivedBefore: cut}, Limit: 50}
 	req.Kind, req.User = KindForm, "john.doe"
 	want := s.page(t, req)
 	spoil('d', cut, 0, []byte("damaged")) // the last one that was made lately
 	spoil('e', cut+5000, 5000, []byte("damaged"))
-	if got := s.page(t, req); len(got.Forms) != 50 || got.Next != want.Next || got.Forms[49].InstanceID != want.Forms[49].InstanceID {
-		t.Errorf("the first page: %d forms", len(got.Forms))
-	}
+	got := s.page(t, req)
+	assert.True(t, len(got.Forms) == 50 && got.Next == want.Next && got.Forms[49].InstanceID == want.Forms[49].InstanceID, "the first page: %d forms", len(got.Forms))
 	for _, backward := range []Sort{OldestFirst, ByName} {
 		req.Sort = backward
-		if _, err := ReadPage(t.Context(), s.lists, &req); !errors.Is(err, failure.ErrExecution) {
-			t.Errorf("%s, which comes to the damage: got %v, so this test shows nothing", backward, err)
-		}
+		_, err := ReadPage(t.Context(), s.lists, &req)
+		assert.ErrorIs(t, err, failure.ErrExecution, "%s, which comes to the damage", backward)
 	}
 }
 
@@ -172,13 +154,12 @@ func TestPagesAreTheList(t *testing.T) {
 		list := ListRequest{Kind: KindForm, User: "john.doe", Category: category, ArchivedBefore: cut}
 		var all []string
 		names := map[string]string{}
-		if err := List(context.Background(), s.lists, &list, func(l Listed) error {
+		err := List(context.Background(), s.lists, &list, func(l Listed) error {
 			all = append(all, l.InstanceID)
 			names[l.InstanceID] = strings.ToLower(l.Name) + l.InstanceID
 			return nil
-		}); err != nil || len(all) < 40 {
-			t.Fatalf("%s: %d forms, %v", category, len(all), err)
-		}
+		})
+		require.True(t, err == nil && len(all) >= 40, "%s: %d forms, %v", category, len(all), err)
 		oldest, byName := slices.Clone(all), slices.Clone(all)
 		slices.Reverse(oldest)
 		slices.SortFunc(byName, func(a, b string) int { return strings.Compare(names[a], names[b]) })

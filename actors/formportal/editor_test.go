@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/form"
 	"troupe/statemachine/schematest"
 )
@@ -26,14 +28,10 @@ func shipped(t *testing.T, folder string) (texts []string) {
 	t.Helper()
 	for _, home := range []string{"example", "testdata/homes/*"} {
 		files, err := filepath.Glob(filepath.Join("../../cmd/troupe", home, folder, "*.yaml"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no templates in %s, %v", home, err)
-		}
+		require.True(t, err == nil && len(files) != 0, "no templates in %s, %v", home, err)
 		for _, file := range files {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			texts = append(texts, string(text))
 		}
 	}

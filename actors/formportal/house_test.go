@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/catalog"
 	"troupe/actors/form"
@@ -79,9 +81,8 @@ func newHouse(t testing.TB, limits ...quota.Limits) *house {
 func emptyHouse(t testing.TB, limits ...quota.Limits) *house {
 	h := &house{t: t}
 	var err error
-	if h.directory, err = identity.ParseDirectory("identity.yaml", []byte(staff)); err != nil {
-		t.Fatal(err)
-	}
+	h.directory, err = identity.ParseDirectory("identity.yaml", []byte(staff))
+	require.NoError(t, err)
 	o := workflowtest.Options{}
 	for _, l := range limits {
 		o.Workflow.Quotas = l
@@ -98,18 +99,14 @@ func (h *house) start() {
 	if err == nil {
 		h.templates, err = OpenTemplates(h.Store, zerolog.New(&h.Log))
 	}
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	require.NoError(h.t, err)
 	h.Portal = Start(Options{
 		System: h.System, Workflows: h.Router.Router, Templates: h.templates, Directory: func() *identity.Directory { return h.directory }, Clock: h.Clock, Log: zerolog.Nop(),
 	})
 }
 
 func (h *house) stop() {
-	if err := h.Portal.Stop(context.Background()); err != nil {
-		h.t.Error(err)
-	}
+	assert.NoError(h.t, h.Portal.Stop(context.Background()))
 }
 
 func (h *house) restart() { h.t.Helper(); h.stop(); h.Restart(); h.start() }
@@ -130,9 +127,7 @@ func source(t testing.TB, text string) TemplateSource {
 		src.Kind = form.KindChecklist
 	}
 	parsed, err := ParseTemplate(src, Known{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := TemplateSource{File: src.Kind.String() + "s/" + parsed.ID + ".yaml", Text: src.Text, Refs: map[string][]byte{}, Parsed: parsed}
 	for name := range sampleFiles {
 		if strings.Contains(string(parsed.Schema), strings.ReplaceAll(name, "/", "~1")) {
@@ -153,9 +148,7 @@ func (h *house) publish(set ...TemplateSource) error {
 
 func (h *house) mustPublish(set ...TemplateSource) {
 	h.t.Helper()
-	if err := h.publish(set...); err != nil {
-		h.t.Fatal(err)
-	}
+	require.NoError(h.t, h.publish(set...))
 }
 
 // offer is mustPublish of texts.
@@ -170,9 +163,7 @@ func (h *house) offer(texts ...string) {
 
 func (h *house) user(id string) *identity.Principal {
 	p := h.directory.Principal(identity.UserID(id))
-	if p == nil {
-		h.t.Fatalf("no user %s", id)
-	}
+	require.NotNil(h.t, p, "no user %s", id)
 	return p
 }
 
@@ -195,9 +186,7 @@ func retry(key, body string) message.Retry {
 func (h *house) create(who, template, workflowID string) string {
 	h.t.Helper()
 	id, err := h.Create(h.t.Context(), h.creating(who, template, workflowID, ""))
-	if err != nil {
-		h.t.Fatalf("create %s: %v", template, err)
-	}
+	require.NoError(h.t, err, "create %s", template)
 	return id
 }
 
@@ -209,9 +198,7 @@ func (h *house) view(who, workflowID, id string) *View {
 	h.t.Helper()
 	r := h.request(who, workflowID, id)
 	v, err := h.Form(h.t.Context(), &r)
-	if err != nil {
-		h.t.Fatalf("form %s of %s: %v", id, who, err)
-	}
+	require.NoError(h.t, err, "form %s of %s", id, who)
 	return v
 }
 
@@ -225,9 +212,8 @@ func (h *house) submit(who, workflowID, id, text, key string) (*message.Reply, e
 
 func (h *house) mustSubmit(who, workflowID, id, text string) {
 	h.t.Helper()
-	if _, err := h.submit(who, workflowID, id, text, ""); err != nil {
-		h.t.Fatalf("submit %s: %v", id, err)
-	}
+	_, err := h.submit(who, workflowID, id, text, "")
+	require.NoError(h.t, err, "submit %s", id)
 }
 
 // send is an event through group B.
@@ -248,9 +234,7 @@ func (h *house) list(who string, kind form.Kind, category form.Category) (all []
 		all = append(all, s)
 		return nil
 	})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	require.NoError(h.t, err)
 	return all
 }
 
@@ -277,8 +261,6 @@ func (h *house) record(who, workflowID, id string) (r struct {
 },
 ) {
 	h.t.Helper()
-	if err := json.Unmarshal(h.MustLook(h.user(who), workflowID, id).AppendRecord(nil), &r); err != nil {
-		h.t.Fatal(err)
-	}
+	require.NoError(h.t, json.Unmarshal(h.MustLook(h.user(who), workflowID, id).AppendRecord(nil), &r))
 	return r
 }

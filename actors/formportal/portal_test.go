@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/actors/failure"
@@ -62,9 +64,7 @@ func TestCategories(t *testing.T) {
 		{"made at its end", begin(end, true), 1500, form.Submitted},
 		{"made at its end long ago", begin(end, true), 1501, form.Archived},
 	} {
-		if got := c.form.CategoryAt(archivedBefore(at(c.now), keep)); got != c.want {
-			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
-		}
+		assert.Equal(t, c.want, c.form.CategoryAt(archivedBefore(at(c.now), keep)), c.name)
 	}
 }
 
@@ -84,17 +84,13 @@ func TestSeveralMachines(t *testing.T) {
 		}
 	}
 	h.Pass(31 * 24 * time.Hour)
-	if got := h.where("john", id); got != "form archived" {
-		t.Errorf("got it among %q", got)
-	}
+	assert.Equal(t, "form archived", h.where("john", id), "got it among")
 	// The template names no event: nothing submits the form but group B.
 	other := h.create("john", "approval-form", "approval")
-	if _, err := h.submit("john", "approval", other, `{}`, ""); !errors.Is(err, failure.ErrNotAllowed) {
-		t.Errorf("a form that nothing submits: got %v, want ErrNotAllowed", err)
-	}
-	if _, err := h.save("john", "approval", other, `{}`); !errors.Is(err, failure.ErrNotAllowed) {
-		t.Errorf("a draft of it: got %v, want ErrNotAllowed", err)
-	}
+	_, err := h.submit("john", "approval", other, `{}`, "")
+	assert.ErrorIs(t, err, failure.ErrNotAllowed, "a form that nothing submits")
+	_, err = h.save("john", "approval", other, `{}`)
+	assert.ErrorIs(t, err, failure.ErrNotAllowed, "a draft")
 }
 
 // TestWhatTakesAForm holds gateway/INTERFACE.md, "Creating forms", for the workflows
@@ -120,17 +116,14 @@ func TestWhatTakesAForm(t *testing.T) {
 	} {
 		for _, key := range []string{"", "key of " + c.name} {
 			id, err := h.Create(t.Context(), h.creating(c.who, c.template, c.workflow, key))
-			if !errors.Is(err, c.want) || (err == nil) != (id != "") {
-				t.Errorf("%s, with the key %q: got %q, %v; want %v", c.name, key, id, err, c.want)
-			}
+			assert.True(t, errors.Is(err, c.want) && (err == nil) == (id != ""), "%s, with the key %q: got %q, %v; want %v", c.name, key, id, err, c.want)
 			if err == nil {
 				made++
 			}
 		}
 	}
-	if got := len(h.list("john", form.KindForm, form.Current)); got != made || made != 6 {
-		t.Errorf("john has %d forms, and %d were made, want 6", got, made)
-	}
+	got := len(h.list("john", form.KindForm, form.Current))
+	assert.True(t, got == made && made == 6, "john has %d forms, and %d were made, want 6", got, made)
 }
 
 // TestWhatIsOffered holds who is offered which roles, templates and workflows.
@@ -156,14 +149,10 @@ func TestWhatIsOffered(t *testing.T) {
 		for _, choice := range choices {
 			got = append(got, choice.ID)
 		}
-		if err != nil || strings.Join(got, " ") != c.workflows {
-			t.Errorf("workflows of %s: got %v, %v; want %s", c.who, got, err, c.workflows)
-		}
+		assert.True(t, err == nil && strings.Join(got, " ") == c.workflows, "workflows of %s: got %v, %v; want %s", c.who, got, err, c.workflows)
 	}
 	template, choices, err := h.Portal.Template(t.Context(), h.user("john"), form.KindForm, "leave-form")
-	if err != nil || template.ID != "leave-form" || len(choices) != 1 || choices[0].ID != "leave" {
-		t.Errorf("leave-form: got %+v, %v, %v", template, choices, err)
-	}
+	assert.True(t, err == nil && template.ID == "leave-form" && len(choices) == 1 && choices[0].ID == "leave", "leave-form: got %+v, %v, %v", template, choices, err)
 }
 
 func roleIDs(roles []identity.Role) string {
@@ -181,21 +170,15 @@ func TestAListEnds(t *testing.T) {
 	h.create("john", "leave-form", "leave")
 	stop, seen := errors.New("stop"), 0
 	req := &ListRequest{Caller: h.user("john"), Kind: form.KindForm}
-	if err := h.List(t.Context(), req, func(*Summary) error { seen++; return stop }); !errors.Is(err, stop) || seen != 1 {
-		t.Errorf("got %v after %d", err, seen)
-	}
+	err := h.List(t.Context(), req, func(*Summary) error { seen++; return stop })
+	assert.True(t, errors.Is(err, stop) && seen == 1, "got %v after %d", err, seen)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := h.List(ended, req, func(*Summary) error { return nil }); !errors.Is(err, context.Canceled) {
-		t.Errorf("a caller who has gone: got %v", err)
-	}
+	assert.ErrorIs(t, h.List(ended, req, func(*Summary) error { return nil }), context.Canceled, "a caller who has gone")
 	h.stop()
-	if err := h.List(t.Context(), req, nil); !errors.Is(err, failure.ErrUnavailable) {
-		t.Errorf("after Stop: got %v, want ErrUnavailable", err)
-	}
-	if m := h.Metrics(); m.Open != 0 || m.Begun == 0 {
-		t.Errorf("metrics: %+v", m)
-	}
+	assert.ErrorIs(t, h.List(t.Context(), req, nil), failure.ErrUnavailable, "after Stop")
+	m := h.Metrics()
+	assert.True(t, m.Open == 0 && m.Begun != 0, "metrics: %+v", m)
 }
 
 // TestListsAgreeWithInstances: after any events, the lists of everybody say what
@@ -243,16 +226,12 @@ func TestListsAgreeWithInstances(t *testing.T) {
 					t.Fatalf("%s forms of %s are out of order", c, who)
 				}
 				for _, s := range list {
-					if s.By != who || shown[s.ID] != nil {
-						t.Fatalf("%s is shown %+v", who, s)
-					}
+					require.True(t, s.By == who && shown[s.ID] == nil, "%s is shown %+v", who, s)
 					shown[s.ID], category[s.ID] = s, c
 				}
 			}
 		}
-		if len(shown) != len(all) {
-			t.Fatalf("%d forms are shown, %d were made", len(shown), len(all))
-		}
+		require.Len(t, shown, len(all), "forms are shown")
 		for _, f := range all[max(0, len(all)-5):] {
 			s, record := shown[f.id], h.record(f.who, f.workflow, f.id)
 			var nodes []string
@@ -268,20 +247,12 @@ func TestListsAgreeWithInstances(t *testing.T) {
 			if err != nil || created.UnixMilli() != s.When || record.History[0].User != s.By || s.By != f.who {
 				t.Fatalf("%s: made by %s at %d, history %+v", f.id, s.By, s.When, record.History[0])
 			}
-			if s.Status != status || (category[f.id] == form.Current) != current {
-				t.Fatalf("%s: listed as %q among %s, the instance is in %v", f.id, s.Status, category[f.id], nodes)
-			}
-			if v := h.view(f.who, f.workflow, f.id); v.Category != category[f.id] {
-				t.Fatalf("%s: listed among %s, by itself it is %s", f.id, category[f.id], v.Category)
-			}
-			if category[f.id] == form.Archived && !map[string]bool{"approved": true, "submitted": true, "c, y": true}[status] {
-				t.Fatalf("%s: archived in %q", f.id, status)
-			}
+			require.True(t, s.Status == status && (category[f.id] == form.Current) == current, "%v %v %v %v", f.id, s.Status, category[f.id], nodes)
+			require.Equal(t, category[f.id], h.view(f.who, f.workflow, f.id).Category, "%s: listed among", f.id)
+			require.False(t, category[f.id] == form.Archived && !map[string]bool{"approved": true, "submitted": true, "c, y": true}[status], "%v %v", f.id, status)
 		}
 	})
-	if len(all) < 5 {
-		t.Errorf("only %d forms were made", len(all))
-	}
+	assert.GreaterOrEqual(t, len(all), 5, "only")
 }
 
 // TestAListReadsWhatItShows: what is in no list but one can be unreadable without
@@ -300,9 +271,7 @@ func TestAListReadsWhatItShows(t *testing.T) {
 	h.Must(workflowtest.Second(h.submit("john", PlainWorkflow, late, `{}`, "")))
 	places := map[string]string{old: "form archived", late: "form submitted", made(true): "form submitted", made(false): "form current"}
 	for id, want := range places {
-		if got := h.where("john", id); got != want {
-			t.Fatalf("%s is in %q, want %q", id, got, want)
-		}
+		require.Equal(t, want, h.where("john", id), id)
 	}
 	for id, place := range places {
 		var rowKey, before []byte
@@ -316,9 +285,8 @@ func TestAListReadsWhatItShows(t *testing.T) {
 		for c := form.Current; c <= form.Archived; c++ {
 			err := h.List(t.Context(), &ListRequest{Caller: h.user("john"), Kind: form.KindForm, Category: c}, func(*Summary) error { return nil })
 			// NB: what is older than the retention, and was completed since, is among what the archive looks at.
-			if may := id == late && c == form.Archived; !may && (err != nil) != ("form "+c.String() == place) {
-				t.Errorf("the list of %s forms, while a row of %q is damaged: %v", c, place, err)
-			}
+			may := id == late && c == form.Archived
+			assert.False(t, !may && (err != nil) != ("form "+c.String() == place), "the list of %s forms, while a row of %q is damaged: %v", c, place, err)
 		}
 		h.Overwrite(sh, rowKey, before)
 	}
@@ -336,9 +304,8 @@ func TestALongListInLittleMemory(t *testing.T) {
 	for range makers {
 		wg.Go(func() {
 			for range forms / makers {
-				if _, err := h.Create(t.Context(), h.creating("john", "feedback", "", "")); err != nil {
-					t.Error(err)
-				}
+				_, err := h.Create(t.Context(), h.creating("john", "feedback", "", ""))
+				assert.NoError(t, err)
 			}
 		})
 	}
@@ -369,9 +336,8 @@ func TestALongListInLittleMemory(t *testing.T) {
 		return grown
 	}
 	read(false) // the store's caches fill up, once
-	if grown := read(false); grown > limit {
-		t.Errorf("the heap grew by %d KiB, want at most %d", grown>>10, limit>>10)
-	}
+	grown := read(false)
+	assert.LessOrEqual(t, grown, uint64(limit), "the heap grew by %d KiB, want at most %d", grown>>10, limit>>10)
 	if grown := read(true); grown < limit { // the control
 		t.Errorf("all forms were kept, and the heap grew only by %d KiB", grown>>10)
 	}
@@ -388,11 +354,7 @@ func TestFormsPassQuotas(t *testing.T) {
 	}
 	for n := range 2 {
 		_, err := h.Router.Create(t.Context(), &message.Create{Caller: h.user("john"), WorkflowID: "leave"})
-		if (err == nil) != (n == 0) || err != nil && !errors.Is(err, failure.ErrQuota) {
-			t.Errorf("create %d of group B: got %v", n+1, err)
-		}
+		assert.True(t, (err == nil) == (n == 0) && (err == nil || errors.Is(err, failure.ErrQuota)), "create %d of group B: got %v", n+1, err)
 	}
-	if err := h.send("john", "leave", h.create("john", "leave-form", "leave"), "submit"); !errors.Is(err, failure.ErrQuota) {
-		t.Errorf("an event of group B that adds an entry: got %v, want ErrQuota", err)
-	}
+	assert.ErrorIs(t, h.send("john", "leave", h.create("john", "leave-form", "leave"), "submit"), failure.ErrQuota)
 }

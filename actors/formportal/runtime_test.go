@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
@@ -55,41 +58,30 @@ func TestWhoMaySeeAndWrite(t *testing.T) {
 	} {
 		r := FormRequest{Caller: c.who, WorkflowID: c.workflow, InstanceID: c.id}
 		view, err := h.Form(t.Context(), &r)
-		if !errors.Is(err, c.read) {
-			t.Errorf("%s: read: got %v, want %v", c.name, err, c.read)
-		}
+		assert.ErrorIs(t, err, c.read, "%s: read", c.name)
 		if err == nil && view.Editable != (c.written == nil) {
 			t.Errorf("%s: editable %v", c.name, view.Editable)
 		}
-		if _, err = h.SaveDraft(t.Context(), &DraftRequest{FormRequest: r}); !errors.Is(err, c.read) {
-			t.Errorf("%s: dropped: got %v, want %v", c.name, err, c.read)
-		}
+		_, err = h.SaveDraft(t.Context(), &DraftRequest{FormRequest: r})
+		assert.ErrorIs(t, err, c.read, "%s: dropped", c.name)
 		_, err = h.SaveDraft(t.Context(), &DraftRequest{FormRequest: r, Data: workflowtest.Value(`{}`)})
-		if !errors.Is(err, c.written) {
-			t.Errorf("%s: saved: got %v, want %v", c.name, err, c.written)
-		}
+		assert.ErrorIs(t, err, c.written, "%s: saved", c.name)
 		for _, key := range []string{"", c.name} {
 			// NB: what does not fit, so that nothing is submitted by those who may.
 			_, err = h.Submit(t.Context(), &SubmitRequest{FormRequest: r, Data: workflowtest.Value(`{"text":1}`), Retry: retry(key, "")})
-			if want := c.written; want == nil && !errors.Is(err, failure.ErrInvalid) || want != nil && !errors.Is(err, want) {
-				t.Errorf("%s: submitted with the key %q: got %v, want %v", c.name, key, err, want)
-			}
+			want := c.written
+			assert.True(t, (want != nil || errors.Is(err, failure.ErrInvalid)) && (want == nil || errors.Is(err, want)), "%v %v %v %v", c.name, key, err, want)
 		}
 	}
 	if got := h.view("mary", "leave", bound); got.Draft == nil || got.Summary.By != "john" {
 		t.Errorf("mary sees %+v", got) // her own draft, of his form
 	}
-	if n := len(h.list("mary", form.KindForm, form.Current)); n != 0 {
-		t.Errorf("a draft put the form into mary's list: %d", n)
-	}
+	assert.Zero(t, len(h.list("mary", form.KindForm, form.Current)), "a draft put the form into mary's list")
 	plainInstance, err := h.Router.Create(t.Context(), &message.Create{Caller: h.user("john"), WorkflowID: "leave"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r := h.request("john", "leave", plainInstance.InstanceID)
-	if _, err := h.Form(t.Context(), &r); !errors.Is(err, failure.ErrNotFound) {
-		t.Errorf("an instance that is no form: got %v, want ErrNotFound", err)
-	}
+	_, err = h.Form(t.Context(), &r)
+	assert.ErrorIs(t, err, failure.ErrNotFound, "an instance that is no form")
 }
 
 // TestAFormKeepsItsOwner: what is sent for a plain form is all data, and what
@@ -102,22 +94,17 @@ func TestAFormKeepsItsOwner(t *testing.T) {
 	} {
 		id := h.create("john", "feedback", "")
 		want := workflowtest.Value(text)
-		if _, err := h.submit("john", "-", id, text, ""); errors.Is(err, failure.ErrInvalid) != refused || !refused && err != nil {
-			t.Errorf("%s: got %v, want a refusal: %v", text, err, refused)
-		}
+		_, err := h.submit("john", "-", id, text, "")
+		assert.True(t, errors.Is(err, failure.ErrInvalid) == refused && (refused || err == nil), "%s: got %v, want a refusal: %v", text, err, refused)
 		if refused {
 			want = workflowtest.Value(`{}`)
 		}
-		if v := h.view("john", "-", id); !data.Equal(v.Data, want) {
-			t.Errorf("%s: got %s", text, v.Data)
-		}
+		v := h.view("john", "-", id)
+		assert.True(t, data.Equal(v.Data, want), "%s: got %s", text, v.Data)
 		r := h.request("eve", "-", id)
-		if _, err := h.Form(t.Context(), &r); !errors.Is(err, failure.ErrNotFound) {
-			t.Errorf("%s: eve gets %v, want ErrNotFound", text, err)
-		}
-		if got := h.record("john", "-", id).Private; string(got) != `{"owner":"john"}` {
-			t.Errorf("%s: svcPrivate is %s", text, got)
-		}
+		_, err = h.Form(t.Context(), &r)
+		assert.ErrorIs(t, err, failure.ErrNotFound, "%s: eve", text)
+		assert.Equal(t, `{"owner":"john"}`, string(h.record("john", "-", id).Private), "%s: svcPrivate", text)
 	}
 }
 
@@ -129,9 +116,8 @@ func TestAFormThatNamesNoWorkflowIsSubmittedThroughOne(t *testing.T) {
 		t.Errorf("a %s, editable: %v", v.Summary.FormType, v.Editable)
 	}
 	h.mustSubmit("john", "leave", id, `{"text":"good"}`)
-	if v := h.view("john", "leave", id); v.Category != form.Submitted || v.Summary.SubmissionID == "" || v.Summary.Status != "review" {
-		t.Errorf("after it was submitted: %s, %+v", v.Category, v.Summary)
-	}
+	v := h.view("john", "leave", id)
+	assert.True(t, v.Category == form.Submitted && v.Summary.SubmissionID != "" && v.Summary.Status == "review", "after it was submitted: %s, %+v", v.Category, v.Summary)
 }
 
 // TestTemplatesThatChange holds actors/formportal/DESIGN.md, "Forms", for templates
@@ -141,47 +127,34 @@ func TestTemplatesThatChange(t *testing.T) {
 	first, second := h.create("john", "feedback", ""), h.create("john", "feedback", "")
 	bound := h.create("john", "leave-form", "leave")
 	h.offer(strings.Replace(feedbackTemplate, "id: feedback, name: Feedback", "id: feedback, name: Changed, enabled: false", 1), leaveTemplate, safetyTemplate)
-	if _, err := h.Create(t.Context(), h.creating("john", "feedback", "", "")); !errors.Is(err, failure.ErrNotFound) {
-		t.Errorf("a new one of what is switched off: got %v, want ErrNotFound", err)
-	}
-	if _, err := h.save("john", "-", first, `{"text":"x"}`); err != nil {
-		t.Errorf("a draft, switched off: %v", err)
-	}
+	_, err := h.Create(t.Context(), h.creating("john", "feedback", "", ""))
+	assert.ErrorIs(t, err, failure.ErrNotFound, "a new one of what is switched off")
+	_, err = h.save("john", "-", first, `{"text":"x"}`)
+	assert.NoError(t, err, "a draft, switched off")
 	h.mustSubmit("john", "-", first, `{"text":"x"}`)
-	if v := h.view("john", "-", first); v.Summary.Name.For() != "Feedback" || v.Template.Name.For() != "Changed" {
-		t.Errorf("got the name %q, want that of the creation; template %+v", v.Summary.Name, v.Template)
-	}
+	v := h.view("john", "-", first)
+	assert.True(t, v.Summary.Name.For() == "Feedback" && v.Template.Name.For() == "Changed", "%v %v", v.Summary.Name, v.Template)
 	h.offer(strings.Replace(feedbackTemplate, "type: string", "type: integer", 1), strings.Replace(leaveTemplate, "submit: submit", "submit: note", 1))
-	if _, err := h.submit("john", "-", second, `{"text":"x"}`, ""); !errors.Is(err, failure.ErrInvalid) {
-		t.Errorf("against the changed schema: got %v, want ErrInvalid", err)
-	}
+	_, err = h.submit("john", "-", second, `{"text":"x"}`, "")
+	assert.ErrorIs(t, err, failure.ErrInvalid, "against the changed schema")
 	h.mustSubmit("john", "leave", bound, `{"days":1}`) // sends the event of now
-	if v := h.view("john", "leave", bound); v.Summary.Status != "draft" || v.Sequence != 2 {
-		t.Errorf("submitted with note: %+v", v.Summary)
-	}
-	if _, err := h.save("john", "-", second, `{"text":"kept"}`); err != nil {
-		t.Fatal(err)
-	}
+	v = h.view("john", "leave", bound)
+	assert.True(t, v.Summary.Status == "draft" && v.Sequence == 2, "submitted with note: %+v", v.Summary)
+	_, err = h.save("john", "-", second, `{"text":"kept"}`)
+	require.NoError(t, err)
 	h.offer()
 	for workflowID, id := range map[string]string{"-": second, "leave": bound} {
 		v := h.view("john", workflowID, id)
-		if v.Template != nil || v.Editable || v.Category != form.Current || h.where("john", id) != "form current" {
-			t.Errorf("without its template: %+v", v)
-		}
-		if _, err := h.save("john", workflowID, id, `{}`); !errors.Is(err, failure.ErrNotAllowed) {
-			t.Errorf("a draft without its template: got %v, want ErrNotAllowed", err)
-		}
-		if _, err := h.submit("john", workflowID, id, `{}`, ""); !errors.Is(err, failure.ErrNotAllowed) {
-			t.Errorf("submitted without its template: got %v, want ErrNotAllowed", err)
-		}
+		assert.True(t, v.Template == nil && !v.Editable && v.Category == form.Current && h.where("john", id) == "form current", "without its template: %+v", v)
+		_, err := h.save("john", workflowID, id, `{}`)
+		assert.ErrorIs(t, err, failure.ErrNotAllowed, "a draft without its template")
+		_, err = h.submit("john", workflowID, id, `{}`, "")
+		assert.ErrorIs(t, err, failure.ErrNotAllowed, "submitted without its template")
 	}
-	if v := h.view("john", "-", second); v.Draft == nil || string(v.Draft.Data) != `{"text":"kept"}` {
-		t.Errorf("the draft: %+v", v.Draft)
-	}
+	v = h.view("john", "-", second)
+	assert.True(t, v.Draft != nil && string(v.Draft.Data) == `{"text":"kept"}`, "the draft: %+v", v.Draft)
 	h.mustSend("john", "leave", bound, "submit") // events go on
-	if got := h.where("john", bound); got != "form submitted" {
-		t.Errorf("got it among %q", got)
-	}
+	assert.Equal(t, "form submitted", h.where("john", bound), "got it among")
 }
 
 // TestAWorkflowThatIsGone: its forms are still listed, read and submitted, but
@@ -190,14 +163,11 @@ func TestAWorkflowThatIsGone(t *testing.T) {
 	h := newHouse(t)
 	id := h.create("john", "leave-form", "leave")
 	h.workflows(payroll)
-	if _, err := h.Create(t.Context(), h.creating("john", "leave-form", "leave", "")); !errors.Is(err, failure.ErrNotFound) {
-		t.Errorf("a new one: got %v, want ErrNotFound", err)
-	}
+	_, err := h.Create(t.Context(), h.creating("john", "leave-form", "leave", ""))
+	assert.ErrorIs(t, err, failure.ErrNotFound, "a new one")
 	h.restart()
 	h.mustSubmit("john", "leave", id, `{"days":1}`)
-	if got := h.where("john", id); got != "form submitted" {
-		t.Errorf("got it among %q", got)
-	}
+	assert.Equal(t, "form submitted", h.where("john", id), "got it among")
 }
 
 // TestRetries holds gateway/INTERFACE.md, "Retries", for creates and submissions:
@@ -224,9 +194,8 @@ func TestRetries(t *testing.T) {
 		{"when it has moved on", func() { h.mustSend("mary", "leave", forms[0].created, "back") }},
 		{"when it has gone out of sight", func() {
 			h.workflows(strings.NewReplacer("id: leave\n", "id: leave\nversion: 2\n", ` || "manager" in user.roles`, "").Replace(workflowtest.Leave), payroll, approval)
-			if _, err := h.submit("mary", "leave", forms[0].created, `{"days":1}`, "unused"); !errors.Is(err, failure.ErrNotFound) {
-				t.Errorf("a new key for a form out of sight: got %v, want ErrNotFound", err)
-			}
+			_, err := h.submit("mary", "leave", forms[0].created, `{"days":1}`, "unused")
+			assert.ErrorIs(t, err, failure.ErrNotFound, "a new key for a form out of sight")
 		}},
 		{"when the schemas are others", func() {
 			h.offer(strings.Replace(feedbackTemplate, "type: string", "type: integer", 1), leaveTemplate, strings.Replace(safetyTemplate, "exits", "doors", 1))
@@ -243,9 +212,8 @@ func TestRetries(t *testing.T) {
 			}
 			other := *f.create
 			other.Retry.Fingerprint[0]++
-			if _, err := h.Create(t.Context(), &other); !errors.Is(err, failure.ErrKeyReused) {
-				t.Errorf("%s: the key for another create: got %v, want ErrKeyReused", step.when, err)
-			}
+			_, err = h.Create(t.Context(), &other)
+			assert.ErrorIs(t, err, failure.ErrKeyReused, "%s: the key for another create", step.when)
 			reply, err := h.submit("mary", f.workflow, id, f.data, "s")
 			if err != nil {
 				t.Fatalf("%s: submit %s: %v", step.when, f.data, err)
@@ -254,29 +222,24 @@ func TestRetries(t *testing.T) {
 			if f.submitted = cmp.Or(f.submitted, record); record != f.submitted {
 				t.Errorf("%s: submit %s: got %s, want %s", step.when, f.data, record, f.submitted)
 			}
-			if _, err := h.submit("mary", f.workflow, id, `{}`, "s"); !errors.Is(err, failure.ErrKeyReused) {
-				t.Errorf("%s: the key for another submission: got %v, want ErrKeyReused", step.when, err)
-			}
+			_, err = h.submit("mary", f.workflow, id, `{}`, "s")
+			assert.ErrorIs(t, err, failure.ErrKeyReused, "%s: the key for another submission", step.when)
 		}
 	}
-	if _, err := h.Create(t.Context(), h.creating("mary", "feedback", "", "new")); !errors.Is(err, failure.ErrNotFound) {
-		t.Errorf("a new key without the template: got %v, want ErrNotFound", err)
-	}
-	if _, err := h.submit("mary", "-", forms[1].created, `{"text":"x"}`, "new"); !errors.Is(err, failure.ErrNotAllowed) {
-		t.Errorf("a new key without the template: got %v, want ErrNotAllowed", err)
-	}
-	if id, err := h.Create(t.Context(), h.creating("john", "leave-form", "leave", "k")); !errors.Is(err, failure.ErrNotFound) || id != "" {
-		t.Errorf("another user's key: got %q, %v, want ErrNotFound", id, err)
-	}
+	_, err := h.Create(t.Context(), h.creating("mary", "feedback", "", "new"))
+	assert.ErrorIs(t, err, failure.ErrNotFound, "a new key without the template")
+	_, err = h.submit("mary", "-", forms[1].created, `{"text":"x"}`, "new")
+	assert.ErrorIs(t, err, failure.ErrNotAllowed, "a new key without the template")
+	id, err := h.Create(t.Context(), h.creating("john", "leave-form", "leave", "k"))
+	assert.True(t, errors.Is(err, failure.ErrNotFound) && id == "", "another user's key: got %q, %v, want ErrNotFound", id, err)
 }
 
 // TestOneOfTwoSubmissions: of many at the same time one is taken.
 func TestOneOfTwoSubmissions(t *testing.T) {
 	h := newHouse(t)
 	id := h.create("john", "leave-form", "leave")
-	if _, err := h.save("john", "leave", id, `{"days":1}`); err != nil {
-		t.Fatal(err)
-	}
+	_, err := h.save("john", "leave", id, `{"days":1}`)
+	require.NoError(t, err)
 	var taken atomic.Int64
 	var wg sync.WaitGroup
 	for range 20 {
@@ -306,8 +269,6 @@ func TestADraftThatKnowsNoTemplate(t *testing.T) {
 		{form.Draft{SavedAt: 9, Template: of.Digest}, false},
 		{form.Draft{SavedAt: 11, Template: form.DigestOf([]byte("y"))}, true},
 	} {
-		if got := isForAnother(&c.draft, of); got != c.want {
-			t.Errorf("%+v: got %t", c.draft, got)
-		}
+		assert.Equal(t, c.want, isForAnother(&c.draft, of), c.draft)
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/form"
 	"troupe/statemachine/document"
 )
@@ -27,11 +30,8 @@ func TestAFormThatCostsTooMuchToCheckIsAFault(t *testing.T) {
 	} {
 		_, err := ParseTemplate(TemplateText{Kind: form.KindForm, File: "t.yaml", Text: []byte("id: f\naccess: {roles: [clerk]}\nschema: " + c.schema + "\n")}, Known{})
 		var faults document.Faults
-		if !errors.As(err, &faults) || len(faults) != 1 {
-			t.Fatalf("%.40s: got %v", c.schema, err)
-		}
-		if f := faults[0]; f.Line != c.line || f.Column != c.column || !strings.Contains(f.Reason, c.want) {
-			t.Errorf("%.40s: got %v, want line %d: %s", c.schema, f, c.line, c.want)
-		}
+		require.True(t, errors.As(err, &faults) && len(faults) == 1, "%.40s: got %v", c.schema, err)
+		f := faults[0]
+		assert.True(t, f.Line == c.line && f.Column == c.column && strings.Contains(f.Reason, c.want), "%.40s: got %v, want line %d: %s", c.schema, f, c.line, c.want)
 	}
 }

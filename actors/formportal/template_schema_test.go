@@ -4,6 +4,9 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine/data"
 	"troupe/statemachine/schema"
 )
@@ -48,24 +51,18 @@ func TestABundleSaysWhatItsFilesSay(t *testing.T) {
 		`{"$id":"https://example.org/form","type":"object","properties":{"v":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"integer"}}}`,
 	} {
 		oracle, err := schema.Compile(data.Value(doc), oracleRead)
-		if err != nil {
-			t.Fatalf("%s: %v", doc, err)
-		}
+		require.NoError(t, err, doc)
 		bundled, err := bundle(data.Value(doc), read)
-		if err != nil {
-			t.Errorf("%s: %v", doc, err)
+		if !assert.NoError(t, err, doc) {
 			continue
 		}
 		alone, err := schema.Compile(bundled, nil)
-		if err != nil {
-			t.Errorf("%s: got %s, which is no schema: %v", doc, bundled, err)
+		if !assert.NoError(t, err, "%s: got %s, which is no schema", doc, bundled) {
 			continue
 		}
 		for _, v := range values {
 			got, want := alone.Check(data.Value(v)), oracle.Check(data.Value(v))
-			if (got == nil) != (want == nil) {
-				t.Errorf("%s\nof %s\nsays %v\nwant %v", bundled, v, got, want)
-			}
+			assert.Equal(t, want == nil, got == nil, "%s\nof %s\nsays %v\nwant %v", bundled, v, got, want)
 		}
 	}
 }
@@ -83,8 +80,6 @@ func TestABundleThatCannotBeIsRefused(t *testing.T) {
 		if err == nil {
 			_, err = schema.Compile(bundled, nil)
 		}
-		if err == nil {
-			t.Errorf("%s: got %s", name, bundled)
-		}
+		assert.Error(t, err, "%s: got %s", name, bundled)
 	}
 }

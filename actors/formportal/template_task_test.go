@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/form"
 	"troupe/statemachine"
 )
@@ -26,9 +29,7 @@ stateMachines:
       done: {type: final}
 `
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	templates := map[string]*Template{}
 	for id, text := range map[string]string{
 		"fits":     "submit: approve, schema: {type: object, required: [sum], properties: {sum: {type: integer}}}",
@@ -39,9 +40,7 @@ stateMachines:
 		"loose":    "submit: approve, schema: {type: object, properties: {sum: {type: integer}}}",
 	} {
 		parsed, err := ParseTemplate(TemplateText{Kind: form.KindForm, File: id + ".yaml", Text: []byte("{id: " + id + ", enabled: false, " + text + "}")}, Known{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		templates[id] = parsed
 	}
 	forms := &TaskForms{Find: func(id string) *Template { return templates[id] }, IDs: []string{"fits"}}
@@ -56,30 +55,21 @@ stateMachines:
 		of := strings.NewReplacer("FORM", id, "OTHER", "done").Replace(flow)
 		of = of[:strings.Index(of, "      still")] + "      done: {type: final}\n"
 		parsed, err := parser.Parse(statemachine.Source{File: "flow.yaml", Text: []byte(of)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		faults, warnings := forms.Check("flow.yaml", parsed.Definition)
 		got := ""
 		for _, f := range faults {
 			got += f.Error() + "\n"
-			if f.Line != 10 || f.Column == 0 {
-				t.Errorf("%s: the fault is at %d:%d, want line 10", id, f.Line, f.Column)
-			}
+			assert.True(t, f.Line == 10 && f.Column != 0, "%s: the fault is at %d:%d, want line 10", id, f.Line, f.Column)
 		}
 		for _, w := range warnings {
 			got += "warning: " + w.Reason + "\n"
 		}
-		if (want == "") != (got == "") || !strings.Contains(got, want) {
-			t.Errorf("%s: got %q, want %q", id, got, want)
-		}
+		assert.True(t, (want == "") == (got == "") && strings.Contains(got, want), "%s: got %q, want %q", id, got, want)
 	}
 	forms.Part = true
 	parsed, err := parser.Parse(statemachine.Source{File: "flow.yaml", Text: []byte(strings.NewReplacer("FORM", "fits", "OTHER", "still").Replace(flow))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if faults, _ := forms.Check("flow.yaml", parsed.Definition); len(faults) != 1 || !strings.Contains(faults[0].Reason, "no event of its own") {
-		t.Errorf("a task that only time ends: got %v", faults)
-	}
+	require.NoError(t, err)
+	faults, _ := forms.Check("flow.yaml", parsed.Definition)
+	assert.True(t, len(faults) == 1 && strings.Contains(faults[0].Reason, "no event of its own"), "a task that only time ends: got %v", faults)
 }

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/form"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -78,15 +81,11 @@ func readSample(name string) ([]byte, error) {
 func knownSample(t testing.TB) Known {
 	t.Helper()
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	flows := map[string]*statemachine.Definition{}
 	for _, text := range []string{leaveFlow, strictFlow, closedFlow} {
 		flow, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte(text)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		flows[string(flow.ID)] = flow.Definition
 	}
 	return Known{
@@ -102,18 +101,14 @@ func knownSample(t testing.TB) Known {
 func parseSample(t testing.TB, kind form.Kind, text string) *Template {
 	t.Helper()
 	parsed, err := ParseTemplate(TemplateText{Kind: kind, File: "t.yaml", Text: []byte(text), Read: readSample, Modified: time.Unix(1, 2_345_678)}, knownSample(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return parsed
 }
 
 func TestAFormHasWhatItsFileSays(t *testing.T) {
 	got := parseSample(t, form.KindForm, leaveForm)
 	got.schema = nil
-	if got.Digest != form.DigestOf(got.Schema) {
-		t.Errorf("the digest %s is not that of the schema", got.Digest)
-	}
+	assert.Equal(t, form.DigestOf(got.Schema), got.Digest, "the digest")
 	got.Digest = form.Digest{}
 	want := &Template{
 		Kind: form.KindForm, ID: "leave-form", Name: statemachine.Plain("Leave Request"), Description: statemachine.Plain("Ask for days off"), Enabled: true,
@@ -123,13 +118,9 @@ func TestAFormHasWhatItsFileSays(t *testing.T) {
 			`"address.schema.json":{"type":"object","properties":{"town":{"$ref":"#/$defs/parts~1town.json/$defs/town"},"next":{"$ref":"#/$defs/address.schema.json"}},"additionalProperties":false},` +
 			`"parts/town.json":{"$defs":{"town":{"type":"string","maxLength":5,"default":{"$ref":"x"}}}}}}`),
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got\n%+v\nwant\n%+v", got, want)
-	}
+	assert.Equal(t, want, got)
 	all := func(string) bool { return true }
-	if !got.BoundTo("leave", all) || got.BoundTo("other", all) {
-		t.Error("bound to the wrong workflows")
-	}
+	assert.True(t, got.BoundTo("leave", all) && !got.BoundTo("other", all), "bound to the wrong workflows")
 }
 
 // TestAFormWithoutWorkflowsBindsWithAnyThatKnowsItsEvent: the key missing says
@@ -152,13 +143,9 @@ func TestAFormWithoutWorkflowsBindsWithAnyThatKnowsItsEvent(t *testing.T) {
 		{"another one", "workflows: [leave]\n", "", []string{"submit", ""}, false},
 	} {
 		got := parseSample(t, form.KindForm, plainFile(c.lines))
-		if got.Submit != c.submit || got.BoundTo("other", knows(c.declares...)) != c.want {
-			t.Errorf("%s: submits with %q, bound: %v; want %q, %v", c.name, got.Submit, !c.want, c.submit, c.want)
-		}
+		assert.True(t, got.Submit == c.submit && got.BoundTo("other", knows(c.declares...)) == c.want, "%v %v %v %v %v", c.name, got.Submit, !c.want, c.submit, c.want)
 	}
-	if got := parseSample(t, form.KindChecklist, safety); got.BoundTo("other", knows("submit", "")) {
-		t.Error("a checklist is bound to a workflow")
-	}
+	assert.False(t, parseSample(t, form.KindChecklist, safety).BoundTo("other", knows("submit", "")), "a checklist is bound to a workflow")
 }
 
 func TestAChecklistHasItsItems(t *testing.T) {
@@ -166,12 +153,8 @@ func TestAChecklistHasItsItems(t *testing.T) {
 	want := []Item{
 		{ID: "exits", Label: statemachine.Plain("Exits are free"), Help: statemachine.Plain("Open every door."), Required: true}, {ID: "light", Label: statemachine.Plain("light")},
 	}
-	if !reflect.DeepEqual(got.Items, want) || got.Name.For() != "safety" || got.Schema != nil {
-		t.Errorf("got %+v", got)
-	}
-	if got.Kind.String() != "checklist" || form.KindForm.String() != "form" {
-		t.Errorf("kinds: got %s and %s", got.Kind, form.KindForm)
-	}
+	assert.True(t, reflect.DeepEqual(got.Items, want) && got.Name.For() == "safety" && got.Schema == nil, "got %+v", got)
+	assert.True(t, got.Kind.String() == "checklist" && form.KindForm.String() == "form", "kinds: got %s and %s", got.Kind, form.KindForm)
 }
 
 func TestCheckNamesTheFirstPlaceThatDoesNotFit(t *testing.T) {
@@ -214,9 +197,8 @@ func TestTheRoleOfACallerIsTheFirstInTheTemplatesOrder(t *testing.T) {
 		{[]string{"other"}, ""},
 		{nil, ""},
 	} {
-		if got, ok := form.RoleOf(test.roles); got != test.want || ok != (test.want != "") {
-			t.Errorf("%v: got %q, %v, want %q", test.roles, got, ok, test.want)
-		}
+		got, ok := form.RoleOf(test.roles)
+		assert.True(t, got == test.want && ok == (test.want != ""), "%v: got %q, %v, want %q", test.roles, got, ok, test.want)
 	}
 }
 
@@ -255,9 +237,7 @@ func TestAFormThatLetsRequiredFieldsOut(t *testing.T) {
 		if warnings := parseSample(t, form.KindForm, test.text).Warnings; len(warnings) > 0 {
 			got = warnings.Error()
 		}
-		if !strings.HasPrefix(got, test.want) || (got == "") != (test.want == "") {
-			t.Errorf("%s:\n got %s\nwant %s", test.name, got, test.want)
-		}
+		assert.True(t, strings.HasPrefix(got, test.want) && (got == "") == (test.want == ""), "%s:\n got %s\nwant %s", test.name, got, test.want)
 	}
 }
 
@@ -395,16 +375,11 @@ func TestEveryFaultHasItsPlaceAndAdvice(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			parsed, err := ParseTemplate(TemplateText{Kind: test.kind, File: "t.yaml", Text: []byte(test.text), Read: readSample}, knownSample(t))
 			var faults document.Faults
-			if parsed != nil && parsed.ID != "" || !errors.As(err, &faults) {
-				t.Fatalf("got %+v, %v, want faults", parsed, err)
-			}
-			if len(faults) != len(test.want) {
-				t.Fatalf("got %d faults, want %d:\n%v", len(faults), len(test.want), err)
-			}
+			require.True(t, (parsed == nil || parsed.ID == "") && errors.As(err, &faults), "got %+v, %v, want faults", parsed, err)
+			require.Len(t, faults, len(test.want), err)
 			for i, want := range test.want {
-				if got := faults[i].Error(); !strings.HasPrefix(got, want) {
-					t.Errorf("fault %d: got\n%s\nwant it to begin with\n%s", i, got, want)
-				}
+				got := faults[i].Error()
+				assert.True(t, strings.HasPrefix(got, want), "fault %d: got\n%s\nwant it to begin with\n%s", i, got, want)
 			}
 		})
 	}
@@ -445,18 +420,15 @@ func TestWhatIsNoFault(t *testing.T) {
 	for _, text := range []string{
 		leaveForm, fitFile("submit", "b: {}", ""), fillFile("properties: {a: {}}", "'ui:order': []"), fillFile("required: [a]", ""),
 	} {
-		if _, err := ParseTemplate(TemplateText{File: "t.yaml", Text: []byte(text), Read: readSample}, Known{}); err != nil {
-			t.Errorf("accepted before: %v\n%s", err, text)
-		}
+		_, err := ParseTemplate(TemplateText{File: "t.yaml", Text: []byte(text), Read: readSample}, Known{})
+		assert.NoError(t, err, "accepted before, %s", text)
 	}
 }
 
 func TestJSONSaysTheSame(t *testing.T) {
 	text := `{"id": "f", "access": {"roles": ["boss"]}, "schema": {"type": "object", "properties": {"a": {"type": "string"}}}}`
 	got, err := ParseTemplate(TemplateText{File: "f.json", Text: []byte(text)}, knownSample(t))
-	if err != nil || got.ID != "f" || got.Check(data.Value(`{"a":1}`)) == nil {
-		t.Errorf("got %+v, %v", got, err)
-	}
+	assert.True(t, err == nil && got.ID == "f" && got.Check(data.Value(`{"a":1}`)) != nil, "got %+v, %v", got, err)
 }
 
 func TestASchemaHasBounds(t *testing.T) {
@@ -470,9 +442,7 @@ func TestASchemaHasBounds(t *testing.T) {
 	}
 	for ref, want := range map[string]string{"0.json": "more than 64 files", "large.json": "more than 1048576 bytes"} {
 		_, err := bundle(data.Value(`{"type":"object","$ref":"`+ref+`"}`), read)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %s", ref, err, want)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), want), "%s: got %v, want %s", ref, err, want)
 	}
 }
 
@@ -491,22 +461,17 @@ func FuzzParseTemplate(f *testing.F) {
 				parsed, err := ParseTemplate(src, known)
 				var faults document.Faults
 				if err != nil {
-					if parsed != nil && parsed.Schema != nil || !errors.As(err, &faults) || len(faults) == 0 {
-						t.Fatalf("got %v and %v", parsed, err)
-					}
+					require.True(t, (parsed == nil || parsed.Schema == nil) && errors.As(err, &faults) && len(faults) != 0, "got %v and %v", parsed, err)
 					continue
 				}
 				if (parsed.Schema == nil) != (kind == form.KindChecklist) || (len(parsed.Items) == 0) != (kind == form.KindForm) || parsed.ID == reservedID {
 					t.Fatalf("not whole: %+v", parsed)
 				}
 				again, err := ParseTemplate(src, Known{})
-				if err != nil || again.ID != parsed.ID {
-					t.Fatalf("read again: %v", err)
-				}
+				require.True(t, err == nil && again.ID == parsed.ID, "read again: %v", err)
 				if v, err := data.Clean([]byte(sent)); err == nil {
-					if err := parsed.Check(v); err != nil && !errors.Is(err, statemachine.ErrInvalidData) {
-						t.Fatalf("check: %v", err)
-					}
+					err := parsed.Check(v)
+					require.False(t, err != nil && !errors.Is(err, statemachine.ErrInvalidData), "check: %v", err)
 				}
 			}
 		}

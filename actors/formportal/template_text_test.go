@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/form"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -74,23 +77,14 @@ func TestTextsOfAFormAreInSeveralLanguages(t *testing.T) {
 		if ui := got.UIFor(c.languages...); ui.String() != want.UI.String() {
 			t.Errorf("%q: got the hints\n%s, want\n%s", c.languages, ui, want.UI)
 		}
-		if name, what := got.Name.For(c.languages...), got.Description.For(c.languages...); name != want.Name.For() || what != want.Description.For() {
-			t.Errorf("%q: got %q and %q", c.languages, name, what)
-		}
-		if want.texts != nil {
-			t.Error("a file with plain texts has others")
-		}
+		name, what := got.Name.For(c.languages...), got.Description.For(c.languages...)
+		assert.True(t, name == want.Name.For() && what == want.Description.For(), "%q: got %q and %q", c.languages, name, what)
+		assert.Nil(t, want.texts, "a file with plain texts has others")
 	}
 	plain := parseSample(t, form.KindForm, inOne(travel, "en"))
-	if got.Digest != plain.Digest || got.Schema.String() != plain.Schema.String() {
-		t.Error("drafts do not fit any more when a form is translated")
-	}
-	if err := got.Check(data.Value(`{"class":3}`)); !errors.Is(err, statemachine.ErrInvalidData) {
-		t.Errorf("what does not fit: got %v", err)
-	}
-	if err := got.Check(data.Value(`{"title":"a","class":2,"legs":[{"to":"b"}]}`)); err != nil {
-		t.Errorf("what fits: got %v", err)
-	}
+	assert.True(t, got.Digest == plain.Digest && got.Schema.String() == plain.Schema.String(), "drafts do not fit any more when a form is translated")
+	assert.ErrorIs(t, got.Check(data.Value(`{"class":3}`)), statemachine.ErrInvalidData, "what does not fit")
+	assert.NoError(t, got.Check(data.Value(`{"title":"a","class":2,"legs":[{"to":"b"}]}`)), "what fits")
 }
 
 // TestTextsOfAChecklistAreInSeveralLanguages, those of a file beside a form too.
@@ -103,13 +97,10 @@ func TestTextsOfAChecklistAreInSeveralLanguages(t *testing.T) {
 		return []byte(`{"type": "string", "title": {"en": "Contact", "de": "Kontakt"}}`), nil
 	}
 	of, err := ParseTemplate(TemplateText{Kind: form.KindForm, File: "forms/t.yaml", Read: read, Text: []byte("id: f\naccess: {roles: [clerk]}\nschema: {type: object, properties: {c: {$ref: contact.json}}}\n")}, Known{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for language, want := range map[string]string{"de": "Kontakt", "en": "Contact", "fr": "Contact"} {
-		if s := of.SchemaFor(language).String(); !strings.Contains(s, `"title":"`+want+`"`) || strings.Contains(s, `"de"`) {
-			t.Errorf("%s: got %s", language, s)
-		}
+		s := of.SchemaFor(language).String()
+		assert.True(t, strings.Contains(s, `"title":"`+want+`"`) && !strings.Contains(s, `"de"`), "%s: got %s", language, s)
 	}
 }
 
@@ -135,9 +126,7 @@ func TestFaultsInTextsHaveTheirPlace(t *testing.T) {
 		read := func(string) ([]byte, error) { return []byte("{\n\"title\": {\"x_\": \"b\"}}"), nil }
 		_, err := ParseTemplate(TemplateText{Kind: c.kind, File: "forms/t.yaml", Text: []byte(c.text), Read: read}, known)
 		var faults document.Faults
-		if !errors.As(err, &faults) || len(faults) != 1 || !strings.HasPrefix(fmt.Sprint(faults[0]), c.want) {
-			t.Errorf("%s: got %v, want %s", c.text, err, c.want)
-		}
+		assert.True(t, errors.As(err, &faults) && len(faults) == 1 && strings.HasPrefix(fmt.Sprint(faults[0]), c.want), "%s: got %v, want %s", c.text, err, c.want)
 	}
 }
 
@@ -174,16 +163,13 @@ s.json:1:24: the page knows no hint "ui:hlep": it does nothing (did you mean "ui
 		of, err := ParseTemplate(TemplateText{Kind: form.KindForm, File: "t.yaml", Text: []byte(c.text), Read: func(string) ([]byte, error) {
 			return []byte(`{"title": {"xx": "a"}, "ui:hlep": 1}`), nil
 		}}, Known{Workflow: func(string) (*statemachine.Definition, bool) { return nil, true }})
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
+		if !assert.NoError(t, err, c.name) {
 			continue
 		}
 		got := ""
 		if len(of.Warnings) > 0 {
 			got = of.Warnings.Error()
 		}
-		if got != c.want {
-			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
-		}
+		assert.Equal(t, c.want, got, c.name)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/form"
 	"troupe/persistence"
@@ -29,9 +31,7 @@ func ids(list []*Template) string {
 
 func TestAcceptedTemplatesAreFound(t *testing.T) {
 	h := emptyHouse(t)
-	if h.templates.Len() != 0 || h.templates.Get(form.KindForm, "leave-form") != nil || len(h.templates.OfRole(form.KindForm, "clerk")) != 0 {
-		t.Error("a new store has templates")
-	}
+	assert.True(t, h.templates.Len() == 0 && h.templates.Get(form.KindForm, "leave-form") == nil && len(h.templates.OfRole(form.KindForm, "clerk")) == 0)
 	named := func(id, name, more string) TemplateSource {
 		return source(t, fmt.Sprintf("id: %s\nname: %s\naccess: {roles: [boss, clerk]}\nschema: {type: object}\n%s", id, name, more))
 	}
@@ -48,13 +48,10 @@ func TestAcceptedTemplatesAreFound(t *testing.T) {
 		{form.KindChecklist, "boss", ""},
 		{form.KindForm, "nobody", ""},
 	} {
-		if got := ids(h.templates.OfRole(test.kind, test.role)); got != test.want {
-			t.Errorf("%ss of %s: got %q, want %q", test.kind, test.role, got, test.want)
-		}
+		assert.Equal(t, test.want, ids(h.templates.OfRole(test.kind, test.role)), "%ss of %s", test.kind, test.role)
 	}
-	if f, c := h.templates.Get(form.KindForm, "b"), h.templates.Get(form.KindChecklist, "b"); f == nil || c == nil || f.Kind != form.KindForm || c.Kind != form.KindChecklist {
-		t.Errorf("a form and a checklist of one id: got %+v and %+v", f, c)
-	}
+	f, c := h.templates.Get(form.KindForm, "b"), h.templates.Get(form.KindChecklist, "b")
+	assert.True(t, f != nil && c != nil && f.Kind == form.KindForm && c.Kind == form.KindChecklist, "a form and a checklist of one id: got %+v and %+v", f, c)
 	if h.templates.Get(form.KindForm, "off") == nil || h.templates.Enabled(form.KindForm, "off") != nil || h.templates.Enabled(form.KindForm, "b") == nil || h.templates.Enabled(form.KindForm, "no") != nil {
 		t.Error("Get and Enabled do not tell what is switched off")
 	}
@@ -77,14 +74,10 @@ func TestARestartGoesOnWithTheAcceptedSet(t *testing.T) {
 		t.Errorf("got\n%+v\nwant\n%+v", *after, before)
 	}
 	// What another file says was kept, too.
-	if err := after.Check(data.Value(`{"days":1,"home":{"town":"Ravensburg"}}`)); err == nil {
-		t.Error("the schema of another file was lost")
-	}
+	assert.Error(t, after.Check(data.Value(`{"days":1,"home":{"town":"Ravensburg"}}`)), "the schema of another file was lost")
 	h.mustPublish()
 	h.restart()
-	if h.templates.Len() != 0 {
-		t.Error("an empty set was not kept")
-	}
+	assert.Zero(t, h.templates.Len(), "an empty set was not kept")
 }
 
 func TestTheSameSetIsNotWrittenAgain(t *testing.T) {
@@ -92,9 +85,7 @@ func TestTheSameSetIsNotWrittenAgain(t *testing.T) {
 	appended := func() uint64 { return h.Store.Metrics().Appended }
 	start := appended()
 	h.mustPublish()
-	if appended() != start {
-		t.Error("a set without templates was written although there never was one")
-	}
+	assert.Equal(t, start, appended(), "a set without templates was written although there never was one")
 	one, two := source(t, safety), source(t, leaveForm)
 	h.mustPublish(one, two)
 	if appended() != start+1 {
@@ -104,16 +95,12 @@ func TestTheSameSetIsNotWrittenAgain(t *testing.T) {
 	h.restart()
 	again := appended()
 	h.mustPublish(one, two)
-	if appended() != again {
-		t.Error("the same set was written again after a restart")
-	}
+	assert.Equal(t, again, appended(), "the same set was written again after a restart")
 	parsed := *two.Parsed
 	parsed.Modified = parsed.Modified.Add(time.Millisecond)
 	two.Parsed = &parsed
 	h.mustPublish(one, two)
-	if appended() != again+1 {
-		t.Error("another time of modification was not written")
-	}
+	assert.Equal(t, again+1, appended(), "another time of modification was not written")
 }
 
 // TestARefusedSetChangesNothing: an id that is there twice, and a store that is closed.
@@ -124,17 +111,11 @@ func TestARefusedSetChangesNothing(t *testing.T) {
 	twin.File = "forms/g.yaml"
 	err := h.publish(source(t, plainFile("")), source(t, safety), twin)
 	var faults document.Faults
-	if !errors.As(err, &faults) || err.Error() != "forms/g.yaml:1:1: form f stands in forms/f.yaml as well" {
-		t.Errorf("got %v", err)
-	}
+	assert.True(t, errors.As(err, &faults) && err.Error() == "forms/g.yaml:1:1: form f stands in forms/f.yaml as well", "got %v", err)
 	h.stop()
 	h.End()
-	if err := h.publish(source(t, safety)); err == nil {
-		t.Error("a set was taken without being written")
-	}
-	if h.templates.Len() != 1 || h.templates.Get(form.KindForm, "leave-form") == nil {
-		t.Error("a part of a refused set is in use")
-	}
+	assert.Error(t, h.publish(source(t, safety)), "a set was taken without being written")
+	assert.True(t, h.templates.Len() == 1 && h.templates.Get(form.KindForm, "leave-form") != nil, "a part of a refused set is in use")
 }
 
 func TestTooMuchTextIsRefused(t *testing.T) {
@@ -144,12 +125,9 @@ func TestTooMuchTextIsRefused(t *testing.T) {
 		one.Text = append(one.Text, bytes.Repeat([]byte("#"), 1<<20)...)
 		set = append(set, one)
 	}
-	if faults := CheckTemplates(set[:15]); len(faults) != 0 {
-		t.Errorf("15 MiB: got %v", faults)
-	}
-	if faults := CheckTemplates(set); len(faults) != 1 || faults[0].File != "forms/f16.yaml" {
-		t.Errorf("17 MiB: got %v, want one fault", faults)
-	}
+	assert.Empty(t, CheckTemplates(set[:15]), "15 MiB")
+	faults := CheckTemplates(set)
+	assert.True(t, len(faults) == 1 && faults[0].File == "forms/f16.yaml", "17 MiB: got %v, want one fault", faults)
 }
 
 // TestNothingAcceptedStopsAStart holds persistence/PROMISES.md, "P14": a kept
@@ -159,17 +137,13 @@ func TestNothingAcceptedStopsAStart(t *testing.T) {
 	h.mustPublish(source(t, leaveForm), source(t, safety))
 	k := key.Setting(nil, templatesSetting)
 	row, err := h.Store.Load(k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, spoilt := range []string{
 		strings.Replace(string(row), "id: leave-form", "idea: leave-form", 1), // of a stricter program
 		strings.Replace(string(row), `"address.schema.json":"`, `"other.json":"`, 1),
 		strings.Replace(string(row), `"kind":"form"`, `"kind":"survey"`, 1), // of a newer one
 	} {
-		if spoilt == string(row) {
-			t.Fatal("the row is not what the test takes it for")
-		}
+		require.NotEqual(t, string(row), spoilt, "the row is not what the test takes it for")
 		h.Overwrite(key.Meta, k, []byte(spoilt))
 		before := h.Log.Count("forms/leave-form.yaml")
 		h.restart()
@@ -178,9 +152,8 @@ func TestNothingAcceptedStopsAStart(t *testing.T) {
 		}
 	}
 	h.Overwrite(key.Meta, k, []byte("{"))
-	if _, err := OpenTemplates(h.Store, zerolog.Nop()); !errors.Is(err, persistence.ErrCorrupt) {
-		t.Errorf("a row that is no JSON: got %v, want ErrCorrupt", err)
-	}
+	_, err = OpenTemplates(h.Store, zerolog.Nop())
+	assert.ErrorIs(t, err, persistence.ErrCorrupt, "a row that is no JSON")
 }
 
 // TestASetOfUnknownOutcomeDoesNotComeBack: its write may reach the disk after it
@@ -192,19 +165,13 @@ func TestASetOfUnknownOutcomeDoesNotComeBack(t *testing.T) {
 		h.mustPublish(before)
 		// NB: the router would wait for the catalog's lock, and the clock stand still.
 		h.stop()
-		if err := h.Router.Stop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Router.Stop(t.Context()))
 		h.Disk.Hold()
-		if err := h.publish(after); !errors.Is(err, persistence.ErrOutcomeUnknown) {
-			t.Fatalf("while the disk hangs: got %v, want ErrOutcomeUnknown", err)
-		}
+		require.ErrorIs(t, h.publish(after), persistence.ErrOutcomeUnknown, "while the disk hangs")
 		h.Disk.Release()
 		storetest.AwaitAccepting(t, h.Store, true)
 		h.mustPublish(before)
 		h.restart()
-		if h.templates.Get(form.KindForm, "leave-form") == nil || h.templates.Get(form.KindChecklist, "safety") != nil {
-			t.Error("the set that was given up is in use after a restart")
-		}
+		assert.True(t, h.templates.Get(form.KindForm, "leave-form") != nil && h.templates.Get(form.KindChecklist, "safety") == nil)
 	})
 }

@@ -1,14 +1,14 @@
 package guard_test
 
 import (
-	"errors"
 	"runtime"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/guard"
 	"troupe/actors/logtest"
@@ -18,19 +18,12 @@ import (
 func TestTry(t *testing.T) {
 	var log logtest.Log
 	before := guard.Panics()
-	if err := guard.Try(zerolog.New(&log), "counting", func() { panic("broken") }); !errors.Is(err, guard.ErrPanicked) {
-		t.Errorf("got %v", err)
-	}
-	if err := guard.Try(zerolog.New(&log), "counting", func() {}); err != nil {
-		t.Errorf("what went well: %v", err)
-	}
-	if n := guard.Panics() - before; n != 1 {
-		t.Errorf("%d panics, want 1", n)
-	}
+	assert.ErrorIs(t, guard.Try(zerolog.New(&log), "counting", func() { panic("broken") }), guard.ErrPanicked)
+	assert.NoError(t, guard.Try(zerolog.New(&log), "counting", func() {}), "what went well")
+	n := guard.Panics() - before
+	assert.Equal(t, int64(1), n, "panics, want 1")
 	for _, want := range []string{"counting", "broken", "guard_test.go"} {
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("the log does not say %q: %s", want, log.String())
-		}
+		assert.Contains(t, log.String(), want, "the log does")
 	}
 }
 
@@ -42,9 +35,7 @@ func TestAGoroutineThatEndsByGoexitIsNotRunAgain(t *testing.T) {
 		guard.Loop(nil, zerolog.Nop(), "", func() { runs++; runtime.Goexit() })
 	}()
 	<-ended
-	if runs != 1 {
-		t.Errorf("%d runs, want 1", runs)
-	}
+	assert.Equal(t, 1, runs, "runs, want 1")
 }
 
 // TestLoop: the pauses grow up to a minute, are short again after a long run, and end with done.
@@ -68,13 +59,9 @@ func TestLoop(t *testing.T) {
 			seconds = append(seconds, int(d/time.Second))
 		}
 		want := []int{0, 1, 3, 7, 15, 31, 63, 123, 183, 3784, 3786, 3790, 3798, 3814}
-		if len(seconds) != len(want) {
-			t.Fatalf("got runs at %v s, want %v", seconds, want)
-		}
+		require.Len(t, seconds, len(want), "got runs, %v", want)
 		for i := range want {
-			if seconds[i] != want[i] {
-				t.Fatalf("got runs at %v s, want %v", seconds, want)
-			}
+			require.Equal(t, want[i], seconds[i], "got runs at %v s, want %v", seconds, want)
 		}
 		close(done)
 		<-ended

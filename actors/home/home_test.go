@@ -2,7 +2,6 @@ package home
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +9,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"troupe/statemachine"
@@ -19,9 +20,7 @@ import (
 // stop stops a watcher.
 func stop(t *testing.T, w *Watcher) {
 	t.Helper()
-	if err := w.Stop(context.Background()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, w.Stop(context.Background()))
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -45,20 +44,14 @@ func folder(t *testing.T, files map[string]string) string {
 
 func write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
 }
 
 func parser(t *testing.T) *statemachine.Parser {
 	t.Helper()
 	p, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 
@@ -68,18 +61,10 @@ func TestLoadReadsTheWholeSet(t *testing.T) {
 		"workflows/.hidden.yaml": "nonsense", "workflows/readme.txt": "nonsense",
 	})
 	set, err := Load(os.DirFS(dir), parser(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(set.Workflows) != 1 || set.Workflows[0].Parsed.ID != "simple" {
-		t.Errorf("workflows: got %v", set.Workflows)
-	}
-	if got := string(set.Workflows[0].Refs["simple.schema.json"]); got != shape {
-		t.Errorf("the file that the definition refers to: got %q", got)
-	}
-	if set.Directory.Principal("ann") == nil {
-		t.Error("user ann is missing")
-	}
+	require.NoError(t, err)
+	assert.True(t, len(set.Workflows) == 1 && set.Workflows[0].Parsed.ID == "simple", "workflows: got %v", set.Workflows)
+	assert.Equal(t, shape, string(set.Workflows[0].Refs["simple.schema.json"]), "the file that the definition refers")
+	assert.NotNil(t, set.Directory.Principal("ann"), "user ann is missing")
 }
 
 func TestLoadRefusesAFaultySetWithEveryFault(t *testing.T) {
@@ -93,32 +78,23 @@ func TestLoadRefusesAFaultySetWithEveryFault(t *testing.T) {
 	})
 	set, err := Load(os.DirFS(dir), parser(t))
 	var faults document.Faults
-	if !errors.As(err, &faults) {
-		t.Fatalf("got %v, want faults", err)
-	}
+	require.ErrorAs(t, err, &faults)
 	for _, want := range []string{`workflows/a.yaml:2:25: unknown role "clerc" (did you mean "clerk"?)`, "workflows/b.yaml:2:1: ", "workflows/d.json:1:1: workflow simple version 1 stands in workflows/c.yaml as well"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("faults\n%v\nlack %q", err, want)
-		}
+		assert.Contains(t, err.Error(), want, "faults")
 	}
-	if set.Directory == nil {
-		t.Error("the directory of a right identity.yaml is missing")
-	}
+	assert.NotNil(t, set.Directory, "the directory of a right identity.yaml is missing")
 }
 
 func TestLoadWithoutAHome(t *testing.T) {
-	if _, err := Load(os.DirFS(filepath.Join(t.TempDir(), "nowhere")), parser(t)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v, want not exist", err)
-	}
+	_, err := Load(os.DirFS(filepath.Join(t.TempDir(), "nowhere")), parser(t))
+	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 
 func TestWatchCallsBackForWhatMatters(t *testing.T) {
 	dir := folder(t, map[string]string{"identity.yaml": people})
 	changed := make(chan struct{}, 100)
 	w, err := NewWatcher(WatchOptions{Dir: dir, Access: func() bool { return false }, Definitions: func() bool { changed <- struct{}{}; return false }, Settle: 20 * time.Millisecond, Log: zerolog.Nop()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w.Start()
 	defer stop(t, w)
 	await := func(what string) {
@@ -134,9 +110,7 @@ func TestWatchCallsBackForWhatMatters(t *testing.T) {
 	await("a changed identity.yaml")
 	write(t, filepath.Join(dir, "rights.yaml"), "[]\n")
 	await("a new rights.yaml")
-	if err := os.Remove(filepath.Join(dir, "rights.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(filepath.Join(dir, "rights.yaml")))
 	await("a removed rights.yaml")
 	for _, folder := range []string{"workflows", "forms", "checklists"} {
 		file := filepath.Join(dir, folder, "simple.yaml")
@@ -149,13 +123,9 @@ func TestWatchCallsBackForWhatMatters(t *testing.T) {
 		await("a changed file below " + folder)
 		write(t, file, simple+"\n")
 		await("a changed file in " + folder)
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Remove(file))
 		await("a removed file in " + folder)
-		if err := os.Rename(filepath.Join(dir, folder), filepath.Join(dir, folder+".old")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Rename(filepath.Join(dir, folder), filepath.Join(dir, folder+".old")))
 		await("a removed folder " + folder)
 		write(t, file, simple)
 		await("a folder that came again, " + folder)

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestFilesThatAreNotReadAreWarnedOf: definitions and templates stand directly in
@@ -32,38 +35,25 @@ func TestFilesThatAreNotReadAreWarnedOf(t *testing.T) {
 		"checklists/below/deep/check.yml": true, "forms/below/unreferred.json": true,
 	}
 	set, err := Load(os.DirFS(dir), parser(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, w := range set.Warnings {
-		if !want[w.File] || w.Suggestion == "" {
-			t.Errorf("got the warning %v", w)
-		}
+		assert.True(t, want[w.File] && w.Suggestion != "", "got the warning %v", w)
 		delete(want, w.File)
 	}
-	if len(want) > 0 {
-		t.Errorf("got no warning about %v", want)
-	}
-	if len(set.Workflows) != 1 {
-		t.Errorf("got %d workflows, want 1", len(set.Workflows))
-	}
-	if err := os.RemoveAll(filepath.Join(dir, "forms")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Load(os.DirFS(dir), parser(t)); err != nil {
-		t.Errorf("without one of the folders: %v", err)
-	}
+	assert.LessOrEqual(t, len(want), 0, "got no warning about %v", want)
+	assert.Len(t, set.Workflows, 1)
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "forms")))
+	_, err = Load(os.DirFS(dir), parser(t))
+	assert.NoError(t, err, "without one of the folders")
 }
 
 // TestTheDirectoryIsReadAlone: faults of rights.yaml are none of its own.
 func TestTheDirectoryIsReadAlone(t *testing.T) {
 	dir := folder(t, map[string]string{"identity.yaml": people, "rights.yaml": "- {path: /, reader: [x]}\n"})
-	if d, err := LoadDirectory(os.DirFS(dir)); err != nil || !d.HasRole("clerk") {
-		t.Errorf("got %v, %v", d, err)
-	}
-	if _, err := LoadAccess(os.DirFS(dir)); err == nil {
-		t.Error("the rights have no fault")
-	}
+	d, err := LoadDirectory(os.DirFS(dir))
+	assert.True(t, err == nil && d.HasRole("clerk"), "got %v, %v", d, err)
+	_, err = LoadAccess(os.DirFS(dir))
+	assert.Error(t, err, "the rights have no fault")
 }
 
 // TestAChildThatNoFileDefinesIsWarnedOf: it may be published by itself.
@@ -74,12 +64,8 @@ func TestAChildThatNoFileDefinesIsWarnedOf(t *testing.T) {
 			"      a: {invoke: [{workflow: parent}, {workflow: parnet}], on: {go: b}}\n      b: {type: final}\n",
 	})
 	set, err := Load(os.DirFS(dir), parser(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(set.Warnings) != 1 || set.Warnings[0].Line != 7 || set.Warnings[0].Suggestion != `did you mean "parent"?` {
-		t.Errorf("got %v", set.Warnings)
-	}
+	require.NoError(t, err)
+	assert.True(t, len(set.Warnings) == 1 && set.Warnings[0].Line == 7 && set.Warnings[0].Suggestion == `did you mean "parent"?`, "got %v", set.Warnings)
 }
 
 // TestPeopleWhoAreNotThereAreWarnedOf: they may come later, or have gone.
@@ -109,9 +95,7 @@ stateMachines:
 `,
 	})
 	set, err := Load(os.DirFS(dir), parser(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var got []string
 	for _, w := range set.Warnings {
 		got = append(got, w.Error())

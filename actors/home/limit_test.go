@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestTheLimitsOfTheDocument tries the limits of cmd/troupe/HOME.md, "Limits of files": a home at the limit has no fault, and
@@ -66,9 +69,7 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 		"schema of a form, with the files that it refers to": func(n int) map[string]string { return refs(1, n) },
 	}
 	document, err := os.ReadFile("../../cmd/troupe/HOME.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, section, _ := strings.Cut(string(document), "\n## Limits of files\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	for text := range strings.Lines(section) {
@@ -96,9 +97,8 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 			for name, text := range try(n + more) {
 				files[name] = &fstest.MapFile{Data: []byte(text)}
 			}
-			if _, err := Load(files, parser(t)); (err != nil) != want {
-				t.Errorf("%s: with %d: got %v", input, n+more, err)
-			}
+			_, err := Load(files, parser(t))
+			assert.Equal(t, want, err != nil, "%s: with %d: got %v", input, n+more, err)
 		}
 	}
 	for input := range tries {

@@ -14,6 +14,9 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // wholeHome has a file of each kind, and some that are not published.
@@ -29,27 +32,19 @@ const trip = "{id: trip, name: Trip, access: {roles: [clerk]}, schema: {type: ob
 func load(t *testing.T, files fs.FS) *Set {
 	t.Helper()
 	set, err := Load(files, parser(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return set
 }
 
 func TestAPackedHomeIsTheSameSet(t *testing.T) {
 	dir := folder(t, wholeHome)
 	old := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
-	if err := os.Chtimes(filepath.Join(dir, "forms/trip.yaml"), old, old); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chtimes(filepath.Join(dir, "forms/trip.yaml"), old, old))
 	set := load(t, os.DirFS(dir))
 	archive, err := set.Pack()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	files, err := Unpack(bytes.NewReader(archive))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var names []string
 	_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if !d.IsDir() {
@@ -58,34 +53,21 @@ func TestAPackedHomeIsTheSameSet(t *testing.T) {
 		return err
 	})
 	want := []string{"forms/trip.yaml", "identity.yaml", "rights.yaml", "workflows/simple.schema.json", "workflows/simple.yaml"}
-	if !slices.Equal(names, want) {
-		t.Errorf("got %q, want %q", names, want)
-	}
-	if err := fstest.TestFS(files, want...); err != nil {
-		t.Error(err)
-	}
+	assert.True(t, slices.Equal(names, want), "got %q, want %q", names, want)
+	assert.NoError(t, fstest.TestFS(files, want...))
 	copied := load(t, files)
-	if copied.Access.Digest != set.Access.Digest || copied.Definitions.Digest != set.Definitions.Digest || copied.TextDigest() != set.TextDigest() {
-		t.Error("the copy is another set")
-	}
-	if got := copied.Templates[0].Parsed.Modified; !got.Equal(old) {
-		t.Errorf("the template is from %v, want %v", got, old)
-	}
+	assert.True(t, copied.Access.Digest == set.Access.Digest && copied.Definitions.Digest == set.Definitions.Digest && copied.TextDigest() == set.TextDigest())
+	got := copied.Templates[0].Parsed.Modified
+	assert.True(t, got.Equal(old), "the template is from %v, want %v", got, old)
 }
 
 func TestTheTextDigestMindsTextsAndNamesOnly(t *testing.T) {
 	first := load(t, os.DirFS(folder(t, wholeHome))).TextDigest()
 	dir := folder(t, wholeHome)
-	if err := os.Chtimes(filepath.Join(dir, "forms/trip.yaml"), time.Time{}, time.Unix(1, 0)); err != nil {
-		t.Fatal(err)
-	}
-	if got := load(t, os.DirFS(dir)).TextDigest(); got != first {
-		t.Error("another time is another digest")
-	}
+	require.NoError(t, os.Chtimes(filepath.Join(dir, "forms/trip.yaml"), time.Time{}, time.Unix(1, 0)))
+	assert.Equal(t, first, load(t, os.DirFS(dir)).TextDigest(), "another time is another digest")
 	write(t, filepath.Join(dir, "rights.yaml"), "[] # changed\n")
-	if got := load(t, os.DirFS(dir)).TextDigest(); got == first {
-		t.Error("another text is the same digest")
-	}
+	assert.NotEqual(t, first, load(t, os.DirFS(dir)).TextDigest(), "another text is the same digest")
 }
 
 // archive is a tar archive of entries. A file without a size has a few bytes.
@@ -137,9 +119,8 @@ func TestUnpackRefusesWhatIsNoHome(t *testing.T) {
 		"no archive":       {bytes.Repeat([]byte("text "), 500), "no tar archive"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := Unpack(bytes.NewReader(c.archive)); !errors.Is(err, ErrNotPacked) || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want ErrNotPacked with %q", err, c.want)
-			}
+			_, err := Unpack(bytes.NewReader(c.archive))
+			assert.True(t, errors.Is(err, ErrNotPacked) && strings.Contains(err.Error(), c.want), "got %v, want ErrNotPacked with %q", err, c.want)
 		})
 	}
 }
@@ -148,16 +129,12 @@ func TestUnpackTakesWhatTarWrites(t *testing.T) {
 	dir := func(name string) tar.Header { return tar.Header{Name: name, Typeflag: tar.TypeDir} }
 	files, err := Unpack(bytes.NewReader(archive(dir("./"), file("./identity.yaml"), dir("./workflows/"), dir("./workflows/sub/"),
 		file("./workflows/sub/a.json"), file("./.store"), dir("./.git/"), file("./workflows/.a.swp"))))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fs.Stat(files, "workflows/sub/a.json"); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, err)
+	_, err = fs.Stat(files, "workflows/sub/a.json")
+	assert.NoError(t, err)
 	for _, hidden := range []string{".store", "workflows/.a.swp"} {
-		if _, err := fs.Stat(files, hidden); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: got %v, want that it was passed over", hidden, err)
-		}
+		_, err := fs.Stat(files, hidden)
+		assert.ErrorIs(t, err, fs.ErrNotExist, hidden)
 	}
 }
 
@@ -177,15 +154,11 @@ func FuzzUnpack(f *testing.F) {
 				return err
 			}
 			top, _, _ := strings.Cut(name, "/")
-			if name != IdentityFile && name != RightsFile && !slices.Contains(folders, top) {
-				t.Errorf("%q was unpacked", name)
-			}
+			assert.False(t, name != IdentityFile && name != RightsFile && !slices.Contains(folders, top), "%q was unpacked", name)
 			text, err := fs.ReadFile(files, name)
 			size += len(text)
 			return err
 		})
-		if err != nil || size > MaxPackedBytes {
-			t.Errorf("%d bytes, %v", size, err)
-		}
+		assert.True(t, err == nil && size <= MaxPackedBytes, "%d bytes, %v", size, err)
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
@@ -52,9 +54,7 @@ func startPublishing(t *testing.T, first map[string]string) *publishing {
 
 func (c *publishing) must(err error) {
 	c.t.Helper()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, err)
 }
 
 func (c *publishing) options(store *persistence.Store) PublishedOptions {
@@ -112,9 +112,7 @@ func (c *publishing) wants(version uint64, template, user string) {
 		if got := n.o.Templates.Get(form.KindForm, "trip"); got == nil || got.Name.For() != template {
 			c.t.Errorf("%s has the template %v, want %s", n.Name, got, template)
 		}
-		if n.Access().Directory.Principal("ann") == nil || (n.Access().Directory.Principal("bob") != nil) != (user == "bob") {
-			c.t.Errorf("%s has other users than those of a home with %s", n.Name, user)
-		}
+		assert.True(c.t, n.Access().Directory.Principal("ann") != nil && (n.Access().Directory.Principal("bob") != nil) == (user == "bob"), "%v %v", n.Name, user)
 	}
 }
 
@@ -138,9 +136,7 @@ func TestWhatIsPublishedIsInUseOnEveryNodeWithinASecond(t *testing.T) {
 		}
 		c.wants(1, "Trip", "ann")
 		c.must(c.nodes[0].Publish(next, "node0"))
-		if c.nodes[0].Access().Directory.Principal("bob") == nil {
-			t.Error("the node that published does not know the user yet")
-		}
+		assert.NotNil(t, c.nodes[0].Access().Directory.Principal("bob"), "the node that published does not know the user yet")
 		c.wants(2, "Journey", "bob")
 		for _, n := range c.nodes {
 			if n != c.nodes[0] && n.before != 1 {
@@ -155,9 +151,7 @@ func TestWhatIsPublishedIsInUseOnEveryNodeWithinASecond(t *testing.T) {
 		w.Set(key.Setting(nil, "other"), nil)
 		c.must(c.nodes[0].Store.Commit(w))
 		clocktest.Advance(time.Second)
-		if c.nodes[1].took != took {
-			t.Error("a row of something else was taken for a change")
-		}
+		assert.Equal(t, took, c.nodes[1].took, "a row of something else was taken for a change")
 	})
 }
 
@@ -167,9 +161,7 @@ func TestAVersionKeepsItsContentInACluster(t *testing.T) {
 		defer c.stop()
 		var faults document.Faults
 		err := c.nodes[0].Publish(c.set(wholeHome, "identity.yaml", people2, "workflows/simple.yaml", simple+"# other\n"), "")
-		if !errors.As(err, &faults) || len(faults) != 1 || faults[0].Suggestion != "raise version to 2" {
-			t.Errorf("other content: got %v, want a fault with the advice to raise the version", err)
-		}
+		assert.True(t, errors.As(err, &faults) && len(faults) == 1 && faults[0].Suggestion == "raise version to 2", err)
 		c.wants(1, "Trip", "ann")
 		c.must(c.nodes[0].Publish(c.set(wholeHome, "workflows/simple.yaml", "", "workflows/renamed.yaml", simple, "forms/trip.yaml", moreTrip), ""))
 		c.wants(1, "Journey", "ann")
@@ -218,11 +210,8 @@ func TestARestartedNodeHasWhatIsPublished(t *testing.T) {
 
 func TestAStoreWithoutAPublishedHome(t *testing.T) {
 	store, err := persistence.Open(t.TempDir(), persistence.Options{Log: zerolog.Nop()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = store.Close() }()
-	if _, err := OpenPublished(PublishedOptions{Store: store}); !errors.Is(err, ErrUnpublished) {
-		t.Errorf("got %v, want ErrUnpublished", err)
-	}
+	_, err = OpenPublished(PublishedOptions{Store: store})
+	assert.ErrorIs(t, err, ErrUnpublished)
 }

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/statemachine"
@@ -21,9 +24,7 @@ stateMachines: {m: {states: {a: {on: {go: {guard: 'svcPublic.x == 1', target: b}
 
 func TestDefinitionsAreCheckedFairly(t *testing.T) {
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		end, stop := context.WithCancel(t.Context())
 		defer stop()
@@ -46,17 +47,13 @@ func TestDefinitionsAreCheckedFairly(t *testing.T) {
 		for i := range 20 {
 			ask(left, "mallory", fmt.Sprint("mallory ", i))
 		}
-		if len(order) != atOnce {
-			t.Fatalf("%d are checked at once, want %d", len(order), atOnce)
-		}
+		require.Len(t, order, atOnce, "are checked at once")
 		ask(t.Context(), "alice", "alice")
 		for range 2 * atOnce { // NB: mallory was there first, so another one of hers may come before
 			turn <- struct{}{}
 			synctest.Wait()
 		}
-		if !slices.Contains(order, "alice") {
-			t.Errorf("got %v, and not alice after what was under way, and the next", order)
-		}
+		assert.Contains(t, order, "alice")
 		leave() // whoever waits is answered, and what is under way gives up
 		for range atOnce {
 			turn <- struct{}{}
@@ -72,18 +69,14 @@ func TestDefinitionsAreCheckedFairly(t *testing.T) {
 				t.Errorf("got %v, want ErrUnavailable", err)
 			}
 		}
-		if fine < 2*atOnce || gone < 20-3*atOnce || len(order) > 3*atOnce {
-			t.Errorf("%d were checked and %d not: %v", fine, gone, order)
-		}
+		assert.True(t, fine >= 2*atOnce && gone >= 20-3*atOnce && len(order) <= 3*atOnce, "%d were checked and %d not: %v", fine, gone, order)
 		ask(t.Context(), "bob", "bob")
 		stop()
 		turn <- struct{}{}
-		if err := <-answers; !errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("the queue has ended: got %v", err)
-		}
+		err := <-answers
+		assert.ErrorIs(t, err, failure.ErrUnavailable, "the queue has ended")
 		ask(t.Context(), "carol", "carol")
-		if err := <-answers; !errors.Is(err, failure.ErrUnavailable) || slices.Contains(order, "carol") {
-			t.Errorf("after the end: got %v, %v", err, order)
-		}
+		err = <-answers
+		assert.True(t, errors.Is(err, failure.ErrUnavailable) && !slices.Contains(order, "carol"), "after the end: got %v, %v", err, order)
 	})
 }

@@ -8,15 +8,16 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine/document"
 )
 
 func TestLoadReadsRights(t *testing.T) {
 	dir := folder(t, map[string]string{"identity.yaml": people, "rights.yaml": "- {path: /desk, readers: [role:clerk]}\n"})
 	set, err := Load(os.DirFS(dir), parser(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ann := set.Directory.Principal("ann")
 	if !set.Rights.Reads(ann, "/desk/a.rml") || set.Rights.Reads(ann, "/a.rml") || set.Rights.Len() != 1 {
 		t.Errorf("got other rights than those of the file: %d entries", set.Rights.Len())
@@ -25,13 +26,9 @@ func TestLoadReadsRights(t *testing.T) {
 
 func TestLoadWithoutRights(t *testing.T) {
 	set, err := Load(os.DirFS(folder(t, map[string]string{"identity.yaml": people})), parser(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ann := set.Directory.Principal("ann")
-	if !set.Rights.Reads(ann, "/Temp/a.rml") || !set.Rights.Reads(ann, "/User/ann/a.rml") || set.Rights.Reads(ann, "/a.rml") {
-		t.Error("got other rights than those of an empty file")
-	}
+	assert.True(t, set.Rights.Reads(ann, "/Temp/a.rml") && set.Rights.Reads(ann, "/User/ann/a.rml") && !set.Rights.Reads(ann, "/a.rml"))
 }
 
 // TestRightsAreAPartOfTheSet: roles and users are those of the same set.
@@ -53,24 +50,15 @@ func TestRightsAreAPartOfTheSet(t *testing.T) {
 			}
 			set, err := Load(os.DirFS(folder(t, files)), parser(t))
 			var faults document.Faults
-			if !errors.As(err, &faults) || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want the fault %q", err, c.want)
-			}
-			if strings.Contains(err.Error(), "unknown user") != strings.Contains(c.want, "unknown user") {
-				t.Errorf("got %v", err)
-			}
-			if (set.Rights != nil) != c.rightsStay {
-				t.Errorf("got rights %v, want some: %v", set.Rights, c.rightsStay)
-			}
+			assert.True(t, errors.As(err, &faults) && strings.Contains(err.Error(), c.want), "got %v, want the fault %q", err, c.want)
+			assert.Equal(t, strings.Contains(c.want, "unknown user"), strings.Contains(err.Error(), "unknown user"), "got %v", err)
+			assert.Equal(t, c.rightsStay, set.Rights != nil, "got rights %v, want some", set.Rights)
 		})
 	}
 	t.Run("a pipe in its place does not keep anybody waiting", func(t *testing.T) {
 		dir := folder(t, map[string]string{"identity.yaml": people})
-		if err := syscall.Mkfifo(filepath.Join(dir, "rights.yaml"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Load(os.DirFS(dir), parser(t)); err == nil || !strings.Contains(err.Error(), "rights.yaml is not a regular file") {
-			t.Errorf("got %v, want a fault", err)
-		}
+		require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "rights.yaml"), 0o600))
+		_, err := Load(os.DirFS(dir), parser(t))
+		assert.True(t, err != nil && strings.Contains(err.Error(), "rights.yaml is not a regular file"), "got %v, want a fault", err)
 	})
 }

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine"
 	"troupe/statemachine/document"
 )
@@ -12,9 +15,7 @@ import (
 // TestSlipsInATaskForm: misspelt keywords of the form that a task names are told beside what is wrong because of them.
 func TestSlipsInATaskForm(t *testing.T) {
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const workflow = `id: w
 events: {decide: {data: {type: object, properties: {comment: {type: string}}, additionalProperties: false}}}
 stateMachines:
@@ -44,14 +45,11 @@ stateMachines:
 	} {
 		set, err := LoadDefinitions(fstest.MapFS{"workflows/w.yaml": {Data: []byte(workflow)}, "forms/decision.yaml": {Data: []byte(head + c.schema)}}, parser, nil)
 		var faults document.Faults
-		if err != nil && !errors.As(err, &faults) {
-			t.Fatal(err)
-		}
+		require.False(t, err != nil && !errors.As(err, &faults), err)
 		check := func(what string, got document.Faults, want string) {
 			if text := ""; len(got) > 0 {
-				if text = got.Error(); text != want && (want != "JSON Schema" || len(got) != 1) {
-					t.Errorf("%s: got the %s\n%s, want\n%s", c.name, what, text, want)
-				}
+				text = got.Error()
+				assert.False(t, text != want && (want != "JSON Schema" || len(got) != 1), "%s: got the %s\n%s, want\n%s", c.name, what, text, want)
 			} else if want != "" {
 				t.Errorf("%s: got no %s, want\n%s", c.name, what, want)
 			}

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/form"
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
@@ -26,29 +29,19 @@ func TestLoadReadsTemplates(t *testing.T) {
 		"checklists/tidy.json": `{"id": "tidy", "access": {"roles": ["clerk"]}, "items": [{"id": "desk", "required": true}]}`,
 	})
 	changed := time.Date(2026, 2, 3, 4, 5, 6, 789_654_321, time.UTC)
-	if err := os.Chtimes(filepath.Join(dir, "forms", "survey.yaml"), changed, changed); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chtimes(filepath.Join(dir, "forms", "survey.yaml"), changed, changed))
 	set, err := Load(os.DirFS(dir), parser(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(set.Templates) != 2 {
-		t.Fatalf("got %d templates, want 2", len(set.Templates))
-	}
+	require.NoError(t, err)
+	require.Len(t, set.Templates, 2)
 	questions, tidy := set.Templates[0], set.Templates[1]
 	if questions.File != "forms/survey.yaml" || questions.Parsed.Kind != form.KindForm || tidy.File != "checklists/tidy.json" || tidy.Parsed.Kind != form.KindChecklist {
 		t.Errorf("got %s and %s", questions.File, tidy.File)
 	}
-	if got := string(questions.Refs["a.schema.json"]); got != `{"type": "string"}` || string(questions.Text) != survey {
-		t.Errorf("what is kept: got %q and %q", got, questions.Text)
-	}
-	if want := changed.Truncate(time.Millisecond); !questions.Parsed.Modified.Equal(want) {
-		t.Errorf("modified: got %v, want %v", questions.Parsed.Modified, want)
-	}
-	if err := questions.Parsed.Check(data.Value(`{"a":1}`)); err == nil {
-		t.Error("the file that the schema refers to is not looked at")
-	}
+	got := string(questions.Refs["a.schema.json"])
+	assert.True(t, got == `{"type": "string"}` && string(questions.Text) == survey, "what is kept: got %q and %q", got, questions.Text)
+	want := changed.Truncate(time.Millisecond)
+	assert.True(t, questions.Parsed.Modified.Equal(want), "modified: got %v, want %v", questions.Parsed.Modified, want)
+	assert.Error(t, questions.Parsed.Check(data.Value(`{"a":1}`)), "the file that the schema refers to is not looked at")
 }
 
 // TestUnknownWorkflowBesideFaultyOne: a form that names no workflow is told in the same round as the faults of a workflow, whose
@@ -114,9 +107,7 @@ func TestLoadReportsTheFaultsOfAllFilesTogether(t *testing.T) {
 	}
 	_, err := Load(os.DirFS(dir), parser(t))
 	var faults document.Faults
-	if !errors.As(err, &faults) {
-		t.Fatalf("got %v, want faults", err)
-	}
+	require.ErrorAs(t, err, &faults)
 	wants := []string{
 		"workflows/wrong.yaml:1:",
 		`forms/a.yaml:4:9: workflow "simple" declares no event "goo" (did you mean "go"?)`,
@@ -128,13 +119,9 @@ func TestLoadReportsTheFaultsOfAllFilesTogether(t *testing.T) {
 		"checklists/wrong.yaml:1:1: the checklist has no items",
 	}
 	for _, want := range wants {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("faults\n%v\nlack %q", err, want)
-		}
+		assert.Contains(t, err.Error(), want, "faults")
 	}
-	if len(faults) != len(wants) {
-		t.Errorf("got %d faults, want %d:\n%v", len(faults), len(wants), err)
-	}
+	assert.Len(t, faults, len(wants), err)
 }
 
 // TestATemplateMayNameTheWorkflowsOfItsSet looks at what counts as known.
@@ -170,9 +157,7 @@ func TestATemplateMayNameTheWorkflowsOfItsSet(t *testing.T) {
 			} else if err != nil {
 				t.Fatal(err)
 			}
-			if strings.Join(got, "\n") != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
+			assert.Equal(t, test.want, strings.Join(got, "\n"), "got %q", got)
 		})
 	}
 }
@@ -183,8 +168,6 @@ func TestAFolderThatIsNoneIsAFault(t *testing.T) {
 	for _, name := range []string{"workflows", "forms", "checklists"} {
 		_, err := Load(os.DirFS(folder(t, map[string]string{"identity.yaml": people, name: "text"})), parser(t))
 		var faults document.Faults
-		if !errors.As(err, &faults) || len(faults) != 1 || faults[0].File != name {
-			t.Errorf("%s: got %v, want one fault", name, err)
-		}
+		assert.True(t, errors.As(err, &faults) && len(faults) == 1 && faults[0].File == name, "%s: got %v, want one fault", name, err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/persistence/clocktest"
 )
@@ -37,9 +39,7 @@ func TestARefusedSetIsTriedAgain(t *testing.T) {
 			clocktest.Advance(pass)
 			mu.Lock()
 			defer mu.Unlock()
-			if !slices.Equal(calls, want) {
-				t.Errorf("%s: got calls after %v, want %v", when, calls, want)
-			}
+			assert.True(t, slices.Equal(calls, want), "%s: got calls after %v, want %v", when, calls, want)
 		}
 		const s = time.Second
 		wants("without a change", time.Hour)
@@ -70,9 +70,7 @@ func TestASetWhoseReadingPanicsIsTriedAgain(t *testing.T) {
 		defer close(f.stop)
 		poke(f.changed)
 		clocktest.Advance(time.Minute)
-		if calls != 3 {
-			t.Errorf("%d calls, want 3", calls)
-		}
+		assert.Equal(t, 3, calls, "calls, want 3")
 	})
 }
 
@@ -93,17 +91,13 @@ func TestUsersDoNotWaitForDefinitions(t *testing.T) {
 			return false
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w.Start()
 	defer stop(t, w)
 	defer close(release)
 	write(t, filepath.Join(dir, "workflows", "simple.yaml"), simple)
 	<-publishing
-	if len(access) != 0 {
-		t.Error("a changed workflow has the users read again")
-	}
+	assert.Empty(t, access, "a changed workflow has the users read again")
 	write(t, filepath.Join(dir, "identity.yaml"), people+"\n")
 	<-access
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // TestCrashBreaksNoPromise runs creations and revocations with a crash after every
@@ -21,9 +23,7 @@ func TestCrashBreaksNoPromise(t *testing.T) {
 				})
 			}
 		}
-		if (len(broken) != 0) != lie {
-			t.Errorf("the ledger lies: %v, broken promises: %q", lie, broken)
-		}
+		assert.Equal(t, lie, len(broken) != 0, "the ledger lies, %q", broken)
 	}
 }
 

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine/document"
 )
 
@@ -21,26 +24,18 @@ func TestParseDirectory(t *testing.T) {
 		ID: "mary.major", Name: "Mary Major", Roles: []string{"boss", "clerk"},
 		Privileges: []string{"mod-admin", "mod-form", "mod-form-portal", "mod-workflows"},
 	}
-	if got := d.Principal("mary.major"); !reflect.DeepEqual(got, want) {
-		t.Errorf("Principal: got %+v, want %+v", got, want)
-	}
+	assert.Equal(t, want, d.Principal("mary.major"), "Principal")
 	for _, id := range []UserID{"gone.girl", "nobody", "", "Mary.Major"} {
-		if got := d.Principal(id); got != nil {
-			t.Errorf("Principal(%q): got %+v, want nil", id, got)
-		}
+		assert.Nil(t, d.Principal(id), "Principal(%q)", id)
 	}
-	if got := d.Users(); len(got) != 3 || !got[2].Disabled {
-		t.Errorf("Users: got %+v, want three, the last one disabled", got)
-	}
+	got := d.Users()
+	assert.True(t, len(got) == 3 && got[2].Disabled, "Users: got %+v, want three, the last one disabled", got)
 	for _, src := range []string{"", "# nothing yet\n", "roles: []\nusers: []\n", "roles:\nusers:\n"} {
-		if d := parse(t, src); len(d.Users()) != 0 || len(d.Roles()) != 0 {
-			t.Errorf("%q: got %+v, want nothing", src, d)
-		}
+		d := parse(t, src)
+		assert.True(t, len(d.Users()) == 0 && len(d.Roles()) == 0, "%q: got %+v, want nothing", src, d)
 	}
 	d, err := ParseDirectory("identity.json", []byte(`{"users": [{"id": "a", "privileges": ["mod-form"]}]}`))
-	if err != nil || !d.Principal("a").Has(Form) || d.Principal("a").Name != "a" {
-		t.Errorf("got %+v, %v, want user a, named a, with mod-form", d, err)
-	}
+	assert.True(t, err == nil && d.Principal("a").Has(Form) && d.Principal("a").Name == "a", "got %+v, %v, want user a, named a, with mod-form", d, err)
 }
 
 func TestParseDirectoryFaults(t *testing.T) {
@@ -74,16 +69,10 @@ func TestParseDirectoryFaults(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			d, err := ParseDirectory("identity.yaml", []byte(test.src))
 			var faults document.Faults
-			if d != nil || !errors.As(err, &faults) {
-				t.Fatalf("got %+v, %v, want faults", d, err)
-			}
-			if len(faults) != len(test.want) {
-				t.Fatalf("got %d faults, want %d:\n%v", len(faults), len(test.want), err)
-			}
+			require.True(t, d == nil && errors.As(err, &faults), "got %+v, %v, want faults", d, err)
+			require.Len(t, faults, len(test.want), err)
 			for i, want := range test.want {
-				if got := faults[i].Error(); !strings.Contains(got, want) {
-					t.Errorf("fault %d: got %q, want it to say %q", i, got, want)
-				}
+				assert.Contains(t, faults[i].Error(), want, "fault %d", i)
 			}
 		})
 	}
@@ -98,19 +87,14 @@ func FuzzParseDirectory(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte) {
 		d, err := ParseDirectory("identity.yaml", src)
 		if err != nil {
-			if d != nil {
-				t.Fatalf("got a directory beside %v", err)
-			}
+			require.Nil(t, d, "got a directory beside %v", err)
 			return
 		}
 		for _, u := range d.Users() {
-			if p := d.Principal(u.ID); (p == nil) != u.Disabled {
-				t.Fatalf("user %q: got principal %+v, disabled is %v", u.ID, p, u.Disabled)
-			}
+			p := d.Principal(u.ID)
+			require.Equal(t, u.Disabled, p == nil, "user %q: got principal %+v, disabled", u.ID, p)
 			for _, role := range u.Roles {
-				if !d.HasRole(role) {
-					t.Fatalf("user %q has the role %q, which does not exist", u.ID, role)
-				}
+				require.True(t, d.HasRole(role), "user %q has the role %q, which does not exist", u.ID, role)
 			}
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"go.uber.org/goleak"
 
 	"troupe/actors/failure"
@@ -224,18 +225,15 @@ func issued(t testing.TB, s *Service, kind Kind, user UserID, expires time.Durat
 func accepts(t *testing.T, s *Service, kind Kind, secret string, user UserID) {
 	t.Helper()
 	p, err := s.Authenticate(kind, secret)
-	if err != nil || p.ID != user {
-		t.Errorf("Authenticate: got %+v, %v, want %s", p, err, user)
-	}
+	assert.True(t, err == nil && p.ID == user, "Authenticate: got %+v, %v, want %s", p, err, user)
 }
 
 // refuses checks that a credential is refused, without any detail.
 func refuses(t *testing.T, s *Service, kind Kind, secret string) {
 	t.Helper()
 	//nolint:errorlint // the very error, so that no cause can shine through
-	if p, err := s.Authenticate(kind, secret); p != nil || err != failure.ErrUnauthorized {
-		t.Errorf("Authenticate: got %+v, %v, want nil and exactly ErrUnauthorized", p, err)
-	}
+	p, err := s.Authenticate(kind, secret)
+	assert.True(t, p == nil && err == failure.ErrUnauthorized, "Authenticate: got %+v, %v, want nil and exactly ErrUnauthorized", p, err)
 }
 
 // credentialsOf are those of the given kinds, which a Service lists without an error.

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/actors/failure"
@@ -80,20 +82,14 @@ func equalsModel(t *testing.T, rt *rapid.T) {
 			}
 			secret, c, err := s.Create(t.Context(), kind, ask)
 			if !m.enabled[ask.User] {
-				if !errors.Is(err, failure.ErrNotFound) {
-					rt.Fatalf("create for a disabled user: got %v, want ErrNotFound", err)
-				}
+				require.ErrorIs(rt, err, failure.ErrNotFound, "create for a disabled user")
 				return
 			}
 			if kind == Session && ask.Expires > s.options.SessionMax {
-				if !errors.Is(err, failure.ErrInvalid) {
-					rt.Fatalf("create a session of %v: got %v, want ErrInvalid", ask.Expires, err)
-				}
+				require.ErrorIs(rt, err, failure.ErrInvalid, "create a session of %v", ask.Expires)
 				return
 			}
-			if err != nil {
-				rt.Fatalf("create: %v", err)
-			}
+			require.NoError(rt, err, "create")
 			m.list = append(m.list, &modelCredential{Credential: c, secret: secret, lastUse: c.Created})
 		},
 		"authenticate": func(rt *rapid.T) {
@@ -101,25 +97,17 @@ func equalsModel(t *testing.T, rt *rapid.T) {
 			kind := rapid.SampledFrom([]Kind{Token, Session}).Draw(rt, "kind")
 			now := time.Now()
 			p, err := s.Authenticate(kind, c.secret)
-			if got, want := err == nil, m.accepts(c, kind, now); got != want {
-				rt.Fatalf("authenticate %s as %v at %v: got %v, want %v", c.ID, kind, now, got, want)
-			}
+			require.Equal(rt, m.accepts(c, kind, now), err == nil, "authenticate %s as %v at %v", c.ID, kind, now)
 			if err == nil {
-				if p.ID != c.User {
-					rt.Fatalf("got user %s, want %s", p.ID, c.User)
-				}
+				require.Equal(rt, c.User, p.ID, "got user")
 				c.lastUse = now
 			}
 		},
 		"revoke": func(rt *rapid.T) {
 			c := pick(rt)
-			if err := s.Revoke(t.Context(), Token|Session^c.Kind, c.ID); !errors.Is(err, failure.ErrNotFound) {
-				rt.Fatalf("revoke %s as another kind: %v", c.ID, err)
-			}
+			require.ErrorIs(rt, s.Revoke(t.Context(), Token|Session^c.Kind, c.ID), failure.ErrNotFound, "revoke %s as another kind", c.ID)
 			err := s.Revoke(t.Context(), c.Kind, c.ID)
-			if err != nil && (!errors.Is(err, failure.ErrNotFound) || m.accepts(c, c.Kind, time.Now())) {
-				rt.Fatalf("revoke %s: %v", c.ID, err)
-			}
+			require.False(rt, err != nil && (!errors.Is(err, failure.ErrNotFound) || m.accepts(c, c.Kind, time.Now())), "revoke %s: %v", c.ID, err)
 			c.ended = true
 		},
 		"change the directory": func(rt *rapid.T) {
@@ -159,16 +147,12 @@ func equalsModel(t *testing.T, rt *rapid.T) {
 
 func stop(t rapid.TB, s *Service) {
 	t.Helper()
-	if err := s.Stop(context.Background()); err != nil {
-		t.Errorf("Stop: %v", err)
-	}
+	assert.NoError(t, s.Stop(context.Background()), "Stop")
 }
 
 func mustStart(t rapid.TB, o Options, l ledger) *Service {
 	t.Helper()
 	s, err := start(o, l)
-	if err != nil {
-		t.Fatalf("start: %v", err)
-	}
+	require.NoError(t, err, "start")
 	return s
 }

@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/identity/password"
 )
 
 func TestOptions(t *testing.T) {
 	s := open(t, newMemory(), Options{})
-	if got := s.options.HashesMax; got != max(1, runtime.GOMAXPROCS(0)/2) {
-		t.Errorf("slots: got %d, want one for every second core", got)
-	}
+	assert.Equal(t, max(1, runtime.GOMAXPROCS(0)/2), s.options.HashesMax, "slots")
 	for name, o := range map[string]Options{
 		"no memory":       {PasswordCost: password.Cost{MemoryKiB: 7, Passes: 1, Lanes: 1}},
 		"no pass":         {PasswordCost: password.Cost{MemoryKiB: 8, Lanes: 1}},
@@ -28,8 +28,7 @@ func TestOptions(t *testing.T) {
 		"no queue":        {HashesWaitingMax: -1},
 		"no attempts":     {AttemptsMax: -1},
 	} {
-		if _, err := start(o, newMemory()); err == nil {
-			t.Errorf("%s: got no error", name)
-		}
+		_, err := start(o, newMemory())
+		assert.Error(t, err, "%s: got no error", name)
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/persistence/key"
 	"troupe/persistence/replica/replicatest"
@@ -66,9 +69,7 @@ func (c *cluster) readDirectory(take func(*Directory)) {
 
 func (c *cluster) must(err error) {
 	c.Helper()
-	if err != nil {
-		c.Fatal(err)
-	}
+	require.NoError(c, err)
 }
 
 // leader is the node that leads the credentials, and is not cut off. It waits for one.
@@ -200,9 +201,8 @@ func (c *cluster) revoke(secret string) {
 // wants checks what a node says of a credential; nil is that it works.
 func (n *clusterNode) wants(what string, kind Kind, secret string, want error) {
 	n.c.Helper()
-	if p, err := n.Authenticate(kind, secret); !errors.Is(err, want) || want == nil && (err != nil || p.ID != "john.doe") {
-		n.c.Errorf("%s on %s: got %+v, %v, want %v", what, n.Name, p, err, want)
-	}
+	p, err := n.Authenticate(kind, secret)
+	assert.True(n.c, errors.Is(err, want) && !(want == nil && (err != nil || p.ID != "john.doe")), "%s on %s: got %+v, %v, want %v", what, n.Name, p, err, want)
 }
 
 // everywhere is wants on every node.

@@ -11,6 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/persistence/key"
@@ -103,9 +106,8 @@ func TestANodeThatIsCutOffNeverSaysUnauthorized(t *testing.T) {
 					go func() { answers <- ask() }()
 				}
 				for range 4 {
-					if err := <-answers; err == nil || errors.Is(err, failure.ErrUnauthorized) || errors.Is(err, failure.ErrNotFound) {
-						t.Errorf("at once: got %v, which it cannot know", err)
-					}
+					err := <-answers
+					assert.True(t, err != nil && !errors.Is(err, failure.ErrUnauthorized) && !errors.Is(err, failure.ErrNotFound), err)
 				}
 				n.wants("a token, a moment later", Token, known, nil)
 				n.wants("an unknown token, a moment later", Token, missing(known), failure.ErrUnavailable)
@@ -165,9 +167,8 @@ func TestCredentialsOutliveLeaders(t *testing.T) {
 		}
 		var list []Credential
 		c.ask(func(n *clusterNode) (err error) { list, err = n.Credentials(c.Context(), Token); return err })
-		if want := len(live) + len(revoked); len(list) != want {
-			t.Errorf("got %d tokens, want %d", len(list), want)
-		}
+		want := len(live) + len(revoked)
+		assert.Len(t, list, want)
 	})
 }
 
@@ -185,9 +186,8 @@ func TestAnEndOutlivesItsLeader(t *testing.T) {
 				go func() { outcomes <- old.Revoke(c.Context(), Token, secret) }()
 				go func() { outcomes <- old.SignOut(c.Context(), session) }()
 				for range 2 {
-					if err := <-outcomes; !errors.Is(err, failure.ErrOutcomeUnknown) {
-						t.Fatalf("an end on a leader that was cut off: got %v, want ErrOutcomeUnknown", err)
-					}
+					err := <-outcomes
+					require.ErrorIs(t, err, failure.ErrOutcomeUnknown, "an end on a leader that was cut off")
 				}
 				synctest.Wait()
 				old.wants("a token that was revoked here", Token, secret, failure.ErrUnauthorized)
@@ -202,9 +202,7 @@ func TestAnEndOutlivesItsLeader(t *testing.T) {
 				c.everywhere("a session whose end was not durable", Session, session, failure.ErrUnauthorized)
 				c.everywhere("another token", Token, other, nil)
 				pass(flush)
-				if kept := old.ends.Size(); kept != 0 {
-					t.Errorf("%s remembers %d ends that the store has", old.Name, kept)
-				}
+				assert.Zero(t, old.ends.Size(), "%s remembers", old.Name)
 				c.hand("")
 				c.everywhere("the token, under another leader", Token, secret, failure.ErrUnauthorized)
 			})
@@ -224,20 +222,15 @@ func TestADeposedLeaderWritesNothing(t *testing.T) {
 		before := old.Store.Metrics().Refused
 		c.hand("")
 		synctest.Wait()
-		if err := service.Revoke(c.Context(), Token, secret); !errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("Revoke of the service of an epoch that is over: got %v, want ErrUnavailable", err)
-		}
+		assert.ErrorIs(t, service.Revoke(c.Context(), Token, secret), failure.ErrUnavailable)
 		pass(3 * time.Minute)
 		c.must(service.Stop(c.Context()))
-		if after := old.Store.Metrics().Refused; after != before {
-			t.Errorf("it tried to write %d times", after-before)
-		}
+		assert.Equal(t, before, old.Store.Metrics().Refused, "it tried to write")
 		c.hand(old.Name)
 		outcome := make(chan error, 1)
 		service.ledger.append([]row{{kind: Token, id: secret[:idChars]}}, func(err error) { outcome <- err })
-		if err := <-outcome; !errors.Is(err, persistence.ErrNotLed) {
-			t.Errorf("a write of an epoch that is over: got %v, want ErrNotLed", err)
-		}
+		err := <-outcome
+		assert.ErrorIs(t, err, persistence.ErrNotLed, "a write of an epoch that is over")
 		c.everywhere("the token", Token, secret, nil)
 	})
 }
@@ -271,9 +264,7 @@ func TestALeaderThatMayNotWrite(t *testing.T) {
 				}
 				return errStopped
 			})
-			if !errors.Is(err, want) {
-				t.Errorf("a service that stopped, with its epoch over %v: got %v, want %v", over, err, want)
-			}
+			assert.ErrorIs(t, err, want, "a service that stopped, with its epoch over %v", over)
 			n.term.Store(whole)
 		}
 	})
@@ -288,9 +279,7 @@ func TestWritesWaitForTheTable(t *testing.T) {
 		n.term.Store(loading)
 		ctx, cancel := context.WithTimeout(c.Context(), time.Second)
 		defer cancel()
-		if err := n.Revoke(ctx, Token, "tok_aaaaaaaaaaaaaaaa"); !errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("Revoke until the context ends: got %v, want ErrUnavailable", err)
-		}
+		assert.ErrorIs(t, n.Revoke(ctx, Token, "tok_aaaaaaaaaaaaaaaa"), failure.ErrUnavailable, "Revoke until the context ends")
 		outcome := make(chan error)
 		go func() { outcome <- n.Revoke(c.Context(), Token, "tok_aaaaaaaaaaaaaaaa") }()
 		synctest.Wait()
@@ -343,9 +332,7 @@ func TestASessionInUseDoesNotEnd(t *testing.T) {
 				c.everywhere("a session that is used no more", Session, used, failure.ErrUnauthorized)
 				pass(2 * test.flush)
 				for _, n := range c.nodes {
-					if kept := n.uses.Size(); kept != 0 {
-						t.Errorf("%s remembers %d uses that the store has", n.Name, kept)
-					}
+					assert.Zero(t, n.uses.Size(), "%s remembers", n.Name)
 				}
 			})
 		})
@@ -366,14 +353,12 @@ func TestUses(t *testing.T) {
 		}
 		follower.noteUse("ses_aaaaaaaaaaaaaaaa", used)
 		follower.noteUse(id, used+touchMilliseconds-1)
-		if uses := follower.unstored(); len(uses) != 0 || follower.uses.Size() != 0 {
-			t.Errorf("got %v, which the store has", uses)
-		}
+		uses := follower.unstored()
+		assert.True(t, len(uses) == 0 && follower.uses.Size() == 0, "got %v, which the store has", uses)
 		follower.noteUse(id, used+touchMilliseconds)
 		follower.noteUse(id, used)
-		if uses := follower.unstored(); len(uses) != 1 || uses[0] != (Use{ID: id, At: used + touchMilliseconds}) {
-			t.Errorf("got %v, want one use that the store does not have", uses)
-		}
+		uses = follower.unstored()
+		assert.True(t, len(uses) == 1 && uses[0] == (Use{ID: id, At: used + touchMilliseconds}), "got %v, want one use that the store does not have", uses)
 	})
 }
 
@@ -434,9 +419,8 @@ func TestAllNodesShareTheKeyOfSignIns(t *testing.T) {
 			c.token()
 			pass(time.Second)
 			for _, n := range c.nodes {
-				if got, err := n.FlowKey(); err != nil || !bytes.Equal(got, want) {
-					t.Errorf("%s: got %x, %v, want the same key on every node", n.Name, got, err)
-				}
+				got, err := n.FlowKey()
+				assert.True(t, err == nil && bytes.Equal(got, want), "%s: got %x, %v, want the same key on every node", n.Name, got, err)
 			}
 		}
 	})
@@ -461,16 +445,10 @@ func TestGuessingCostsTheLeaderLittle(t *testing.T) {
 		for range currentWaitersMax + 10 {
 			kinds[failure.Of(<-outcomes).Kind]++
 		}
-		if kinds[failure.ErrBusy] != 10 || kinds[failure.ErrUnavailable] != currentWaitersMax {
-			t.Errorf("got %v, want 10 times ErrBusy and %d times ErrUnavailable", kinds, currentWaitersMax)
-		}
-		if took := time.Since(begun); took > currentWaitMax {
-			t.Errorf("they waited for %v, want at most %v", took, currentWaitMax)
-		}
+		assert.True(t, kinds[failure.ErrBusy] == 10 && kinds[failure.ErrUnavailable] == currentWaitersMax, "%v %v", kinds, currentWaitersMax)
+		assert.LessOrEqual(t, time.Since(begun), currentWaitMax, "they waited")
 		pass(currentWaitMax)
-		if asked := c.asked.Load(); asked > 2 {
-			t.Errorf("the leader was asked %d times, want at most 2", asked)
-		}
+		assert.LessOrEqual(t, c.asked.Load(), int64(2), "the leader was asked")
 		for _, n := range c.nodes {
 			n.Isolate(false)
 		}

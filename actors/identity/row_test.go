@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/actors/failure"
@@ -42,9 +44,7 @@ func TestRowRoundTrip(t *testing.T) {
 			e.roles = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) RoleID { return RoleID(rapid.StringN(1, 128, 128).Draw(t, "role")) }), 0, sessionRolesMax).Draw(t, "roles")
 		}
 		got, err := parseRow(appendRow(nil, e, e.lastUsed.Load()))
-		if err != nil {
-			t.Fatalf("parseRow: %v", err)
-		}
+		require.NoError(t, err, "parseRow")
 		if !slices.Equal(got.roles, e.roles) || got.credential() != e.credential() || got.digest != e.digest || got.stored != e.lastUsed.Load() {
 			t.Fatalf("got %+v, want %+v", got.credential(), e.credential())
 		}
@@ -88,9 +88,8 @@ func readAgain(t *testing.T, row []byte) (credential, password []byte) {
 	}
 	p, err := parsePasswordRow(row)
 	if err == nil {
-		if password = appendPasswordRow(nil, p); !p.hash.Cost.Valid() {
-			t.Errorf("a password: its hash costs %+v", p.hash.Cost)
-		}
+		password = appendPasswordRow(nil, p)
+		assert.True(t, p.hash.Cost.Valid(), "a password: its hash costs %+v", p.hash.Cost)
 	} else if p != nil || !errors.Is(err, ErrCorrupt) {
 		t.Errorf("a password: got %v, %v, want nil and ErrCorrupt", p, err)
 	}
@@ -144,9 +143,8 @@ func TestDamagedRowsAreRefused(t *testing.T) {
 		rows[fmt.Sprintf("the first %d bytes of a password", n)] = password[:n]
 	}
 	for name, row := range rows {
-		if c, p := readAgain(t, row); c != nil || p != nil {
-			t.Errorf("%s is taken: %q, %q", name, c, p)
-		}
+		c, p := readAgain(t, row)
+		assert.True(t, c == nil && p == nil, "%s is taken: %q, %q", name, c, p)
 	}
 }
 
@@ -176,9 +174,7 @@ func TestDamagedRowsAreLeftOut(t *testing.T) {
 	}
 	turnedAway(t, again, "john.doe", oak, failure.ErrUnauthorized)
 	signedIn(t, again, "mary.major", oak)
-	if got := again.Metrics().Corrupt; got != 4 {
-		t.Errorf("corrupt: got %d, want 4", got)
-	}
+	assert.Equal(t, 4, again.Metrics().Corrupt, "corrupt")
 	if rows := len(damaged.durable); rows != 6+1 { // one more for mary's session
 		t.Errorf("got %d rows, want all 6 kept for inspection, and a session", rows)
 	}
@@ -196,9 +192,7 @@ func FuzzRows(f *testing.F) {
 	f.Fuzz(func(t *testing.T, row []byte) {
 		credential, password := readAgain(t, row)
 		for _, again := range [][]byte{credential, password} {
-			if again != nil && !bytes.Equal(again, row) {
-				t.Fatalf("written again: got %x, want %x", again, row)
-			}
+			require.False(t, again != nil && !bytes.Equal(again, row), "written again: got %x, want %x", again, row)
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
 )
 
 // TestNoSecretIsLeft holds persistence/PROMISES.md, "P21": it looks for secrets and
@@ -51,27 +52,17 @@ func TestNoSecretIsLeft(t *testing.T) {
 		fmt.Fprintf(&said, "%+v %+v\n", credentialsOf(s, Token|Session), s.Metrics())
 		m.dump(&said)
 		said.Write(log.Bytes())
-		if hits := planted(said.String(), secrets); hits != 0 {
-			t.Errorf("%d secrets: got %d hits, want none", len(secrets), hits)
-		}
+		assert.Zero(t, planted(said.String(), secrets), "%d secrets", len(secrets))
 		for _, password := range passwords {
-			if strings.Contains(said.String(), password) || strings.Contains(said.String(), fmt.Sprintf("%q", password)) {
-				t.Errorf("the password %q is in what was written", password)
-			}
+			assert.True(t, !strings.Contains(said.String(), password) && !strings.Contains(said.String(), fmt.Sprintf("%q", password)), password)
 		}
 		for _, want := range []string{"credential created", "signed in", "sign-in failed", "password set", "sign-in not looked at", `"address":"192.0.2.7"`, `"user":"nobody"`} {
-			if !strings.Contains(log.String(), want) {
-				t.Errorf("the log has no %q", want)
-			}
+			assert.Contains(t, log.String(), want, "the log has no")
 		}
-		if strings.ContainsAny(log.String(), "\u202e") || said.Len() > 100_000 {
-			t.Errorf("a name is in the log as it came: %.300q", log.String())
-		}
+		assert.True(t, !strings.ContainsAny(log.String(), "\u202e") && said.Len() <= 100_000, "a name is in the log as it came: %.300q", log.String())
 		// The control: a secret that is there is found, in every form.
 		for _, form := range forms(secrets[7]) {
-			if planted(said.String()+form, secrets) == 0 {
-				t.Errorf("the scan misses %q", form)
-			}
+			assert.NotZero(t, planted(said.String()+form, secrets), "the scan misses %q", form)
 		}
 	})
 }

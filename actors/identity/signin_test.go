@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
 	"troupe/actors/identity/password"
@@ -24,18 +26,14 @@ const oak = "an old oak, 1843"
 // mustSet gives a user a password.
 func mustSet(t *testing.T, s *Service, user UserID, password string) {
 	t.Helper()
-	if err := s.SetPassword(t.Context(), user, password); err != nil {
-		t.Fatalf("SetPassword of %s: %v", user, err)
-	}
+	require.NoError(t, s.SetPassword(t.Context(), user, password), "SetPassword of %s", user)
 }
 
 // signedIn signs in with a password that must be right.
 func signedIn(t *testing.T, s *Service, user UserID, password string) string {
 	t.Helper()
 	secret, p, err := s.SignIn(t.Context(), user, password, nearby)
-	if err != nil || p.ID != user {
-		t.Fatalf("SignIn as %s: got %+v, %v", user, p, err)
-	}
+	require.True(t, err == nil && p.ID == user, "SignIn as %s: got %+v, %v", user, p, err)
 	return secret
 }
 
@@ -44,9 +42,8 @@ func turnedAway(t *testing.T, s *Service, user UserID, password string, want err
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a sign-in that should not wait for the store
 	defer cancel()
-	if secret, p, err := s.SignIn(ctx, user, password, nearby); secret != "" || p != nil || !errors.Is(err, want) {
-		t.Errorf("SignIn as %.50q: got %q, %+v, %v, want %v", user, secret, p, err, want)
-	}
+	secret, p, err := s.SignIn(ctx, user, password, nearby)
+	assert.True(t, secret == "" && p == nil && errors.Is(err, want), "SignIn as %.50q: got %q, %+v, %v, want %v", user, secret, p, err, want)
 }
 
 func TestSignIn(t *testing.T) {
@@ -54,23 +51,17 @@ func TestSignIn(t *testing.T) {
 		mustSet(t, s, "john.doe", oak)
 		mustSet(t, s, "mary.major", "Café crème, twice")
 		first, second := signedIn(t, s, "john.doe", oak), signedIn(t, s, "john.doe", oak)
-		if first == second || !credentialForm.MatchString(first) {
-			t.Errorf("got the sessions %q and %q, want two new ones", first, second)
-		}
+		assert.True(t, first != second && credentialForm.MatchString(first), "got the sessions %q and %q, want two new ones", first, second)
 		accepts(t, s, Session, first, "john.doe")
 		accepts(t, s, Session, second, "john.doe")
 		refuses(t, s, Token, first)
 		signedIn(t, s, "mary.major", "Cafe\u0301 cre\u0300me, twice")
-		if list := credentialsOf(s, Session); len(list) != 3 || list[0].Note != "signed in from 192.0.2.7" {
-			t.Errorf("sessions: got %+v", list)
-		}
-		if m := s.Metrics(); m.SignIns != 3 || m.SignInsFailed != 0 || m.SignInsRefused != 0 {
-			t.Errorf("metrics: got %+v", m)
-		}
+		list := credentialsOf(s, Session)
+		assert.True(t, len(list) == 3 && list[0].Note == "signed in from 192.0.2.7", "sessions: got %+v", list)
+		m := s.Metrics()
+		assert.True(t, m.SignIns == 3 && m.SignInsFailed == 0 && m.SignInsRefused == 0, "metrics: got %+v", m)
 		secret, _, err := s.SignIn(t.Context(), "john.doe", oak, netip.Addr{})
-		if err != nil {
-			t.Errorf("from an unknown address: %v", err)
-		}
+		assert.NoError(t, err, "from an unknown address")
 		accepts(t, s, Session, secret, "john.doe")
 	})
 }
@@ -111,12 +102,9 @@ func TestSignInIsRefusedAlike(t *testing.T) {
 		} {
 			done = nil
 			_, _, err := s.SignIn(t.Context(), try.user, try.password, netip.Addr{})
-			if want := fmt.Sprintf("sign in %q: %v", try.user, failure.ErrUnauthorized); !errors.Is(err, failure.ErrUnauthorized) || err.Error() != want {
-				t.Errorf("%s: got %v, want %s", cause, err, want)
-			}
-			if len(done) != 1 || done[0] != (work{cheap, password.SaltBytes, password.HashBytes}) {
-				t.Errorf("%s: got the work %+v, want that of one hash", cause, done)
-			}
+			want := fmt.Sprintf("sign in %q: %v", try.user, failure.ErrUnauthorized)
+			assert.True(t, errors.Is(err, failure.ErrUnauthorized) && err.Error() == want, "%s: got %v, want %s", cause, err, want)
+			assert.True(t, len(done) == 1 && done[0] == (work{cheap, password.SaltBytes, password.HashBytes}), "%s: got the work %+v, want that of one hash", cause, done)
 		}
 		// What can be no name or no password needs no work.
 		done = nil
@@ -127,12 +115,9 @@ func TestSignInIsRefusedAlike(t *testing.T) {
 		for _, password := range []string{strings.Repeat("x", 257), strings.Repeat("x", 1<<20), "\xff"} {
 			turnedAway(t, s, "john.doe", password, failure.ErrUnauthorized)
 		}
-		if len(done) != 0 {
-			t.Errorf("got %d hashes for what can be nobody's", len(done))
-		}
-		if m := s.Metrics(); m.SignInsFailed != 9+7+3 || m.SignIns != 1 {
-			t.Errorf("metrics: got %+v", m)
-		}
+		assert.Empty(t, done)
+		m := s.Metrics()
+		assert.True(t, m.SignInsFailed == 9+7+3 && m.SignIns == 1, "metrics: got %+v", m)
 	})
 }
 
@@ -200,19 +185,14 @@ func TestImpossibleSignInsBackOff(t *testing.T) {
 					want = failure.ErrQuota
 				}
 				user, password := c.try(n)
-				if _, _, err := s.SignIn(t.Context(), user, password, c.address); !errors.Is(err, want) {
-					t.Fatalf("attempt %d: got %v, want %v", n, err, want)
-				}
+				_, _, err := s.SignIn(t.Context(), user, password, c.address)
+				require.ErrorIs(t, err, want, "attempt %d", n)
 			}
-			if got := strings.Count(log.String(), "\n"); got != c.lines {
-				t.Errorf("the log has %d lines, want %d: %.500s", got, c.lines, log.String())
-			}
-			if m := s.Metrics(); m.SignInsFailed != uint64(c.looked) || m.SignInsRefused != uint64(1000-c.looked) {
-				t.Errorf("metrics: got %+v", m)
-			}
-			if got := s.attempts.Accounts(); got > c.lines && got > 1 {
-				t.Errorf("got %d accounts in the table", got)
-			}
+			assert.Equal(t, c.lines, strings.Count(log.String(), "\n"), "the log, %.500s", log.String())
+			m := s.Metrics()
+			assert.True(t, m.SignInsFailed == uint64(c.looked) && m.SignInsRefused == uint64(1000-c.looked), "metrics: got %+v", m)
+			got := s.attempts.Accounts()
+			assert.False(t, got > c.lines && got > 1, "got %d accounts in the table", got)
 		})
 	}
 }
@@ -235,16 +215,13 @@ func TestBusyDoesNotCount(t *testing.T) {
 		for range 50 {
 			turnedAway(t, s, "john.doe", oak, failure.ErrBusy)
 		}
-		if err := s.SetPassword(t.Context(), "john.doe", oak); !errors.Is(err, failure.ErrBusy) {
-			t.Errorf("SetPassword: got %v, want ErrBusy", err)
-		}
+		assert.ErrorIs(t, s.SetPassword(t.Context(), "john.doe", oak), failure.ErrBusy, "SetPassword")
 		goes()
 		synctest.Wait()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, _, err := s.SignIn(ctx, "john.doe", oak, nearby); !errors.Is(err, context.Canceled) {
-			t.Errorf("a caller who has gone: got %v", err)
-		}
+		_, _, err := s.SignIn(ctx, "john.doe", oak, nearby)
+		assert.ErrorIs(t, err, context.Canceled, "a caller who has gone")
 		close(leave)
 		others.Wait()
 		signedIn(t, s, "john.doe", oak)
@@ -258,9 +235,7 @@ func TestSetPassword(t *testing.T) {
 		password string
 		want     error
 	}{{"nobody", oak, failure.ErrNotFound}, {"gone.girl", oak, failure.ErrNotFound}, {"", oak, failure.ErrNotFound}, {"john.doe", "short", failure.ErrInvalid}} {
-		if err := s.SetPassword(t.Context(), c.user, c.password); !errors.Is(err, c.want) {
-			t.Errorf("the password %q of %q: got %v, want %v", c.password, c.user, err, c.want)
-		}
+		assert.ErrorIs(t, s.SetPassword(t.Context(), c.user, c.password), c.want, "the password %q of %q", c.password, c.user)
 	}
 	mustSet(t, s, "john.doe", oak)
 	mustSet(t, s, "mary.major", oak)
@@ -295,9 +270,7 @@ func TestManySessionsEnd(t *testing.T) {
 			m.holdBack()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			if err := s.SetPassword(ctx, "john.doe", "another oak"); !errors.Is(err, context.DeadlineExceeded) {
-				t.Fatalf("SetPassword without a confirmation: got %v", err)
-			}
+			require.ErrorIs(t, s.SetPassword(ctx, "john.doe", "another oak"), context.DeadlineExceeded)
 			for _, secret := range secrets {
 				refuses(t, s, Session, secret)
 			}
@@ -312,9 +285,8 @@ func TestManySessionsEnd(t *testing.T) {
 			if survivors == 3 {
 				valid = "another oak"
 			}
-			if want := max(0, 2-survivors) * rowsMax; live != want {
-				t.Errorf("%d survivors: got %d sessions, want %d", survivors, live, want)
-			}
+			want := max(0, 2-survivors) * rowsMax
+			assert.Equal(t, want, live, "%d survivors", survivors)
 			signedIn(t, after, "john.doe", valid)
 			m.confirm()
 		})
@@ -333,9 +305,7 @@ func TestOldPasswordDuringAChange(t *testing.T) {
 		before := make(chan string, 1)
 		go func() {
 			secret, _, err := s.SignIn(context.Background(), "john.doe", oak, nearby)
-			if err != nil {
-				t.Errorf("a sign-in before the change: %v", err)
-			}
+			assert.NoError(t, err, "a sign-in before the change")
 			before <- secret
 		}()
 		synctest.Wait() // the session is appended
@@ -345,9 +315,8 @@ func TestOldPasswordDuringAChange(t *testing.T) {
 		turnedAway(t, s, "john.doe", oak, failure.ErrUnauthorized)
 		turnedAway(t, s, "john.doe", "another oak", failure.ErrUnauthorized)
 		m.confirm()
-		if err := <-changed; err != nil {
-			t.Errorf("SetPassword: %v", err)
-		}
+		err := <-changed
+		assert.NoError(t, err, "SetPassword")
 		session := <-before
 		refuses(t, s, Session, session)
 		refuses(t, open(t, m.crash(0), Options{}), Session, session)
@@ -369,9 +338,7 @@ func TestProofIsAskedAgain(t *testing.T) {
 		return password.Derive(p, salt, cost, bytes)
 	}
 	turnedAway(t, s, "john.doe", oak, failure.ErrUnauthorized)
-	if list := credentialsOf(s, Session); len(list) != 0 {
-		t.Errorf("sessions: got %+v, want none", list)
-	}
+	assert.Empty(t, credentialsOf(s, Session), "sessions")
 	// The same for a user who is disabled meanwhile.
 	changing.Store(false)
 	s.hasher.Derive = func(p string, salt []byte, cost password.Cost, bytes int) []byte {
@@ -390,9 +357,7 @@ func TestFailedChange(t *testing.T) {
 	session := signedIn(t, s, "john.doe", oak)
 	full := errors.New("disk is full")
 	m.failWith(full)
-	if err := s.SetPassword(t.Context(), "john.doe", "another oak"); !errors.Is(err, full) {
-		t.Errorf("SetPassword: got %v, want that of the store", err)
-	}
+	assert.ErrorIs(t, s.SetPassword(t.Context(), "john.doe", "another oak"), full, "SetPassword")
 	turnedAway(t, s, "john.doe", oak, full)
 	m.failWith(nil)
 	refuses(t, s, Session, session)
@@ -412,17 +377,13 @@ func TestSessionsOfSignInsEnd(t *testing.T) {
 	refused := func(texts ...string) {
 		t.Helper()
 		for _, text := range texts {
-			if err := s.SignOut(t.Context(), text); !errors.Is(err, failure.ErrUnauthorized) {
-				t.Errorf("SignOut of %q: got %v, want ErrUnauthorized", text, err)
-			}
+			assert.ErrorIs(t, s.SignOut(t.Context(), text), failure.ErrUnauthorized, "SignOut of %q", text)
 		}
 	}
 	refused(session[:idChars], session[:len(session)-1], changeAt(session, len(session)-1), "", strings.Repeat("x", len(session)), token)
 	accepts(t, s, Token, token, "john.doe")
 	accepts(t, s, Session, session, "john.doe")
-	if err := s.SignOut(t.Context(), session); err != nil {
-		t.Errorf("SignOut: %v", err)
-	}
+	assert.NoError(t, s.SignOut(t.Context(), session), "SignOut")
 	refuses(t, s, Session, session)
 	refused(session)
 }
@@ -451,18 +412,14 @@ func TestConcurrentSignIns(t *testing.T) {
 	}
 	wait.Go(func() {
 		for n := range 50 {
-			if err := s.SetPassword(t.Context(), "john.doe", passwordOf(n+1)); err != nil {
-				t.Errorf("SetPassword: %v", err)
-			}
+			assert.NoError(t, s.SetPassword(t.Context(), "john.doe", passwordOf(n+1)), "SetPassword")
 			current.Store(int64(n + 1))
 		}
 	})
 	wait.Wait()
 	mustSet(t, s, "john.doe", "the last oak")
 	for _, c := range credentialsOf(s, Session) {
-		if c.Revoked.IsZero() {
-			t.Errorf("the session %s has outlived a change of the password", c.ID)
-		}
+		assert.False(t, c.Revoked.IsZero(), "the session %s has outlived a change of the password", c.ID)
 	}
 	signedIn(t, s, "john.doe", "the last oak")
 }

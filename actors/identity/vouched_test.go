@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 )
 
@@ -14,9 +17,7 @@ import (
 func vouchedIn(t *testing.T, s *Service, user UserID, roles ...RoleID) string {
 	t.Helper()
 	secret, p, err := s.SignInVouched(t.Context(), Vouched{User: user, Roles: roles, Address: nearby})
-	if err != nil || p.ID != user {
-		t.Fatalf("SignInVouched as %s: got %+v, %v", user, p, err)
-	}
+	require.True(t, err == nil && p.ID == user, "SignInVouched as %s: got %+v, %v", user, p, err)
 	return secret
 }
 
@@ -24,15 +25,9 @@ func vouchedIn(t *testing.T, s *Service, user UserID, roles ...RoleID) string {
 func hasRoles(t *testing.T, s *Service, session string, roles, privileges string) *Principal {
 	t.Helper()
 	p, err := s.Authenticate(Session, session)
-	if err != nil {
-		t.Fatalf("Authenticate: %v", err)
-	}
-	if got := strings.Join(p.Roles, " "); got != roles {
-		t.Errorf("roles: got %q, want %q", got, roles)
-	}
-	if got := strings.Join(p.Privileges, " "); got != privileges {
-		t.Errorf("privileges: got %q, want %q", got, privileges)
-	}
+	require.NoError(t, err, "Authenticate")
+	assert.Equal(t, roles, strings.Join(p.Roles, " "), "roles")
+	assert.Equal(t, privileges, strings.Join(p.Privileges, " "), "privileges")
 	return p
 }
 
@@ -46,20 +41,12 @@ func TestVouchedRoles(t *testing.T) {
 	plain := vouchedIn(t, s, "john.doe")
 	boss := vouchedIn(t, s, "john.doe", "boss", "clerk", "boss")
 	strange := vouchedIn(t, s, "john.doe", "gone")
-	if plain == boss || !credentialForm.MatchString(boss) {
-		t.Errorf("got the sessions %q and %q, want two new ones", plain, boss)
-	}
+	assert.True(t, plain != boss && credentialForm.MatchString(boss), "got the sessions %q and %q, want two new ones", plain, boss)
 	first := hasRoles(t, s, boss, "boss clerk", both)
-	if again := hasRoles(t, s, boss, "boss clerk", both); again != first {
-		t.Error("the principal is made anew for each request")
-	}
-	if hasRoles(t, s, plain, "clerk", own) != s.Directory().Principal("john.doe") {
-		t.Error("a session without roles has a principal of its own")
-	}
+	assert.Same(t, first, hasRoles(t, s, boss, "boss clerk", both), "the principal is made anew for each request")
+	assert.Same(t, s.Directory().Principal("john.doe"), hasRoles(t, s, plain, "clerk", own))
 	hasRoles(t, s, strange, "clerk", own)
-	if n := testing.AllocsPerRun(100, func() { _, _ = s.Authenticate(Session, boss) }); n != 0 {
-		t.Errorf("Authenticate allocates %v times, want none", n)
-	}
+	assert.Zero(t, testing.AllocsPerRun(100, func() { _, _ = s.Authenticate(Session, boss) }), "Authenticate allocates")
 	// What identity.yaml says about the roles holds at once.
 	s.SetDirectory(parse(t, strings.Replace(staff, "[mod-workflows, mod-form]", "[mod-admin]", 1)))
 	hasRoles(t, s, boss, "boss clerk", "mod-admin mod-form mod-form-portal")
@@ -68,9 +55,8 @@ func TestVouchedRoles(t *testing.T) {
 	s.SetDirectory(parse(t, staffJohnDisabled))
 	refuses(t, s, Session, boss)
 	hasRoles(t, s, hers, "", "")
-	if e, _ := s.entries.Load(boss[:idChars]); e.note != "signed in by the provider from 192.0.2.7" {
-		t.Errorf("note: got %q", e.note)
-	}
+	e, _ := s.entries.Load(boss[:idChars])
+	assert.Equal(t, "signed in by the provider from 192.0.2.7", e.note, "note")
 }
 
 // TestVouchedIsRefused holds that a provider cannot bring in anybody whom
@@ -94,21 +80,16 @@ func TestVouchedIsRefused(t *testing.T) {
 		"a role that cannot be":  {Vouched{User: "john.doe", Roles: []RoleID{"a b"}}, failure.ErrInvalid},
 		"a role without a name":  {Vouched{User: "john.doe", Roles: []RoleID{""}}, failure.ErrInvalid},
 	} {
-		if secret, p, err := s.SignInVouched(t.Context(), c.vouched); secret != "" || p != nil || !errors.Is(err, c.want) {
-			t.Errorf("%s: got %q, %+v, %v, want %v", name, secret, p, err, c.want)
-		}
+		secret, p, err := s.SignInVouched(t.Context(), c.vouched)
+		assert.True(t, secret == "" && p == nil && errors.Is(err, c.want), "%s: got %q, %+v, %v, want %v", name, secret, p, err, c.want)
 	}
-	if n := len(credentialsOf(s, Session)); n != 0 {
-		t.Errorf("%d sessions were made", n)
-	}
-	if m := s.Metrics(); m.SignInsFailed != 5 || m.SignIns != 0 {
-		t.Errorf("metrics: got %+v", m)
-	}
+	assert.Zero(t, len(credentialsOf(s, Session)), "sessions were made")
+	m := s.Metrics()
+	assert.True(t, m.SignInsFailed == 5 && m.SignIns == 0, "metrics: got %+v", m)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := s.SignInVouched(ctx, Vouched{User: "john.doe"}); err != nil && !errors.Is(err, context.Canceled) {
-		t.Errorf("a caller who has gone: got %v", err)
-	}
+	_, _, err := s.SignInVouched(ctx, Vouched{User: "john.doe"})
+	assert.False(t, err != nil && !errors.Is(err, context.Canceled), "a caller who has gone: got %v", err)
 }
 
 // TestPrincipal: what another node has authenticated has the rights that the present directory
@@ -131,8 +112,7 @@ func TestPrincipal(t *testing.T) {
 		if p != nil {
 			got = fmt.Sprint(p.Roles, p.Privileges)
 		}
-		if got != c.want || (err != nil) != (c.want == "") || err != nil && !errors.Is(err, failure.ErrUnauthorized) {
-			t.Errorf("%s with %v: got %s, %v, want %s", c.user, c.roles, got, err, c.want)
-		}
+		assert.True(t, got == c.want && (err != nil) == (c.want == "") && (err == nil || errors.Is(err, failure.ErrUnauthorized)),
+			"%s with %v: got %s, %v, want %s", c.user, c.roles, got, err, c.want)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/persistence/key"
 )
 
@@ -26,7 +28,5 @@ func TestATreeAtRestIsForgotten(t *testing.T) {
 			t.Errorf("after %s there are %d, want %d", c.after, len(s.trees), c.want)
 		}
 	}
-	if s.tree(id(1), now) == small || s.tree(id(3), now) != asked {
-		t.Error("the one that was asked was forgotten, or the small one not")
-	}
+	assert.True(t, s.tree(id(1), now) != small && s.tree(id(3), now) == asked, "the one that was asked was forgotten, or the small one not")
 }

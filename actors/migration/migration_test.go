@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
@@ -58,9 +60,7 @@ func (h *harness) run(t *testing.T, req migration.Request) (total migration.Answ
 	t.Helper()
 	for {
 		a, err := h.Service.Migrate(t.Context(), &req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		pages++
 		total.Matched += a.Matched
 		total.Migrated += a.Migrated
@@ -80,9 +80,7 @@ func (h *harness) versions(t *testing.T) (one, two int64) {
 	t.Helper()
 	for number, to := range map[uint64]*int64{1: &one, 2: &two} {
 		n, err := h.Store.CountAll(key.Count(nil, key.EveryShard, "order", number))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		*to = n
 	}
 	return one, two
@@ -117,9 +115,8 @@ func TestAPlanKeepsItsVersions(t *testing.T) {
 		t.Error("other content was published under a plan")
 	}
 	h.Publish(other)
-	if a, _ := h.run(t, request(plan)); a.Migrated != 1 {
-		t.Errorf("got %+v", a)
-	}
+	a, _ := h.run(t, request(plan))
+	assert.Equal(t, 1, a.Migrated)
 	h.MustSend(workflowtest.John, "order", id, "ready", "")
 }
 
@@ -138,12 +135,10 @@ func TestAPlanIsTriedAndCarriedOut(t *testing.T) {
 	dry := request(plan)
 	dry.DryRun = true
 	want := migration.Refusal{InstanceID: ids[3], Reason: `version 2 has no node "strange" in machine "m": map it`}
-	if a, pages := h.run(t, dry); a.Matched != 25 || a.Migrated != 24 || len(a.Refused) != 1 || a.Refused[0] != want || pages != 3 {
-		t.Errorf("tried: got %+v in %d pages", a, pages)
-	}
-	if one, two := h.versions(t); one != 25 || two != 0 {
-		t.Errorf("tried: got %d and %d instances of the versions", one, two)
-	}
+	a, pages := h.run(t, dry)
+	assert.True(t, a.Matched == 25 && a.Migrated == 24 && len(a.Refused) == 1 && a.Refused[0] == want && pages == 3, "tried: got %+v in %d pages", a, pages)
+	one, two := h.versions(t)
+	assert.True(t, one == 25 && two == 0, "tried: got %d and %d instances of the versions", one, two)
 
 	filtered := request(plan)
 	filtered.Filter = `{"svcPublic.n": {"$lt": 5}}`
@@ -151,15 +146,12 @@ func TestAPlanIsTriedAndCarriedOut(t *testing.T) {
 		t.Errorf("filtered by data that she may not read: %v", err)
 	}
 	filtered.Caller = workflowtest.John
-	if a, _ := h.run(t, filtered); a.Matched != 5 || a.Migrated != 4 || len(a.Refused) != 1 {
-		t.Errorf("filtered: got %+v", a)
-	}
-	if a, _ := h.run(t, request(plan)); a.Matched != 21 || a.Migrated != 20 || !slices.Equal(a.Refused, []migration.Refusal{want}) {
-		t.Errorf("the rest: got %+v", a)
-	}
-	if one, two := h.versions(t); one != 1 || two != 24 {
-		t.Errorf("got %d and %d instances of the versions, want 1 and 24", one, two)
-	}
+	a, _ = h.run(t, filtered)
+	assert.True(t, a.Matched == 5 && a.Migrated == 4 && len(a.Refused) == 1, "filtered: got %+v", a)
+	a, _ = h.run(t, request(plan))
+	assert.True(t, a.Matched == 21 && a.Migrated == 20 && slices.Equal(a.Refused, []migration.Refusal{want}), "the rest: got %+v", a)
+	one, two = h.versions(t)
+	assert.True(t, one == 1 && two == 24, "got %d and %d instances of the versions, want 1 and 24", one, two)
 	h.AwaitIndexes()
 	h.CheckIndexes()
 
@@ -170,21 +162,15 @@ func TestAPlanIsTriedAndCarriedOut(t *testing.T) {
 		h.serve()
 	}
 	for _, in := range h.Instances("order") {
-		if in.ID == h.ID(ids[4]) && !strings.Contains(string(in.Document.Public), `"by":"john"`) {
-			t.Errorf("assigned: got %s", in.Document.Public)
-		}
+		assert.False(t, in.ID == h.ID(ids[4]) && !strings.Contains(string(in.Document.Public), `"by":"john"`), "assigned: got %s", in.Document.Public)
 	}
 	pending, err := h.Pending(t.Context(), &message.Load{Caller: workflowtest.Mary, WorkflowID: "order", InstanceID: ids[0]})
-	if !errors.Is(err, failure.ErrForbidden) && !errors.Is(err, failure.ErrNotFound) {
-		t.Errorf("version 2 does not let her read: got %+v, %v", pending, err)
-	}
+	assert.False(t, !errors.Is(err, failure.ErrForbidden) && !errors.Is(err, failure.ErrNotFound), "version 2 does not let her read: got %+v, %v", pending, err)
 	last := request(strings.Replace(plan, "checking: review", "checking: review, strange: packed", 1))
-	if a, _ := h.run(t, last); a.Matched != 1 || a.Migrated != 1 {
-		t.Errorf("with a node for it: got %+v", a)
-	}
-	if a, _ := h.run(t, last); a.Matched != 0 {
-		t.Errorf("again: got %+v", a)
-	}
+	a, _ = h.run(t, last)
+	assert.True(t, a.Matched == 1 && a.Migrated == 1, "with a node for it: got %+v", a)
+	a, _ = h.run(t, last)
+	assert.Zero(t, a.Matched, "again")
 }
 
 // TestAMigrationTellsNothingHidden: for instances that the caller may not read a trial looks at nothing but where they stand, and a plan assigns nothing
@@ -195,9 +181,8 @@ func TestAMigrationTellsNothingHidden(t *testing.T) {
 	h.Publish(next + "schema: {svcPublic: {properties: {n: {maximum: 1}}}}\n")
 	dry := request("from: 1\nto: 2\nnodes: {m: {checking: review}}\n")
 	dry.DryRun = true
-	if a, _ := h.run(t, dry); a.Migrated != 2 || len(a.Refused) != 0 {
-		t.Errorf("tried by mary: got %+v", a)
-	}
+	a, _ := h.run(t, dry)
+	assert.True(t, a.Migrated == 2 && len(a.Refused) == 0, "tried by mary: got %+v", a)
 	reading := request(assigning("${svcPublic.n > 1 ? 1 / 0 : 1}"))
 	for _, reading.DryRun = range []bool{true, false} {
 		a, _ := h.run(t, reading)
@@ -207,9 +192,8 @@ func TestAMigrationTellsNothingHidden(t *testing.T) {
 	}
 	dry.Caller, reading.Caller, reading.DryRun = workflowtest.John, workflowtest.John, true
 	for name, req := range map[string]migration.Request{"the schema": dry, "the plan": reading} {
-		if a, _ := h.run(t, req); a.Migrated != 1 || len(a.Refused) != 1 || a.Refused[0].InstanceID != ids[1] {
-			t.Errorf("%s, by john, who may read: got %+v", name, a)
-		}
+		a, _ := h.run(t, req)
+		assert.True(t, a.Migrated == 1 && len(a.Refused) == 1 && a.Refused[0].InstanceID == ids[1], "%s, by john, who may read: got %+v", name, a)
 	}
 }
 
@@ -233,13 +217,10 @@ func TestWhoMayAssign(t *testing.T) {
 	assigning := request(strings.Replace(plan, "${user.id}", "none", 1))
 	assigning.Caller, assigning.Limit = operator, 1
 	for _, assigning.DryRun = range []bool{true, false} {
-		if _, err := h.Service.Migrate(t.Context(), &assigning); !errors.Is(err, failure.ErrForbidden) || failure.Of(err).Reason != refusal {
-			t.Errorf("no owner, dry %t: got %v, want ErrForbidden: %s", assigning.DryRun, err, refusal)
-		}
+		_, err := h.Service.Migrate(t.Context(), &assigning)
+		assert.True(t, errors.Is(err, failure.ErrForbidden) && failure.Of(err).Reason == refusal, "%v %v %v", assigning.DryRun, err, refusal)
 	}
-	if text := log.String(); text != "" {
-		t.Errorf("what was refused is logged as done: %s", text)
-	}
+	assert.Empty(t, log.String(), "what was refused is logged as done")
 	plain := request("from: 1\nto: 2\nnodes: {m: {checking: review}}\n")
 	plain.Caller, plain.Limit = operator, 1
 	for _, c := range []struct {
@@ -255,15 +236,13 @@ func TestWhoMayAssign(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, and the log %s", c.said, a, err, log.String())
 		}
 	}
-	if one, two := h.versions(t); one != 0 || two != 3 {
-		t.Errorf("got %d and %d instances of the versions, want 0 and 3", one, two)
-	}
+	one, two := h.versions(t)
+	assert.True(t, one == 0 && two == 3, "got %d and %d instances of the versions, want 0 and 3", one, two)
 	h.Publish(strings.NewReplacer("version: 2", "version: 3", "owners: {users: [mary, john]}\n", "").Replace(next))
 	assigning.Plan = []byte("from: 2\nto: 3\nassign: {svcPublic.by: none}\n")
 	assigning.Caller = workflowtest.Mary
-	if _, err := h.Service.Migrate(t.Context(), &assigning); failure.Of(err).Reason != "workflow order has no owners: only holders of mod-admin may migrate its instances with assign" {
-		t.Errorf("without owners: got %v", err)
-	}
+	_, err := h.Service.Migrate(t.Context(), &assigning)
+	assert.Equal(t, "workflow order has no owners: only holders of mod-admin may migrate its instances with assign", failure.Of(err).Reason, err)
 }
 
 func TestWhatCannotBePlanned(t *testing.T) {
@@ -289,20 +268,13 @@ func TestWhatCannotBePlanned(t *testing.T) {
 			c.edit(&req)
 		}
 		_, err := h.Service.Migrate(t.Context(), &req)
-		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) {
-			t.Errorf("%s: got %v", c.what, err)
-		}
+		assert.True(t, errors.Is(err, c.kind) && strings.Contains(err.Error(), c.text), "%s: got %v", c.what, err)
 		var faults document.Faults
-		if isPlan := strings.Contains(c.text, "plan.yaml"); isPlan && !errors.As(err, &faults) {
-			t.Errorf("%s: got no faults: %v", c.what, err)
-		}
+		assert.False(t, strings.Contains(c.text, "plan.yaml") && !errors.As(err, &faults), "%s: got no faults: %v", c.what, err)
 	}
-	if err := h.Catalog.Readable(); err != nil {
-		t.Errorf("after questions for versions that are not there: %v", err)
-	}
-	if one, two := h.versions(t); one != 1 || two != 0 {
-		t.Errorf("got %d and %d instances of the versions", one, two)
-	}
+	assert.NoError(t, h.Catalog.Readable(), "after questions for versions that are not there")
+	one, two := h.versions(t)
+	assert.True(t, one == 1 && two == 0, "got %d and %d instances of the versions", one, two)
 }
 
 // TestInstancesMoveWhileTheyAreMigrated: each instance is migrated once, whatever comes in between.
@@ -318,8 +290,7 @@ func TestInstancesMoveWhileTheyAreMigrated(t *testing.T) {
 			req := request(plan)
 			for {
 				a, err := h.Service.Migrate(context.Background(), &req)
-				if err != nil || len(a.Refused) > 0 {
-					t.Errorf("got %+v, %v", a, err)
+				if !assert.True(t, err == nil && len(a.Refused) <= 0, "got %+v, %v", a, err) {
 					return
 				}
 				migrated[i] += a.Migrated
@@ -332,9 +303,7 @@ func TestInstancesMoveWhileTheyAreMigrated(t *testing.T) {
 	all.Go(func() {
 		for _, id := range ids {
 			_, err := h.Try(workflowtest.John, "order", id, "go", "", "") // which only version 1 knows
-			if err != nil && !errors.Is(err, failure.ErrInvalid) {
-				t.Errorf("an event beside: %v", err)
-			}
+			assert.False(t, err != nil && !errors.Is(err, failure.ErrInvalid), "an event beside: %v", err)
 		}
 	})
 	all.Wait()
@@ -342,14 +311,12 @@ func TestInstancesMoveWhileTheyAreMigrated(t *testing.T) {
 	for _, n := range migrated {
 		total += n
 	}
-	if one, two := h.versions(t); total != 40 || one != 0 || two != 40 {
-		t.Errorf("migrated %d times; %d and %d instances of the versions, want 40, 0 and 40", total, one, two)
-	}
+	one, two := h.versions(t)
+	assert.True(t, total == 40 && one == 0 && two == 40, "migrated %d times; %d and %d instances of the versions, want 40, 0 and 40", total, one, two)
 	h.AwaitIndexes()
 	h.CheckIndexes()
-	if a, _ := h.run(t, back); a.Migrated != 40 {
-		t.Errorf("back: got %+v", a)
-	}
+	a, _ := h.run(t, back)
+	assert.Equal(t, 40, a.Migrated, "back")
 }
 
 // TestAnIncidentGoesAlong: its row stays, and it can be retried in the other version.
@@ -362,30 +329,19 @@ func TestAnIncidentGoesAlong(t *testing.T) {
 		id := h.Make(workflowtest.John, "order", `{}`)
 		clocktest.Advance(2 * time.Second)
 		h.Publish(strings.NewReplacer("version: 1", "version: 2", "checking", "review", "1 / 0", "1").Replace(failing))
-		if a, _ := h.run(t, request("from: 1\nto: 2\nnodes: {m: {checking: review}}\n")); a.Migrated != 1 {
-			t.Fatalf("got %+v", a)
-		}
+		a, _ := h.run(t, request("from: 1\nto: 2\nnodes: {m: {checking: review}}\n"))
+		require.Equal(t, 1, a.Migrated)
 		incidents := func() []pending.Incident {
 			t.Helper()
 			page, err := h.Incidents(t.Context(), &pending.IncidentList{Caller: workflowtest.John, Limit: 10})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return page.Incidents
 		}
 		list := incidents()
-		if len(list) != 1 || list[0].Error == "" {
-			t.Fatalf("got the incidents %+v", list)
-		}
-		if err := h.ChangeIncident(t.Context(), workflowtest.John, list[0].ID, false); err != nil {
-			t.Fatal(err)
-		}
-		if left := incidents(); len(left) != 0 {
-			t.Errorf("after it was retried: %+v", left)
-		}
-		if got := string(h.MustLook(workflowtest.John, "order", id).States); !strings.Contains(got, "late") {
-			t.Errorf("got %s", got)
-		}
+		require.True(t, len(list) == 1 && list[0].Error != "", "got the incidents %+v", list)
+		require.NoError(t, h.ChangeIncident(t.Context(), workflowtest.John, list[0].ID, false))
+		assert.Empty(t, incidents(), "after it was retried")
+		assert.Contains(t, string(h.MustLook(workflowtest.John, "order", id).States), "late")
 		h.End()
 	})
 }

@@ -2,11 +2,12 @@ package outbox
 
 import (
 	"bytes"
-	"errors"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 
 	"troupe/statemachine/data"
 )
@@ -25,14 +26,10 @@ func TestADeliveryIsReadAsItWasWritten(t *testing.T) {
 		stored := want.Append(nil)
 		got, err := Parse(stored)
 		clear(stored) // it is the store's
-		if err != nil || !reflect.DeepEqual(*got, want) {
-			t.Errorf("got %+v, %v, want %+v", got, err, want)
-		}
+		assert.True(t, err == nil && reflect.DeepEqual(*got, want), "got %+v, %v, want %+v", got, err, want)
 	}
 	long := Delivery{Workflow: "a", State: Dead, LastError: strings.Repeat("x", 1<<20)}
-	if n := len(long.Append(nil)); n > 2000 {
-		t.Errorf("an error of a megabyte takes %d bytes", n)
-	}
+	assert.LessOrEqual(t, len(long.Append(nil)), 2000, "an error of a megabyte takes")
 }
 
 func FuzzParse(f *testing.F) {
@@ -42,14 +39,10 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		d, err := Parse(stored)
 		if err != nil {
-			if !errors.Is(err, ErrDamaged) {
-				t.Errorf("got %v", err)
-			}
+			assert.ErrorIs(t, err, ErrDamaged)
 			return
 		}
 		again, err := Parse(d.Append(nil))
-		if err != nil || !bytes.Equal(again.Append(nil), d.Append(nil)) {
-			t.Errorf("%+v is read as %+v, %v", d, again, err)
-		}
+		assert.True(t, err == nil && bytes.Equal(again.Append(nil), d.Append(nil)), "%+v is read as %+v, %v", d, again, err)
 	})
 }

@@ -7,6 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/persistence/clocktest"
 )
 
@@ -18,8 +21,7 @@ func TestAHostGetsFewRequestsAtATime(t *testing.T) {
 		for range 3 * perHost {
 			go func() {
 				release, err := h.acquire(context.Background(), "one")
-				if err != nil {
-					t.Error(err)
+				if !assert.NoError(t, err) {
 					return
 				}
 				mu.Lock()
@@ -35,9 +37,7 @@ func TestAHostGetsFewRequestsAtATime(t *testing.T) {
 		}
 		synctest.Wait()
 		release, err := h.acquire(context.Background(), "another") // waits for nobody
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		release(true)
 		clocktest.Advance(time.Minute)
 		if most != perHost || begun != 3*perHost || len(h.by) != 0 {
@@ -98,9 +98,7 @@ func TestAHostThatIsDownIsAskedAtGrowingIntervals(t *testing.T) {
 		mu.Lock()
 		rest := len(asked) - n
 		mu.Unlock()
-		if rest < 2*perHost {
-			t.Errorf("when it is back, %d of %d came through", rest, 2*perHost)
-		}
+		assert.GreaterOrEqual(t, rest, 2*perHost, "when it is back")
 		cancel()
 		all.Wait()
 	})

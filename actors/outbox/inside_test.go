@@ -7,6 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/outbox"
 	"troupe/persistence/clocktest"
 	"troupe/persistence/key"
@@ -21,9 +24,7 @@ func (s *sendings) messages(t *testing.T, workflow string, first, n byte) {
 		outbox.Put(w, outbox.Origin{Shard: s.shard, Workflow: workflow, Version: 1, Instance: key.ID{first + i}, Sequence: 1, At: now, Due: now},
 			[]statemachine.Delivery{{End: &statemachine.ChildEnd{}}})
 	}
-	if err := s.store.Commit(w); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.store.Commit(w))
 	s.Began(s.shard, workflow, outbox.ChildQueue, now)
 	synctest.Wait()
 }
@@ -43,25 +44,18 @@ func TestWorkflowsTakeTurnsInside(t *testing.T) {
 			}
 		}
 		s.messages(t, "many", 0, 12)
-		if len(begun) != 4 {
-			t.Fatalf("%d are carried out at a time, want 4", len(begun))
-		}
+		require.Len(t, begun, 4, "are carried out at a time, want 4")
 		s.messages(t, "few", 100, 1)
-		if len(begun) != 4 {
-			t.Fatal("one more is carried out than there are places")
-		}
+		require.Len(t, begun, 4, "one more is carried out than there are places")
 		for range 4 {
 			<-begun
 		}
 		end <- struct{}{}
 		synctest.Wait()
-		if got := <-begun; got != "few" {
-			t.Errorf("the next is of the workflow %s, which has three places, want that which has none", got)
-		}
+		got := <-begun
+		assert.Equal(t, "few", got, "the next is of the workflow")
 		clocktest.Advance(time.Second)
-		if len(begun) != 8 {
-			t.Errorf("%d more have begun while all others hang, want 8", len(begun))
-		}
+		assert.Len(t, begun, 8, "more have begun while all others hang, want 8")
 		close(end)
 		synctest.Wait()
 	})
@@ -79,9 +73,7 @@ func TestAMessageThatPanicsHasFailed(t *testing.T) {
 			}
 		}
 		s.messages(t, "w", 0, 6) // which are more than there are places
-		if n := begun.Load(); n != 6 {
-			t.Errorf("%d have begun, want 6: the places of those that panicked are not free", n)
-		}
+		assert.Equal(t, int64(6), begun.Load(), "have begun, want 6: the places of those that panicked are not free")
 		left := func(want int) {
 			t.Helper()
 			rows := 0
@@ -92,15 +84,11 @@ func TestAMessageThatPanicsHasFailed(t *testing.T) {
 				}
 				return err
 			})
-			if err != nil || rows != want {
-				t.Errorf("%d rows are left, %v, want %d", rows, err, want)
-			}
+			assert.True(t, err == nil && rows == want, "%d rows are left, %v, want %d", rows, err, want)
 		}
 		left(6)
 		clocktest.Advance(5 * time.Second)
-		if n := begun.Load(); n != 6 {
-			t.Errorf("%d have begun within the pause, want 6", n)
-		}
+		assert.Equal(t, int64(6), begun.Load(), "have begun within the pause, want 6")
 		clocktest.Advance(2 * time.Second)
 		left(0)
 	})

@@ -22,6 +22,8 @@ import (
 
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // mailServer is a server that takes mails, or says what refuse says.
@@ -99,30 +101,22 @@ func (*mailSession) Logout() error { return nil }
 func startMail(t *testing.T, backend *mailServer, plain bool) MailOptions {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	backend.finished = make(chan struct{})
 	s := smtp.NewServer(backend)
 	s.Domain, s.AllowInsecureAuth, s.ErrorLog = "mail.example.org", true, discard{}
 	pool := x509.NewCertPool()
 	if !plain {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		template := &x509.Certificate{
 			SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mail"}, DNSNames: []string{"mail.example.org"},
 			NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 		}
 		der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		certificate, err := x509.ParseCertificate(der)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		pool.AddCert(certificate)
 		s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12}
 	}
@@ -155,9 +149,7 @@ func mailTo(to ...string) Attempt {
 func send(t *testing.T, o MailOptions, a Attempt) Answer {
 	t.Helper()
 	m, err := NewMails(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return Senders{Mails: m}.Send(t.Context(), a)
 }
 
@@ -165,35 +157,23 @@ func TestAMail(t *testing.T) {
 	s := &mailServer{login: "troupe:secret"}
 	o := startMail(t, s, false)
 	o.User, o.Password = "troupe", "secret"
-	if a := send(t, o, mailTo("role:heads", "user:ann", "carl@example.net", "user:nobody")); a.Err != nil {
-		t.Fatal(a.Err)
-	}
-	if len(s.got) != 1 {
-		t.Fatalf("%d mails came", len(s.got))
-	}
+	require.NoError(t, send(t, o, mailTo("role:heads", "user:ann", "carl@example.net", "user:nobody")).Err)
+	require.Len(t, s.got, 1, "mails came")
 	got := s.got[0]
-	if to := strings.Join(got.to, " "); got.from != "troupe@example.org" || to != "ann@example.org bob@example.org carl@example.net" || !got.secure || got.user != "troupe" {
-		t.Errorf("got %+v", got)
-	}
+	to := strings.Join(got.to, " ")
+	assert.True(t, got.from == "troupe@example.org" && to == "ann@example.org bob@example.org carl@example.net" && got.secure && got.user == "troupe", "got %+v", got)
 	m, err := netmail.ReadMessage(strings.NewReader(got.text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	subject, err := new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject"))
-	if err != nil || subject != "Größe: 3" {
-		t.Errorf("subject %q, %v", subject, err)
-	}
+	assert.True(t, err == nil && subject == "Größe: 3", "subject %q, %v", subject, err)
 	for name, want := range map[string]string{
 		"From": `"Troupe" <troupe@example.org>`, "To": "<ann@example.org>, <bob@example.org>, <carl@example.net>",
 		"Message-Id": "<01X-3-0@example.org>", "Auto-Submitted": "auto-generated", "Content-Type": "text/plain; charset=UTF-8",
 	} {
-		if have := m.Header.Get(name); have != want {
-			t.Errorf("%s: %q, want %q", name, have, want)
-		}
+		assert.Equal(t, want, m.Header.Get(name), name)
 	}
-	if at, err := m.Header.Date(); err != nil || at.Unix() != 1_800_000_000 {
-		t.Errorf("date %v, %v", at, err)
-	}
+	at, err := m.Header.Date()
+	assert.True(t, err == nil && at.Unix() == 1_800_000_000, "date %v, %v", at, err)
 	text, err := io.ReadAll(quotedprintable.NewReader(m.Body))
 	if got := strings.ReplaceAll(string(text), "\r\n", "\n"); err != nil || strings.TrimSpace(got) != "Hello,\n.\nÄpfel ${x}" {
 		t.Errorf("text %q, %v", got, err)
@@ -260,9 +240,7 @@ func TestAServerOnTheSameMachine(t *testing.T) {
 // TestAServerWhoseLineHasNoEnd: the library would keep all of it.
 func TestAServerWhoseLineHasNoEnd(t *testing.T) {
 	listening, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = listening.Close() }()
 	go func() {
 		conn, err := listening.Accept()
@@ -274,21 +252,16 @@ func TestAServerWhoseLineHasNoEnd(t *testing.T) {
 		Host: "127.0.0.1", Port: listening.Addr().(*net.TCPAddr).Port, From: "a@example.org", AttemptMax: time.Minute, Clock: time.Now,
 		Addresses: func(string) []string { return []string{"ann@example.org"} },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a := m.Send(t.Context(), mailTo("user:ann")); a.Err == nil || !strings.Contains(a.Err.Error(), errTalksTooMuch.Error()) {
-		t.Errorf("got %+v", a)
-	}
+	require.NoError(t, err)
+	a := m.Send(t.Context(), mailTo("user:ann"))
+	assert.True(t, a.Err != nil && strings.Contains(a.Err.Error(), errTalksTooMuch.Error()), "got %+v", a)
 }
 
 func TestWithoutAServer(t *testing.T) {
-	if a := (Senders{}).Send(t.Context(), mailTo("user:ann")); !a.Final || !strings.Contains(a.Err.Error(), "mail.host") {
-		t.Errorf("got %+v", a)
-	}
+	a := (Senders{}).Send(t.Context(), mailTo("user:ann"))
+	assert.True(t, a.Final && strings.Contains(a.Err.Error(), "mail.host"), "got %+v", a)
 	for _, from := range []string{"", "x", "a@b, c@d"} {
-		if _, err := NewMails(MailOptions{Host: "localhost", From: from}); err == nil {
-			t.Errorf("%q is taken as a sender", from)
-		}
+		_, err := NewMails(MailOptions{Host: "localhost", From: from})
+		assert.Error(t, err, "%q is taken as a sender", from)
 	}
 }

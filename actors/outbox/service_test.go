@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
 	"troupe/actors/outbox"
@@ -55,9 +57,8 @@ func startSendings(t *testing.T) *sendings {
 	t.Helper()
 	s := &sendings{sent: make(chan string, 10), disk: storetest.NewSlowDisk()}
 	var err error
-	if s.store, err = persistence.Open("store", persistence.Options{FS: s.disk, Log: zerolog.Nop()}); err != nil {
-		t.Fatal(err)
-	}
+	s.store, err = persistence.Open("store", persistence.Options{FS: s.disk, Log: zerolog.Nop()})
+	require.NoError(t, err)
 	s.Service = outbox.New(outbox.Options{
 		Store: s.store, Clock: s.clock, Sender: s, Log: zerolog.Nop(),
 		Definition: func(string, uint64) (*statemachine.Definition, error) {
@@ -108,14 +109,11 @@ func TestALaterRowMayBeReadFirst(t *testing.T) {
 			instance byte
 			due      time.Time
 		}{{2, now}, {1, now.Add(-time.Second)}} {
-			if err := <-s.mail(of.instance, of.due); err != nil {
-				t.Fatal(err)
-			}
+			err := <-s.mail(of.instance, of.due)
+			require.NoError(t, err)
 			s.Began(s.shard, "w", outbox.MailQueue, of.due)
 			synctest.Wait()
-			if len(s.sent) != 1 {
-				t.Fatalf("instance %d: %d were sent", of.instance, len(s.sent))
-			}
+			require.Len(t, s.sent, 1, "instance %d", of.instance)
 			<-s.sent
 		}
 	})
@@ -131,22 +129,16 @@ func TestNothingLeavesBeforeItIsDurable(t *testing.T) {
 		committed := s.mail(1, now)
 		synctest.Wait()
 		rows := 0
-		if err := s.store.Scan(key.DeliveryPrefix(nil, s.shard, key.ID{1}), func(_, _ []byte) error { rows++; return nil }); err != nil || rows != 1 {
-			t.Fatalf("%d rows are visible, %v: the test proves nothing", rows, err)
-		}
+		err := s.store.Scan(key.DeliveryPrefix(nil, s.shard, key.ID{1}), func(_, _ []byte) error { rows++; return nil })
+		require.True(t, err == nil && rows == 1, "%d rows are visible, %v: the test proves nothing", rows, err)
 		s.Began(s.shard, "w", outbox.MailQueue, now)
 		synctest.Wait()
-		if len(s.sent) != 0 {
-			t.Error("it has left, and is not durable")
-		}
+		assert.Empty(t, s.sent, "it has left, and is not durable")
 		release()
-		if err := <-committed; err != nil {
-			t.Fatal(err)
-		}
+		err = <-committed
+		require.NoError(t, err)
 		synctest.Wait()
-		if len(s.sent) != 1 {
-			t.Errorf("%d were sent", len(s.sent))
-		}
+		assert.Len(t, s.sent, 1, "were sent")
 	})
 }
 
@@ -166,13 +158,9 @@ func TestAWishThatPanicsIsAnswered(t *testing.T) {
 		s.badRules.Store(true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := s.Change(ctx, id, outbox.Drop); !errors.Is(err, failure.ErrInternal) {
-			t.Errorf("got %v, want ErrInternal", err)
-		}
+		assert.ErrorIs(t, s.Change(ctx, id, outbox.Drop), failure.ErrInternal)
 		clocktest.Advance(time.Minute)
-		if err := s.Change(t.Context(), id, outbox.Drop); err != nil {
-			t.Errorf("afterwards: %v", err)
-		}
+		assert.NoError(t, s.Change(t.Context(), id, outbox.Drop), "afterwards")
 	})
 }
 
@@ -188,22 +176,16 @@ func TestTheOutboxGoesOnAfterAPanic(t *testing.T) {
 				synctest.Wait()
 				broken(s).Store(true)
 				now := time.Now()
-				if err := <-s.mail(1, now); err != nil {
-					t.Fatal(err)
-				}
+				err := <-s.mail(1, now)
+				require.NoError(t, err)
 				s.Began(s.shard, "w", outbox.MailQueue, now)
 				synctest.Wait()
-				if len(s.sent) != 0 || broken(s).Load() {
-					t.Fatal("nothing panicked: the test proves nothing")
-				}
+				require.True(t, len(s.sent) == 0 && !broken(s).Load(), "nothing panicked: the test proves nothing")
 				clocktest.Advance(time.Minute)
-				if len(s.sent) != 1 {
-					t.Errorf("%d were sent, want 1", len(s.sent))
-				}
+				assert.Len(t, s.sent, 1, "were sent, want 1")
 				rows := 0
-				if err := s.store.Scan(key.DeliveryPrefix(nil, s.shard, key.ID{1}), func(_, _ []byte) error { rows++; return nil }); err != nil || rows != 0 {
-					t.Errorf("%d rows are left, %v", rows, err)
-				}
+				err = s.store.Scan(key.DeliveryPrefix(nil, s.shard, key.ID{1}), func(_, _ []byte) error { rows++; return nil })
+				assert.True(t, err == nil && rows == 0, "%d rows are left, %v", rows, err)
 			})
 		})
 	}

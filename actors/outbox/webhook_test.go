@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/outbox"
 	"troupe/persistence/key"
 	"troupe/statemachine"
@@ -55,34 +58,22 @@ func TestWhatAReceiverGets(t *testing.T) {
 	}))
 	defer s.Close()
 	parsed, err := outbox.ParseSecret("whsec_" + base64.StdEncoding.EncodeToString(secret) + "\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w := webhooks(t, outbox.WebhookOptions{Allow: loopback, Endpoint: func(workflow, name string) outbox.Endpoint {
-		if workflow != "order" || name != "hook" {
-			t.Errorf("asked for %s/%s", workflow, name)
-		}
+		assert.True(t, workflow == "order" && name == "hook", "asked for %s/%s", workflow, name)
 		return outbox.Endpoint{URL: s.URL + "/in", Headers: map[string]string{"Authorization": "Bearer x"}, Secret: parsed}
 	}})
 	a := w.Send(t.Context(), attempt("https://example.org"))
-	if a.Err != nil || a.Status != 200 || string(a.Body) != `{"ok":true}` {
-		t.Fatalf("got %+v", a)
-	}
-	if got.Method != http.MethodPost || got.URL.Path != "/in" || got.Header.Get("Authorization") != "Bearer x" {
-		t.Errorf("got %s %s %v", got.Method, got.URL, got.Header)
-	}
-	if id, stamp := got.Header.Get("Webhook-Id"), got.Header.Get("Webhook-Timestamp"); id != "msg_1" || stamp != "1800000000" {
-		t.Errorf("id %q, timestamp %q", id, stamp)
-	}
+	require.True(t, a.Err == nil && a.Status == 200 && string(a.Body) == `{"ok":true}`, "got %+v", a)
+	assert.True(t, got.Method == http.MethodPost && got.URL.Path == "/in" && got.Header.Get("Authorization") == "Bearer x", "%v %v %v", got.Method, got.URL, got.Header)
+	id, stamp := got.Header.Get("Webhook-Id"), got.Header.Get("Webhook-Timestamp")
+	assert.True(t, id == "msg_1" && stamp == "1800000000", "id %q, timestamp %q", id, stamp)
 	mac := hmac.New(sha256.New, secret)
 	_, _ = mac.Write([]byte("msg_1.1800000000." + string(body)))
-	if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); got.Header.Get("Webhook-Signature") != want {
-		t.Errorf("signature %q, want %q", got.Header.Get("Webhook-Signature"), want)
-	}
+	want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	assert.Equal(t, want, got.Header.Get("Webhook-Signature"), "signature")
 	var event map[string]any
-	if err := json.Unmarshal(body, &event); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(body, &event))
 	if event["specversion"] != "1.0" || event["id"] != "msg_1" || event["type"] != "order.hook" || fmt.Sprint(event["data"]) != "map[n:1]" ||
 		!strings.HasPrefix(got.Header.Get("Content-Type"), "application/cloudevents+json") {
 		t.Errorf("got %s", body)
@@ -131,9 +122,7 @@ func TestBadReceivers(t *testing.T) {
 	defer secure.Close()
 	// NB: the near end of a connection listens nowhere, and nobody else can at its port.
 	near, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}}).Dial("tcp", plain.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = near.Close() }()
 	open := webhooks(t, outbox.WebhookOptions{Allow: loopback, AttemptMax: 2 * time.Minute})
 	shut := webhooks(t, outbox.WebhookOptions{})
@@ -174,24 +163,17 @@ func TestBadReceivers(t *testing.T) {
 		{what: "nothing", url: "", by: open, want: "has no url", final: true},
 	} {
 		a := c.by.Send(t.Context(), attempt(c.url))
-		if (a.Err == nil) != (c.want == "") || a.Err != nil && !strings.Contains(a.Err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %q", c.what, a.Err, c.want)
-		}
-		if a.Status != c.status || a.Final != c.final || string(a.Body) != c.body || a.After != c.after {
-			t.Errorf("%s: got %+v", c.what, a)
-		}
+		assert.True(t, (a.Err == nil) == (c.want == "") && (a.Err == nil || strings.Contains(a.Err.Error(), c.want)), "%s: got %v, want %q", c.what, a.Err, c.want)
+		assert.True(t, a.Status == c.status && a.Final == c.final && string(a.Body) == c.body && a.After == c.after, "%s: got %+v", c.what, a)
 	}
-	if a := open.Send(t.Context(), attempt(plain.URL+"/huge")); a.Err != nil || len(a.Body) > 1<<20 {
-		t.Errorf("a huge body: %d bytes, %v", len(a.Body), a.Err)
-	}
+	a := open.Send(t.Context(), attempt(plain.URL+"/huge"))
+	assert.True(t, a.Err == nil && len(a.Body) <= 1<<20, "a huge body: %d bytes, %v", len(a.Body), a.Err)
 }
 
 // TestAnAnswerThatBecomesAnotherProtocolEnds: the body of a 101 is the connection, which nothing ends.
 func TestAnAnswerThatBecomesAnotherProtocolEnds(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	held := make(chan net.Conn, 1)
 	go func() {
 		c, err := l.Accept()
@@ -204,9 +186,7 @@ func TestAnAnswerThatBecomesAnotherProtocolEnds(t *testing.T) {
 		held <- c
 	}()
 	a := webhooks(t, outbox.WebhookOptions{Allow: loopback}).Send(t.Context(), attempt("http://"+l.Addr().String()))
-	if a.Status != http.StatusSwitchingProtocols || a.Err == nil || a.Final {
-		t.Errorf("got %+v", a)
-	}
+	assert.True(t, a.Status == http.StatusSwitchingProtocols && a.Err != nil && !a.Final, "got %+v", a)
 	if c := <-held; c != nil {
 		_ = c.Close()
 	}

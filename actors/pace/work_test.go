@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"troupe/persistence/clocktest"
 )
 
@@ -42,40 +44,26 @@ func TestAWorkflowRestsBehindDearWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, w := t.Context(), &Work{}
 		w.Took("cheap", workFree-1)
-		if len(w.of) != 0 {
-			t.Fatalf("%d rest, want none", len(w.of))
-		}
+		require.Empty(t, w.of, "rest, want none")
 		w.Took("dear", time.Millisecond)
 		w.Took("dear", time.Millisecond)
 		other := begin(ctx, w, "cheap")
-		if !other.has() {
-			t.Fatal("another workflow waits")
-		}
+		require.True(t, other.has(), "another workflow waits")
 		first, second := begin(ctx, w, "dear"), begin(ctx, w, "dear")
 		clocktest.Advance(2*workPrice*time.Millisecond - 1)
-		if first.has() || second.has() {
-			t.Fatal("it begins while its workflow rests")
-		}
+		require.True(t, !first.has() && !second.has(), "it begins while its workflow rests")
 		clocktest.Advance(1)
-		if !first.has() && !second.has() {
-			t.Fatal("it does not begin behind the rest")
-		}
-		if first.has() && second.has() {
-			t.Fatal("both begin at once")
-		}
+		require.False(t, !first.has() && !second.has(), "it does not begin behind the rest")
+		require.False(t, first.has() && second.has(), "both begin at once")
 		if second.has() {
 			first, second = second, first
 		}
 		begun := time.Now()
 		clocktest.Advance(time.Millisecond)
 		first.turn.Done(begun)
-		if second.has() {
-			t.Fatal("the second begins while its workflow rests")
-		}
+		require.False(t, second.has(), "the second begins while its workflow rests")
 		clocktest.Advance(workPrice * time.Millisecond)
-		if !second.has() {
-			t.Fatal("the second does not begin")
-		}
+		require.True(t, second.has(), "the second does not begin")
 		second.turn.End()
 		second.turn.End()
 		other.turn.End()
@@ -107,9 +95,7 @@ func TestWhoWaitsForARestCanLeave(t *testing.T) {
 			t.Fatalf("got %v and %v, want that of the context", first.err, second.err)
 		}
 		clocktest.Advance(restMax)
-		if !third.has() || third.err != nil {
-			t.Fatal("the third has no turn")
-		}
+		require.True(t, third.has() && third.err == nil, "the third has no turn")
 		third.turn.End()
 		if begin(t.Context(), w, "dear").turn.End(); len(w.of) != 0 {
 			t.Errorf("%d rest, want none", len(w.of))

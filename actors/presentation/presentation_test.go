@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 	"troupe/actors/message"
 	"troupe/actors/presentation"
@@ -42,9 +44,7 @@ func TestSummaryAndWayOfAnInstance(t *testing.T) {
 	if err != nil || s.Title.For() != "Number 600" || s.Requester != "mem" || s.Sequence != events+1 || !s.IsDone || s.IsEnded || s.Form != nil || s.Created.After(s.Updated) {
 		t.Errorf("got %+v, %v", s, err)
 	}
-	if len(s.Values) != 2 || string(s.Values[0]) != "600" || s.Values[1] != nil || len(s.At) != 1 || s.At[0].Node != "z" {
-		t.Errorf("got the values %q at %v", s.Values, s.At)
-	}
+	assert.True(t, len(s.Values) == 2 && string(s.Values[0]) == "600" && s.Values[1] == nil && len(s.At) == 1 && s.At[0].Node == "z", "%v %v", s.Values, s.At)
 	way, err := shown.Trace(t.Context(), of)
 	if err != nil || len(way.Steps) != events+1 || way.Sequence != events+1 || way.At[0].Node != "z" {
 		t.Fatalf("got %d steps, %v", len(way.Steps), err)
@@ -53,26 +53,19 @@ func TestSummaryAndWayOfAnInstance(t *testing.T) {
 	for _, step := range way.Steps {
 		seen[string(step.Event)+" "+string(step.Start[0])+" "+string(step.End[0])]++
 	}
-	if seen["end a z"] != 1 || seen["count a a"] != events-1 || seen[" Start a"] != 1 {
-		t.Errorf("got %v", seen)
-	}
+	assert.True(t, seen["end a z"] == 1 && seen["count a a"] == events-1 && seen[" Start a"] == 1, "got %v", seen)
 
 	of.Caller = eve
-	if _, err := shown.Summary(t.Context(), of); !errors.Is(err, failure.ErrForbidden) {
-		t.Errorf("a summary for who may not read: got %v", err)
-	}
-	if _, err := shown.Trace(t.Context(), of); !errors.Is(err, failure.ErrForbidden) {
-		t.Errorf("a way for who may not read: got %v", err)
-	}
+	_, err = shown.Summary(t.Context(), of)
+	assert.ErrorIs(t, err, failure.ErrForbidden, "a summary for who may not read")
+	_, err = shown.Trace(t.Context(), of)
+	assert.ErrorIs(t, err, failure.ErrForbidden, "a way for who may not read")
 	for version, want := range map[uint64]error{0: nil, 1: nil, 2: failure.ErrNotFound} {
-		if d, err := shown.Presented(member, "told", version); !errors.Is(err, want) || err == nil && d.Version != 1 {
-			t.Errorf("version %d: got %v", version, err)
-		}
+		d, err := shown.Presented(member, "told", version)
+		assert.True(t, errors.Is(err, want) && (err != nil || d.Version == 1), "version %d: got %v", version, err)
 	}
-	if _, err := shown.Presented(eve, "told", 0); !errors.Is(err, failure.ErrForbidden) {
-		t.Errorf("a presentation for who may not read: got %v", err)
-	}
-	if _, err := shown.Presented(boss, "none", 0); !errors.Is(err, failure.ErrNotFound) {
-		t.Errorf("a presentation of nothing: got %v", err)
-	}
+	_, err = shown.Presented(eve, "told", 0)
+	assert.ErrorIs(t, err, failure.ErrForbidden, "a presentation for who may not read")
+	_, err = shown.Presented(boss, "none", 0)
+	assert.ErrorIs(t, err, failure.ErrNotFound, "a presentation of nothing")
 }

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 	"troupe/actors/query"
 	"troupe/actors/workflow/workflowtest"
@@ -62,18 +64,15 @@ func TestAQueryEnds(t *testing.T) {
 				}
 			}
 		}
-		if n := h.slotsHeld(); n != 0 {
-			t.Errorf("%d slots are still held", n)
-		}
+		assert.Zero(t, h.slotsHeld(), "slots are still held")
 		all := h.Instances("stock")
 		for _, filter := range []string{`{"svcPublic.n":1}`, `{"svcPublic.t":"few"}`} {
 			h.Spoil("stock", obvious(t, all, boss, filter, "")[0])
 		}
 		for name, req := range ways {
 			req.Caller, req.WorkflowID = boss, "stock"
-			if _, _, err := h.list(req); !errors.Is(err, failure.ErrExecution) {
-				t.Errorf("%s, at damage: got %v, want ErrExecution", name, err)
-			}
+			_, _, err := h.list(req)
+			assert.ErrorIs(t, err, failure.ErrExecution, "%s, at damage", name)
 		}
 	})
 }
@@ -111,19 +110,12 @@ func TestASlowFilterDoesNotOutliveItsQuery(t *testing.T) {
 				}
 				atOnce := workflowtest.PartOfSlow(t)
 				if c.end != nil {
-					if err := c.end(h, cancel); err != nil {
-						t.Error(err)
-					}
+					assert.NoError(t, c.end(h, cancel))
 				}
-				if err := <-done; !errors.Is(err, c.want) || errors.Is(err, failure.ErrInternal) || seen != 0 {
-					t.Errorf("got %v and %d instances, want %v and none", err, seen, c.want)
-				}
-				if !atOnce() {
-					t.Error("it took as long as half of a look, want it to end at once")
-				}
-				if n := h.slotsHeld(); n != 0 {
-					t.Errorf("%d slots are still held", n)
-				}
+				err := <-done
+				assert.True(t, errors.Is(err, c.want) && !errors.Is(err, failure.ErrInternal) && seen == 0, "%v %v %v", err, seen, c.want)
+				assert.True(t, atOnce(), "it took as long as half of a look, want it to end at once")
+				assert.Zero(t, h.slotsHeld(), "slots are still held")
 			})
 		}
 	}
@@ -140,8 +132,6 @@ func TestAQueryLooksUpAfterSoManyBytes(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		seen := 0
 		_, err := h.Query(ctx, &query.Request{Caller: boss, WorkflowID: "stock", Limit: limit}, func([]byte) error { seen++; cancel(); return nil })
-		if !errors.Is(err, context.Canceled) || errors.Is(err, failure.ErrInternal) || seen > 2 {
-			t.Errorf("limit %d: got %v after %d instances, want context.Canceled after 2", limit, err, seen)
-		}
+		assert.True(t, errors.Is(err, context.Canceled) && !errors.Is(err, failure.ErrInternal) && seen <= 2, "%v %v %v", limit, err, seen)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/identity"
 	"troupe/actors/query"
 	"troupe/actors/workflow/workflowtest"
@@ -76,14 +78,11 @@ func TestAnswersDependOnNothingHidden(t *testing.T) {
 	hide(60)
 	h.AwaitIndexes()
 	for name, after := range answers() {
-		if after != before[name] {
-			t.Errorf("%s:\nbefore %s\n after %s", name, before[name], after)
-		}
+		assert.Equal(t, before[name], after, "%s:\nbefore", name)
 	}
 	// Pages still have everything that she may see.
-	if all, err := h.pages(query.Request{Caller: boss, WorkflowID: "secret", Limit: 2}); err != nil || !slices.Equal(all, ids) {
-		t.Errorf("in pages: %v, %v, want %v", all, err, ids)
-	}
+	all, err := h.pages(query.Request{Caller: boss, WorkflowID: "secret", Limit: 2})
+	assert.True(t, err == nil && slices.Equal(all, ids), "in pages: %v, %v, want %v", all, err, ids)
 }
 
 // told is all that a caller is told.
@@ -129,16 +128,13 @@ func TestEveryonesInstances(t *testing.T) {
 		"": {own, other}, `{"states.nodeId":"open"}`: {own, other}, `{"_id":"` + other + `"}`: {other}, `{"workflowId":"secret"}`: {own, other},
 		`{"svcPublic.n":1}`: {own}, `{"$or":[{"_id":"` + other + `"},{"$nor":[{"svcPublic.n":5}]}]}`: {own}, `{"svcHistory":{"$size":1}}`: {own},
 	} {
-		if ids, _, err := h.list(query.Request{Caller: boss, WorkflowID: "secret", Filter: filter, Everyones: true}); err != nil || !slices.Equal(ids, want) {
-			t.Errorf("%s: got %v, %v, want %v", filter, ids, err, want)
-		}
+		ids, _, err := h.list(query.Request{Caller: boss, WorkflowID: "secret", Filter: filter, Everyones: true})
+		assert.True(t, err == nil && slices.Equal(ids, want), "%s: got %v, %v, want %v", filter, ids, err, want)
 	}
 	id := h.Make(boss, "stock", `{"n":1}`)
 	outsider := workflowtest.Principal("out", nil, string(identity.Workflows))
-	if ids, _, err := h.list(query.Request{Caller: outsider, WorkflowID: "stock", Everyones: true}); err != nil || !slices.Equal(ids, []string{id}) {
-		t.Errorf("all of what they may not see: %v, %v", ids, err)
-	}
-	if got := h.told(&query.Request{Caller: outsider, WorkflowID: "stock", Filter: `{"svcPublic.n":{"$gt":0}}`, Everyones: true}); !strings.Contains(got, "the filter can name _id, workflowId and states") {
-		t.Errorf("by its data: %s", got)
-	}
+	ids, _, err := h.list(query.Request{Caller: outsider, WorkflowID: "stock", Everyones: true})
+	assert.True(t, err == nil && slices.Equal(ids, []string{id}), "all of what they may not see: %v, %v", ids, err)
+	got := h.told(&query.Request{Caller: outsider, WorkflowID: "stock", Filter: `{"svcPublic.n":{"$gt":0}}`, Everyones: true})
+	assert.Contains(t, got, "the filter can name _id, workflowId and states", "by its data")
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/actors/identity"
@@ -28,9 +30,8 @@ func obvious(t testing.TB, all []workflowtest.Stored, who *identity.Principal, t
 	f := &filter.Filter{}
 	if text != "" {
 		var err error
-		if f, err = filter.Parse([]byte(text), filter.Options{Private: true}); err != nil {
-			t.Fatalf("filter %s: %v", text, err)
-		}
+		f, err = filter.Parse([]byte(text), filter.Options{Private: true})
+		require.NoError(t, err, "filter %s", text)
 	}
 	var found []workflowtest.Stored
 	for _, s := range all {
@@ -287,9 +288,8 @@ func TestQueriesAgreeWithBruteForceWhileEventsArrive(t *testing.T) {
 		defer close(stop)
 		rapid.Check(t, w.askInOneMoment)
 	}()
-	if moved := w.Router.Metrics().Events - before.Events; moved < 10 {
-		t.Errorf("only %d events arrived meanwhile", moved)
-	}
+	moved := w.Router.Metrics().Events - before.Events
+	assert.GreaterOrEqual(t, moved, int64(10), "only")
 	w.CheckIndexes()
 }
 
@@ -307,9 +307,7 @@ func (w *twins) askInOneMoment(rt *rapid.T) {
 	req.Filter = asker{rt}.filter(2, req.Caller == boss)
 	got, snapshot, err := w.listInOneMoment(&req)
 	defer func() { _ = snapshot.Close() }()
-	if err != nil {
-		rt.Fatalf("%+v: %v", req, err)
-	}
+	require.NoError(rt, err, req)
 	want := obvious(w.t, w.InstancesIn(snapshot, req.WorkflowID), req.Caller, req.Filter, req.Sort)
 	if !slices.Equal(got, want) {
 		rt.Fatalf("%s of %s sorted by %q for %s: got %v, want %v", req.Filter, req.WorkflowID, req.Sort, req.Caller.ID, got, want)
@@ -321,9 +319,7 @@ func (w *twins) askInOneMoment(rt *rapid.T) {
 func (w *twins) listInOneMoment(req *query.Request) (ids []string, snapshot *persistence.Snapshot, err error) {
 	ids = []string{}
 	w.moving.Lock()
-	if err := w.Store.AwaitDurable(); err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, w.Store.AwaitDurable())
 	snapshot = w.Store.Snapshot()
 	before, done := w.Store.Metrics().Barriers, make(chan struct{})
 	go func() {
@@ -364,9 +360,7 @@ func (w *twins) ask(rt *rapid.T) {
 	req.Sort = rapid.SampledFrom(orders).Draw(rt, "sort")
 	want := obvious(w.t, w.all, who, req.Filter, req.Sort)
 	got, end, err := w.list(req)
-	if err != nil {
-		rt.Fatalf("%+v: %v", req, err)
-	}
+	require.NoError(rt, err, req)
 	if !slices.Equal(got, want) {
 		rt.Fatalf("%s sorted by %q for %s: %s\nplan %s", req.Filter, req.Sort, who.ID, differ(w.all, got, want), planOf(end))
 	}
@@ -521,8 +515,7 @@ func (h *harness) holdPlan(callers []*identity.Principal, stored []workflowtest.
 		req.Caller, req.Explain, req.Limit = who, who == boss, 0
 		want := obvious(h.t, stored, who, req.Filter, req.Sort)
 		got, end, err := h.list(req)
-		if err != nil {
-			h.t.Errorf("%s: %v", name, err)
+		if !assert.NoError(h.t, err, name) {
 			continue
 		}
 		if !slices.Equal(got, want) {
@@ -596,9 +589,8 @@ func TestTheOrderOfAnIndex(t *testing.T) {
 	h.AwaitIndexes()
 	large, small := h.Make(boss, "other", `{"a":[`+strings.Join(many, ",")+`]}`), h.Make(boss, "other", `{"a":5}`)
 	for sort, want := range map[string][]string{"svcPublic.a": {small, large}, "-svcPublic.a": {large, small}} {
-		if got, _, err := h.list(query.Request{Caller: boss, WorkflowID: "other", Sort: sort}); err != nil || !slices.Equal(got, want) {
-			t.Errorf("the largest has too many values, %s: got %v, %v, want %v", sort, got, err, want)
-		}
+		got, _, err := h.list(query.Request{Caller: boss, WorkflowID: "other", Sort: sort})
+		assert.True(t, err == nil && slices.Equal(got, want), "the largest has too many values, %s: got %v, %v, want %v", sort, got, err, want)
 	}
 	for n := range 3 { // ties go by id, also down
 		h.Make(boss, "stock", fmt.Sprintf(`{"a":"tie","n":%d}`, n))
@@ -611,8 +603,6 @@ func TestTheOrderOfAnIndex(t *testing.T) {
 		if sort[0] == '-' {
 			slices.Reverse(want)
 		}
-		if err != nil || len(want) != 3 || !slices.Equal(got, want) {
-			t.Errorf("ties by %s: got %v, %v, want %v", sort, got, err, want)
-		}
+		assert.True(t, err == nil && len(want) == 3 && slices.Equal(got, want), "ties by %s: got %v, %v, want %v", sort, got, err, want)
 	}
 }

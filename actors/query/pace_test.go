@@ -2,11 +2,13 @@ package query_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
 	"troupe/actors/form"
@@ -69,9 +71,7 @@ func TestUnreadAnswersHoldUpNobody(t *testing.T) {
 				begun := time.Now()
 				for opened := range 4 {
 					u.begin(1, func(item func()) error { return c.read(h, john, item) })
-					if n := c.open(h); n != opened+1 {
-						t.Fatalf("%d are open, want %d", n, opened+1)
-					}
+					require.Equal(t, opened+1, c.open(h), "are open")
 					for _, who := range []*identity.Principal{mary, john} { // what is read is answered
 						if opened == 3 && who == john {
 							continue // he has half
@@ -81,32 +81,24 @@ func TestUnreadAnswersHoldUpNobody(t *testing.T) {
 						}
 					}
 				}
-				if waited := time.Since(begun); waited != 0 {
-					t.Errorf("somebody waited %s", waited)
-				}
+				assert.Zero(t, time.Since(begun), "somebody waited")
 				u.begin(2, func(item func()) error { return c.read(h, john, item) })
 				if err := c.read(h, mary, func() {}); err != nil || time.Since(begun) != 0 {
 					t.Errorf("mary, while john waits for more than half: %v after %s", err, time.Since(begun))
 				}
-				if n := c.open(h); n != 4 {
-					t.Errorf("john has %d of 8 open, want half", n)
-				}
+				assert.Equal(t, 4, c.open(h), "john")
 				clocktest.Advance(c.wait + time.Nanosecond)
 				for range 2 {
 					select {
 					case err := <-u.ended:
-						if !errors.Is(err, failure.ErrBusy) {
-							t.Errorf("john's fifth: got %v, want failure.ErrBusy after %s", err, c.wait)
-						}
+						assert.ErrorIs(t, err, failure.ErrBusy, "john's fifth, %s", c.wait)
 					default:
 						t.Errorf("john's fifth still waits after %s", c.wait)
 					}
 				}
 				close(u.release)
 				u.all.Wait()
-				if n := h.slotsHeld(); n != 0 {
-					t.Errorf("%d slots are still held", n)
-				}
+				assert.Zero(t, h.slotsHeld(), "slots are still held")
 			})
 		})
 	}
@@ -132,17 +124,15 @@ func TestASlowFilterCostsItsOwnUser(t *testing.T) {
 	}
 	workflowtest.Await(t, "the slow queries to run", func() bool { return h.slotsHeld() == slowOnes+1 })
 	for range 5 {
-		if _, _, err := h.list(query.Request{Caller: mary, WorkflowID: "order"}); err != nil {
-			t.Error(err)
-		}
+		_, _, err := h.list(query.Request{Caller: mary, WorkflowID: "order"})
+		assert.NoError(t, err)
 	}
 	if len(done) > 0 {
 		t.Errorf("mary waited for the end of a query of somebody else: %v", <-done)
 	}
 	cancel()
 	for range slowOnes {
-		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Errorf("a slow query: got %v, want context.Canceled", err)
-		}
+		err := <-done
+		assert.ErrorIs(t, err, context.Canceled, "a slow query")
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
@@ -74,9 +77,7 @@ func TestPagesWhileInstancesComeGoAndChange(t *testing.T) {
 			}
 			h.Make(boss, "stock", fmt.Sprintf(`{"n":%d,"a":%d,"t":"in"}`, r.IntN(40), r.IntN(10)))
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("sorted by %q, filter %s: %d of the %d that stayed came, in this order: %v\nwant %v", c.sort, c.filter, len(got), len(want), got, want)
-		}
+		assert.True(t, slices.Equal(got, want), "%v %v %v %v %v %v", c.sort, c.filter, len(got), len(want), got, want)
 	}
 	h.CheckIndexes()
 }
@@ -90,9 +91,7 @@ func TestAListGoesOnAfterARestart(t *testing.T) {
 	h.AwaitIndexes()
 	req := query.Request{Caller: boss, WorkflowID: "stock", Filter: `{"svcPublic.n":{"$gte":0}}`, Sort: "svcPublic.n"}
 	all, _, err := h.list(req)
-	if err != nil || len(all) != 60 {
-		t.Fatal(len(all), err)
-	}
+	require.True(t, err == nil && len(all) == 60, "%v %v", len(all), err)
 	req.Limit = 5
 	_, end, err := h.list(req)
 	h.Must(err)
@@ -106,9 +105,8 @@ func TestAListGoesOnAfterARestart(t *testing.T) {
 	} {
 		other := req
 		change(&other)
-		if _, _, err := h.list(other); !errors.Is(err, failure.ErrInvalid) {
-			t.Errorf("%s: got %v, want ErrInvalid", name, err)
-		}
+		_, _, err := h.list(other)
+		assert.ErrorIs(t, err, failure.ErrInvalid, name)
 	}
 	req.Limit, req.Fields, req.Count = 7, []string{"svcHistory"}, true
 	if page, end, err := h.list(req); err != nil || !slices.Equal(page, all[5:12]) || end.Count != 60 {
@@ -132,9 +130,8 @@ func TestAPageEndsEarly(t *testing.T) {
 	if err != nil || len(first) != 10 || end.Next == "" {
 		t.Errorf("a page of 900 bytes each: %d entries, next %q, %v; want ten, and another page", len(first), end.Next, err)
 	}
-	if all, err := h.pages(req); err != nil || len(all) != 11 {
-		t.Errorf("all pages: %d, %v, want 11", len(all), err)
-	}
+	all, err := h.pages(req)
+	assert.True(t, err == nil && len(all) == 11, "all pages: %d, %v, want 11", len(all), err)
 	rare := slices.Repeat([]string{`{}`}, 50)
 	h.Fill("stock", rare)
 	h.Make(boss, "stock", `{"t":"rare"}`)
@@ -142,9 +139,7 @@ func TestAPageEndsEarly(t *testing.T) {
 	last := h.Make(boss, "stock", `{"t":"rare"}`)
 	req = query.Request{Caller: boss, WorkflowID: "stock", Filter: `{"svcPublic.t":"rare"}`, Limit: 1}
 	page, end, err := h.list(req)
-	if err != nil || len(page) != 1 || end.Next == "" {
-		t.Fatal(page, end, err)
-	}
+	require.True(t, err == nil && len(page) == 1 && end.Next != "", "%v %v %v", page, end, err)
 	rares := query.List{"instances", "stock", req.Filter, ""}
 	if position, err := rares.Position(end.Next); err != nil || instanceid.Text(key.ID(position)) != page[0] {
 		t.Errorf("the cursor is at %x, %v, want at %s: the instances behind it were not shown", position, err, page[0])
@@ -154,15 +149,12 @@ func TestAPageEndsEarly(t *testing.T) {
 		t.Errorf("the second page: %v, next %q, %v, want %s and no other", page, end.Next, err, last)
 	}
 	req.Cursor, req.Sort = "", "-_id"
-	if all, err := h.pages(req); err != nil || len(all) != 2 || all[0] != last {
-		t.Errorf("pages the other way: %v, %v", all, err)
-	}
+	all, err = h.pages(req)
+	assert.True(t, err == nil && len(all) == 2 && all[0] == last, "pages the other way: %v, %v", all, err)
 	req.Sort, req.Filter = "", `{"svcPublic.n":{"$gte":0}}`
 	req.Limit = 11
 	full, end, err := h.list(req)
-	if err != nil || len(full) != 10 {
-		t.Fatal(len(full), err)
-	}
+	require.True(t, err == nil && len(full) == 10, "%v %v", len(full), err)
 	req.Cursor = end.Next
 	if page, end, err := h.list(req); err != nil || len(page) != 1 {
 		t.Errorf("the rest: %v, next %q, %v", page, end.Next, err)
@@ -248,11 +240,9 @@ func TestAQueryIsRefused(t *testing.T) {
 		if c.req.WorkflowID == "" {
 			c.req.WorkflowID = "stock"
 		}
-		if ids, _, err := h.list(c.req); !errors.Is(err, c.want) || err != nil && len(ids) > 0 {
-			t.Errorf("%s: got %v after %d entries, want %v", c.name, err, len(ids), c.want)
-		}
+		ids, _, err := h.list(c.req)
+		assert.True(t, errors.Is(err, c.want) && (err == nil || len(ids) <= 0), "%s: got %v after %d entries, want %v", c.name, err, len(ids), c.want)
 	}
-	if _, end, err := h.list(query.Request{Caller: member, WorkflowID: "stock"}); err != nil || end.Explain != nil || end.Next != "" {
-		t.Errorf("a query that asks for nothing else: %+v, %v", end, err)
-	}
+	_, end, err := h.list(query.Request{Caller: member, WorkflowID: "stock"})
+	assert.True(t, err == nil && end.Explain == nil && end.Next == "", "a query that asks for nothing else: %+v, %v", end, err)
 }

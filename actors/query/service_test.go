@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"go.uber.org/goleak"
 
 	"troupe/actors/failure"
@@ -31,19 +32,16 @@ func TestCollecting(t *testing.T) {
 	late, cancel := context.WithTimeout(t.Context(), -1)
 	defer cancel()
 	for ctx, want := range map[context.Context]error{cancelled: context.Canceled, late: context.DeadlineExceeded} {
-		if err := h.Choose(ctx, &req); !errors.Is(err, want) || errors.Is(err, failure.ErrInternal) {
-			t.Errorf("got %v, want %v", err, want)
-		}
+		err := h.Choose(ctx, &req)
+		assert.True(t, errors.Is(err, want) && !errors.Is(err, failure.ErrInternal), "got %v, want %v", err, want)
 	}
 	for most, want := range map[int]bool{29: false, 30: true, 1000: true} {
-		if n, all, err := h.Collected(&req, most); err != nil || all != want || all && n != 30 {
-			t.Errorf("at most %d of 30: got %d, all %v, %v", most, n, all, err)
-		}
+		n, all, err := h.Collected(&req, most)
+		assert.True(t, err == nil && all == want && (!all || n == 30), "at most %d of 30: got %d, all %v, %v", most, n, all, err)
 	}
 	id := h.ID(h.Make(boss, "stock", ""))
-	if err := h.ReadHistory(cancelled, &req, id); !errors.Is(err, context.Canceled) || errors.Is(err, failure.ErrInternal) {
-		t.Errorf("reading a history, which may be longer than all else: got %v, want context.Canceled", err)
-	}
+	err := h.ReadHistory(cancelled, &req, id)
+	assert.True(t, errors.Is(err, context.Canceled) && !errors.Is(err, failure.ErrInternal), err)
 }
 
 // counting counts how often somebody looks whether it has ended.
@@ -81,12 +79,9 @@ func TestPlanningLooksUpAlsoWhereThereIsNothing(t *testing.T) {
 		"what is counted in part, and collected": {`{"svcPublic.t":{"$in":["some","` + strings.Join(none, `","`) + `"]}}`, all + all/2},
 	} {
 		ctx := &counting{Context: t.Context()}
-		if err := h.Choose(ctx, &query.Request{Caller: boss, WorkflowID: "stock", Filter: c.filter, Sort: "svcPublic.n"}); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if want := c.steps / query.CheckEvery; ctx.looks < want {
-			t.Errorf("%s: the query looks up %d times, want %d", name, ctx.looks, want)
-		}
+		assert.NoError(t, h.Choose(ctx, &query.Request{Caller: boss, WorkflowID: "stock", Filter: c.filter, Sort: "svcPublic.n"}), name)
+		want := c.steps / query.CheckEvery
+		assert.GreaterOrEqual(t, ctx.looks, want, "%s: the query looks up", name)
 	}
 }
 
@@ -107,15 +102,10 @@ func TestAnAnswerThatWasReadHasEnded(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // or it would wait for the slot
 	defer cancel()
-	if _, err := h.Query(ctx, &query.Request{Caller: boss, WorkflowID: "order"}, func([]byte) error { return taken(false) }); err != nil {
-		t.Errorf("a query, while mary has the slot: %v", err)
-	}
-	if err := form.List(ctx, h.Service, &form.ListRequest{Kind: form.KindForm, User: john.ID}, func(form.Listed) error { return taken(true) }); err != nil {
-		t.Errorf("a list, while mary has the slot: %v", err)
-	}
-	if read != 2 {
-		t.Errorf("%d items were read, want 2", read)
-	}
+	_, err := h.Query(ctx, &query.Request{Caller: boss, WorkflowID: "order"}, func([]byte) error { return taken(false) })
+	assert.NoError(t, err, "a query, while mary has the slot")
+	assert.NoError(t, form.List(ctx, h.Service, &form.ListRequest{Kind: form.KindForm, User: john.ID}, func(form.Listed) error { return taken(true) }))
+	assert.Equal(t, 2, read, "items were read, want 2")
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/identity"
 	"troupe/actors/query"
 	"troupe/persistence/clocktest"
@@ -82,9 +85,7 @@ func TestAMinuteOfQueries(t *testing.T) {
 					worked += time.Duration(n) * chunk
 				}
 				slack := time.Duration(2*len(chunks)) * chunk // the first of each, and what it is in the middle of
-				if worked < c.least-slack || worked > c.most+slack {
-					t.Errorf("worked %s of %s, want %s to %s", worked, workFor, c.least, c.most)
-				}
+				assert.True(t, worked >= c.least-slack && worked <= c.most+slack, "worked %s of %s, want %s to %s", worked, workFor, c.least, c.most)
 			})
 		})
 	}
@@ -134,9 +135,7 @@ func usersShare(t *testing.T) {
 	spend(hers)
 	about := func(what string, got, want time.Duration) {
 		t.Helper()
-		if got < want-want/10 || got > want+want/10 {
-			t.Errorf("%s: rests %s, want about %s", what, got, want)
-		}
+		assert.True(t, got >= want-want/10 && got <= want+want/10, "%s: rests %s, want about %s", what, got, want)
 	}
 	about("mary beside one", works(hers), 50*time.Millisecond)
 	for range 3 {
@@ -147,14 +146,11 @@ func usersShare(t *testing.T) {
 	spend(his)
 	about("john while mary waits for her reader", works(his), 25*time.Millisecond)
 	clocktest.Advance(time.Second) // in which his share is 40 ms
-	if n := spend(his); n < 39 || n > 44 {
-		t.Errorf("john worked %d ms after a second, want 40", n)
-	}
+	n := spend(his)
+	assert.True(t, n >= 39 && n <= 44, "john worked %d ms after a second, want 40", n)
 	h.o.InFlight.Store(1)
 	clocktest.Advance(time.Second)
 	for range 200 {
-		if rest := works(his); rest != 0 {
-			t.Fatalf("john rests %s where nobody waits for a processor", rest)
-		}
+		require.Zero(t, works(his), "john rests")
 	}
 }

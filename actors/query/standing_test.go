@@ -1,11 +1,12 @@
 package query_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 
 	"troupe/actors/failure"
 	"troupe/actors/query"
@@ -38,9 +39,8 @@ func TestStandingCountsInstances(t *testing.T) {
 	}
 	positions := []statemachine.Position{at("a"), at("b"), at("none")}
 	got, err := h.Service.Standing(t.Context(), boss, "seen", positions)
-	if want := []query.Standing{{At: at("a"), Instances: 2960}, {At: at("b"), Instances: 40}, {At: at("none")}}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %v, %v, want %v", got, err, want)
-	}
+	want := []query.Standing{{At: at("a"), Instances: 2960}, {At: at("b"), Instances: 40}, {At: at("none")}}
+	assert.True(t, err == nil && slices.Equal(got, want), "got %v, %v, want %v", got, err, want)
 	for range 4000 { // so many positions share the rows that are read
 		positions = append(positions, at("none"))
 	}
@@ -49,9 +49,8 @@ func TestStandingCountsInstances(t *testing.T) {
 		t.Errorf("an estimate: got %v, %v", got[:2], err)
 	}
 	h.Service.Stop()
-	if _, err := h.Service.Standing(t.Context(), boss, "seen", positions); !errors.Is(err, failure.ErrUnavailable) {
-		t.Errorf("after the end: got %v", err)
-	}
+	_, err = h.Service.Standing(t.Context(), boss, "seen", positions)
+	assert.ErrorIs(t, err, failure.ErrUnavailable, "after the end")
 }
 
 // TestListsHaveTitles in the reader's language, and the workflow's name where there is none.
@@ -72,8 +71,6 @@ func TestListsHaveTitles(t *testing.T) {
 			return nil
 		})
 		slices.Sort(got)
-		if err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("%s in %s: got %q, %v, want %q", c.workflow, c.languages, got, err, c.want)
-		}
+		assert.True(t, err == nil && slices.Equal(got, c.want), "%s in %s: got %q, %v, want %q", c.workflow, c.languages, got, err, c.want)
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 )
 
@@ -45,12 +48,8 @@ func TestMatch(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {
 			extension, err := ParseExtension(c.extension)
-			if err != nil {
-				t.Fatalf("ParseExtension(%q): %v", c.extension, err)
-			}
-			if got := extension.Matches(c.name); got != c.want {
-				t.Errorf("%q matches %q: got %v, want %v", c.extension, c.name, got, c.want)
-			}
+			require.NoError(t, err, "ParseExtension(%q)", c.extension)
+			assert.Equal(t, c.want, extension.Matches(c.name), "%q matches %q", c.extension, c.name)
 		})
 	}
 }
@@ -74,23 +73,18 @@ func TestParseExtension(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			_, err := ParseExtension(c.text)
-			if !errors.Is(err, failure.ErrInvalid) || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("ParseExtension(%q): got %v, want ErrInvalid that says %q", c.text, err, c.says)
-			}
+			assert.True(t, errors.Is(err, failure.ErrInvalid) && strings.Contains(err.Error(), c.says), "%v %v %v", c.text, err, c.says)
 		})
 	}
-	if _, err := ParseExtension("." + strings.Repeat("a", extensionBytesMax)); err != nil {
-		t.Errorf("the longest extension: %v", err)
-	}
+	_, err := ParseExtension("." + strings.Repeat("a", extensionBytesMax))
+	assert.NoError(t, err, "the longest extension")
 }
 
 func TestPaths(t *testing.T) {
 	check := func(what string, is func(string) bool, texts []string, want bool) {
 		t.Helper()
 		for _, text := range texts {
-			if is(text) != want {
-				t.Errorf("%q as a %s: got %v, want %v", text, what, !want, want)
-			}
+			assert.Equal(t, want, is(text), "%q as a %s: got %v", text, what, !want)
 		}
 	}
 	check("path", IsPath, []string{"/", "/a", "/a/b.rml", "/a b/\u00fc.rml", `/a\b`, "/.a/..b/...", "/a.rml "}, true)

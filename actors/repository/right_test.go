@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/actors/identity"
@@ -26,18 +28,14 @@ users:
 func directory(t testing.TB) *identity.Directory {
 	t.Helper()
 	d, err := identity.ParseDirectory("identity.yaml", []byte(people))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return d
 }
 
 func rights(t testing.TB, text string) *Rights {
 	t.Helper()
 	r, err := ParseRights("rights.yaml", []byte(text), directory(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }
 
@@ -102,23 +100,17 @@ func TestRights(t *testing.T) {
 		{"a name that looks like a subject is a path", "- {path: '/user:mary', readers: [user:mary]}\n", "/user:mary/a", "mary root"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			if got := readersOf(t, rights(t, c.rights), c.path); got != c.want {
-				t.Errorf("readers of %s: got %q, want %q", c.path, got, c.want)
-			}
+			assert.Equal(t, c.want, readersOf(t, rights(t, c.rights), c.path), "readers of %s", c.path)
 		})
 	}
 	t.Run("the zero value is as an empty file", func(t *testing.T) {
 		for _, p := range []string{"/a", "/Temp/a", "/User/mary/a", "/User/a"} {
-			if got, want := readersOf(t, &Rights{}, p), readersOf(t, rights(t, ""), p); got != want {
-				t.Errorf("readers of %s: got %q, want %q", p, got, want)
-			}
+			assert.Equal(t, readersOf(t, rights(t, ""), p), readersOf(t, &Rights{}, p), "readers of %s", p)
 		}
 	})
 	t.Run("closed rights leave only administrators", func(t *testing.T) {
 		for _, p := range []string{"/a", "/Temp/a", "/User/mary/a"} {
-			if got := readersOf(t, Closed(), p); got != "root" {
-				t.Errorf("readers of %s: got %q, want root", p, got)
-			}
+			assert.Equal(t, "root", readersOf(t, Closed(), p), "readers of %s", p)
 		}
 	})
 }
@@ -153,25 +145,18 @@ func TestParseRightsFaults(t *testing.T) {
 		t.Run(c.rule, func(t *testing.T) {
 			r, err := ParseRights("rights.yaml", []byte(c.text), directory(t))
 			var faults document.Faults
-			if !errors.As(err, &faults) || len(faults) != 1 || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want one fault %q", err, c.want)
-			}
-			if r != nil {
-				t.Error("there are rights in spite of faults")
-			}
+			assert.True(t, errors.As(err, &faults) && len(faults) == 1 && strings.Contains(err.Error(), c.want), "got %v, want one fault %q", err, c.want)
+			assert.Nil(t, r, "there are rights in spite of faults")
 		})
 	}
 	t.Run("all faults at once", func(t *testing.T) {
 		_, err := ParseRights("rights.yaml", []byte("- {path: a, readers: [x]}\n- {path: /b, readers: [role:x, user:y]}\n"), directory(t))
 		var faults document.Faults
-		if !errors.As(err, &faults) || len(faults) != 4 {
-			t.Errorf("got %v, want four faults", err)
-		}
+		assert.True(t, errors.As(err, &faults) && len(faults) == 4, "got %v, want four faults", err)
 	})
 	t.Run("without a directory nobody is unknown", func(t *testing.T) {
-		if _, err := ParseRights("rights.yaml", []byte("- {path: /b, readers: [role:x, user:y]}\n"), nil); err != nil {
-			t.Error(err)
-		}
+		_, err := ParseRights("rights.yaml", []byte("- {path: /b, readers: [role:x, user:y]}\n"), nil)
+		assert.NoError(t, err)
 	})
 }
 
@@ -224,15 +209,11 @@ func TestRightsAreAsTheObviousOnes(t *testing.T) {
 			text += "]}\n"
 		}
 		r, err := ParseRights("rights.yaml", []byte(text), d)
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
+		require.NoError(t, err, text)
 		file := paths.Draw(t, "file")
 		for _, u := range d.Users() {
 			if p := d.Principal(u.ID); p != nil {
-				if got, want := r.Reads(p, file), oracle.reads(p, file); got != want {
-					t.Errorf("with\n%s%s reads %s: got %v, want %v", text, u.ID, file, got, want)
-				}
+				assert.Equal(t, oracle.reads(p, file), r.Reads(p, file), "with\n%s%s reads %s", text, u.ID, file)
 			}
 		}
 	})
@@ -248,15 +229,11 @@ func FuzzParseRights(f *testing.F) {
 		r, err := ParseRights("rights.yaml", []byte(text), d)
 		if err != nil {
 			var faults document.Faults
-			if !errors.As(err, &faults) || len(faults) == 0 || r != nil {
-				t.Fatalf("got %v and %v, want faults and no rights", err, r)
-			}
+			require.True(t, errors.As(err, &faults) && len(faults) != 0 && r == nil, "got %v and %v, want faults and no rights", err, r)
 			return
 		}
 		for _, p := range []string{"/a", "/User/mary/a", "/User/john.doe/a", "/Sales/a/b"} {
-			if !r.Reads(admin, p) {
-				t.Errorf("an administrator does not read %s", p)
-			}
+			assert.True(t, r.Reads(admin, p), "an administrator does not read %s", p)
 			_ = r.Reads(mary, p)
 		}
 	})

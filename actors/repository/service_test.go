@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors"
 	"troupe/actors/failure"
@@ -63,9 +65,7 @@ func start(t testing.TB, o repository.Options) *service {
 	s.Service = repository.Start(o)
 	t.Cleanup(func() {
 		for range 2 { // it can be called again
-			if err := errors.Join(s.Stop(context.Background()), o.System.Stop(context.Background())); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, errors.Join(s.Stop(context.Background()), o.System.Stop(context.Background())))
 		}
 	})
 	return s
@@ -101,9 +101,7 @@ func (s *service) awaits(what string, caller *identity.Principal, extension, wan
 	defer again.Stop()
 	for {
 		got, err := s.list(caller, extension)
-		if err != nil {
-			s.t.Fatalf("%s: %v", what, err)
-		}
+		require.NoError(s.t, err, what)
 		if strings.Join(got, " ") == want {
 			return
 		}
@@ -132,9 +130,7 @@ func (s *service) until(ok func() bool) {
 func put(t testing.TB, e sourcetest.Editor, files ...string) {
 	t.Helper()
 	for _, f := range files {
-		if err := e.Put(f, "text of "+f); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, e.Put(f, "text of "+f))
 	}
 }
 
@@ -146,9 +142,7 @@ func (s *service) opens(caller *identity.Principal, path string) {
 		s.t.Errorf("open %s for %s: %v", path, caller.ID, err)
 		return
 	}
-	if err := f.Close(); err != nil {
-		s.t.Error(err)
-	}
+	assert.NoError(s.t, f.Close())
 }
 
 // TestList holds gateway/INTERFACE.md, "Files", for what is listed.
@@ -184,14 +178,11 @@ func TestList(t *testing.T) {
 		s.SetRights(nil)
 		s.wantList(mary, "doc", "/Temp/plan.doc /User/mary/plan.doc")
 	})
-	if _, err := s.list(admin, "."); !errors.Is(err, failure.ErrInvalid) {
-		t.Errorf("without an extension: got %v, want ErrInvalid", err)
-	}
+	_, err := s.list(admin, ".")
+	assert.ErrorIs(t, err, failure.ErrInvalid, "without an extension")
 	t.Run("a panic costs its request alone", func(t *testing.T) {
 		s.t = t
-		if err := s.List(t.Context(), admin, "o", func(string) error { panic("oh") }); !errors.Is(err, failure.ErrInternal) {
-			t.Errorf("got %v, want ErrInternal", err)
-		}
+		assert.ErrorIs(t, s.List(t.Context(), admin, "o", func(string) error { panic("oh") }), failure.ErrInternal)
 		s.wantList(admin, "long", "/z/"+strings.Repeat("n", 251)+".long")
 	})
 }
@@ -203,16 +194,12 @@ func TestOpen(t *testing.T) {
 	put(t, m, "/Sales/plan.doc", "/User/john.doe/plan.doc", "/a.doc")
 	s := start(t, repository.Options{Source: m, Rights: rights(t, "- {path: /Sales, readers: [role:manager]}\n")})
 	f, err := s.Open(t.Context(), mary, "/Sales/plan.doc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text, err := io.ReadAll(io.NewSectionReader(f, 0, f.Size()))
 	if err != nil || string(text) != "text of /Sales/plan.doc" || f.Identity().Path != "/Sales/plan.doc" {
 		t.Errorf("got %q, %v and %+v", text, err, f.Identity())
 	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, f.Close())
 	var words string
 	for _, c := range []struct {
 		rule   string
@@ -236,15 +223,11 @@ func TestOpen(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			f, err := s.Open(t.Context(), c.caller, c.path)
-			if !errors.Is(err, failure.ErrNotFound) || f != nil {
-				t.Fatalf("got %v and %v, want ErrNotFound", f, err)
-			}
+			require.True(t, errors.Is(err, failure.ErrNotFound) && f == nil, "got %v and %v, want ErrNotFound", f, err)
 			if words == "" {
 				words = err.Error()
 			}
-			if err.Error() != words {
-				t.Errorf("one cause can be told from another: got %q, want %q", err, words)
-			}
+			assert.Equal(t, words, err.Error(), "one cause can be told from another")
 		})
 	}
 	s.opens(admin, "/User/john.doe/plan.doc")
@@ -305,9 +288,8 @@ func TestAMissAsksTheSource(t *testing.T) {
 			if f != nil {
 				_ = f.Close()
 			}
-			if got := time.Since(begun); got != want || (err == nil) != (c.what == "there") {
-				t.Errorf("%s: took %v, want %v (%v)", c.what, got, want, err)
-			}
+			got := time.Since(begun)
+			assert.True(t, got == want && (err == nil) == (c.what == "there"), "%s: took %v, want %v (%v)", c.what, got, want, err)
 		}
 	})
 }
@@ -318,20 +300,14 @@ func TestAListWaitsForTheIndex(t *testing.T) {
 	put(t, m, "/a.rml")
 	release := m.Hold()
 	s := start(t, repository.Options{Source: m, WaitMax: 50 * time.Millisecond})
-	if err := s.Ready(); err == nil {
-		t.Error("it is ready before anything was listed")
-	}
-	if _, err := s.list(admin, "rml"); !errors.Is(err, failure.ErrUnavailable) {
-		t.Errorf("behind WaitMax: got %v, want ErrUnavailable", err)
-	}
-	if _, err := s.list(admin, ""); !errors.Is(err, failure.ErrInvalid) {
-		t.Errorf("what is wrong anyway: got %v, want ErrInvalid", err)
-	}
+	assert.Error(t, s.Ready(), "it is ready before anything was listed")
+	_, err := s.list(admin, "rml")
+	assert.ErrorIs(t, err, failure.ErrUnavailable, "behind WaitMax")
+	_, err = s.list(admin, "")
+	assert.ErrorIs(t, err, failure.ErrInvalid, "what is wrong anyway")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if err := s.List(ctx, admin, "rml", nil); !errors.Is(err, failure.ErrUnavailable) {
-		t.Errorf("behind the deadline: got %v, want ErrUnavailable", err)
-	}
+	assert.ErrorIs(t, s.List(ctx, admin, "rml", nil), failure.ErrUnavailable, "behind the deadline")
 	s.opens(admin, "/a.rml") // it needs no index
 	release()
 	s.awaitReady()
@@ -349,9 +325,8 @@ func TestWhoWaitsForTheIndexIsInNobodysWay(t *testing.T) {
 	var all sync.WaitGroup
 	for range waiting {
 		all.Go(func() {
-			if got, err := s.list(admin, "rml"); !errors.Is(err, failure.ErrBusy) && (err != nil || len(got) != 1) {
-				t.Errorf("a list that has waited: got %q and %v", got, err)
-			}
+			got, err := s.list(admin, "rml")
+			assert.False(t, !errors.Is(err, failure.ErrBusy) && (err != nil || len(got) != 1), "a list that has waited: got %q and %v", got, err)
 		})
 	}
 	s.until(func() bool { return s.Metrics().Waited >= waiting })
@@ -410,9 +385,7 @@ func TestReconciliation(t *testing.T) {
 			s := start(t, o)
 			s.wantList(admin, "rml", "/d/a.rml /e/f/b.rml")
 			put(t, m, "/d/c.rml", "/n/d.rml")
-			if err := m.Remove("/e/f"); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, m.Remove("/e/f"))
 			if c.lose != nil {
 				c.lose(m)
 			}
@@ -430,9 +403,7 @@ func TestReconciliation(t *testing.T) {
 			put(t, m, "/b.rml")
 			clocktest.Advance(time.Minute)
 			s.wantList(admin, "rml", "/a.rml")
-			if got := m.Lists(); got != lists {
-				t.Errorf("folders were listed %d times in between", got-lists)
-			}
+			assert.Equal(t, lists, m.Lists(), "folders were listed")
 		})
 	})
 }
@@ -446,12 +417,8 @@ func TestFoldersThatCannotBeRead(t *testing.T) {
 	s := start(t, repository.Options{Source: m, Reconcile: 10 * time.Millisecond})
 	s.wantList(admin, "rml", "/a.rml /f/d.rml")
 	s.until(func() bool { return s.Metrics().Walks >= 3 })
-	if got := s.Metrics().Last.Unreadable; got != 1 {
-		t.Errorf("got %d unreadable folders, want 1", got)
-	}
-	if n := s.log.Count(`"folder":"/d"`); n != 1 {
-		t.Errorf("the log has it %d times, want once", n)
-	}
+	assert.Equal(t, int64(1), s.Metrics().Last.Unreadable)
+	assert.Equal(t, 1, s.log.Count(`"folder":"/d"`), "the log")
 	m.Fail("/d", nil)
 	s.awaits("a folder that can be read again", admin, "rml", "/a.rml /d/b.rml /d/e/c.rml /f/d.rml")
 }
@@ -485,9 +452,8 @@ func TestTheFirstListIsNotShort(t *testing.T) {
 		m.Fail(folder, failure.ErrUnavailable)
 		s := start(t, repository.Options{Source: m, WaitMax: time.Millisecond})
 		s.until(func() bool { return s.Metrics().Walks != 0 })
-		if got, err := s.list(admin, "rml"); !errors.Is(err, failure.ErrUnavailable) || s.Ready() == nil {
-			t.Errorf("%s: got %v, %v", folder, got, err)
-		}
+		got, err := s.list(admin, "rml")
+		assert.True(t, errors.Is(err, failure.ErrUnavailable) && s.Ready() != nil, "%s: got %v, %v", folder, got, err)
 		m.Fail(folder, nil)
 		s.awaitReady()
 		s.wantList(admin, "rml", "/a.rml /d/b.rml")
@@ -503,9 +469,7 @@ func TestOneFolderDoesNotHoldTheFirstListForEver(t *testing.T) {
 		m.Fail("/d", failure.ErrUnavailable)
 		s := start(t, repository.Options{Source: m})
 		clocktest.Advance(time.Hour)
-		if s.Ready() == nil {
-			t.Error("it is ready without having seen anything")
-		}
+		assert.Error(t, s.Ready(), "it is ready without having seen anything")
 		m.Fail("/", nil)
 		clocktest.Advance(seenMax)
 		s.wantList(admin, "rml", "/a.rml")
@@ -522,13 +486,10 @@ func TestDepthIsBounded(t *testing.T) {
 	put(t, m, "/1/2/3/in.rml", "/1/2/3/4/out.rml")
 	s := start(t, repository.Options{Source: m, DepthMax: 3})
 	s.wantList(admin, "rml", "/1/2/3/in.rml")
-	if got := s.Metrics().Last.TooDeep; got != 1 {
-		t.Errorf("got %d folders too deep, want 1", got)
-	}
+	assert.Equal(t, int64(1), s.Metrics().Last.TooDeep)
 	s.opens(admin, "/1/2/3/in.rml")
-	if _, err := s.Open(t.Context(), admin, "/1/2/3/4/out.rml"); !errors.Is(err, failure.ErrNotFound) {
-		t.Errorf("got %v, want ErrNotFound", err)
-	}
+	_, err := s.Open(t.Context(), admin, "/1/2/3/4/out.rml")
+	assert.ErrorIs(t, err, failure.ErrNotFound)
 	m = sourcetest.NewMemory()
 	deep := start(t, repository.Options{Source: m})
 	put(t, m, strings.Repeat("/d", 256)+"/in.rml", strings.Repeat("/d", 257)+"/out.rml")
@@ -550,9 +511,7 @@ func TestAStorm(t *testing.T) {
 			folder := fmt.Sprintf("/f%d", i%7)
 			put(t, m, folder+"/sub/x.rml", folder+fmt.Sprintf("/%d.rml", i))
 			if i%3 == 0 {
-				if err := m.Remove(folder); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, m.Remove(folder))
 			}
 			s.SetRights(open)
 			<-time.After(100 * time.Microsecond)
@@ -562,12 +521,10 @@ func TestAStorm(t *testing.T) {
 		all.Go(func() {
 			for ctx.Err() == nil {
 				got, err := s.list(mary, "rml")
-				if err != nil || !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != len(got) {
-					t.Errorf("got %q and %v", got, err)
+				if !assert.True(t, err == nil && slices.IsSorted(got) && len(slices.Compact(slices.Clone(got))) == len(got), "got %q and %v", got, err) {
 					return
 				}
-				if !slices.Contains(got, "/keep/always.rml") || slices.Contains(got, "/secret/never.rml") {
-					t.Errorf("got %q", got)
+				if !assert.True(t, slices.Contains(got, "/keep/always.rml") && !slices.Contains(got, "/secret/never.rml"), "got %q", got) {
 					return
 				}
 				<-time.After(200 * time.Microsecond)
@@ -589,21 +546,14 @@ func TestAfterStopNothingIsTaken(t *testing.T) {
 		}()
 		s.until(func() bool { return s.Metrics().Waited != 0 })
 		begun := time.Now()
-		if err := s.Stop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.list(admin, "rml"); !errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("list: got %v, want ErrUnavailable", err)
-		}
-		if _, err := s.Open(t.Context(), admin, "/a"); !errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("open: got %v, want ErrUnavailable", err)
-		}
-		if err := <-waiting; !errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("a list that waits for the index: got %v, want ErrUnavailable", err)
-		}
-		if took := time.Since(begun); took != 0 {
-			t.Errorf("it took %v: somebody waited for the index", took)
-		}
+		require.NoError(t, s.Stop(t.Context()))
+		_, err := s.list(admin, "rml")
+		assert.ErrorIs(t, err, failure.ErrUnavailable, "list")
+		_, err = s.Open(t.Context(), admin, "/a")
+		assert.ErrorIs(t, err, failure.ErrUnavailable, "open")
+		err = <-waiting
+		assert.ErrorIs(t, err, failure.ErrUnavailable, "a list that waits for the index")
+		assert.Zero(t, time.Since(begun), "it took")
 	})
 }
 
@@ -618,9 +568,7 @@ func TestTheIndexGoesOnAfterAPanic(t *testing.T) {
 	m.list.Store(true)
 	put(t, m.Memory, "/b.rml")
 	s.awaits("the file behind the panics", admin, "rml", "/a.rml /b.rml")
-	if m.list.Load() {
-		t.Error("nothing panicked: the test proves nothing")
-	}
+	assert.False(t, m.list.Load(), "nothing panicked: the test proves nothing")
 }
 
 // panicking is a source whose next call panics.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/actors/identity"
@@ -98,33 +100,23 @@ func TestTreeIsAsTheObviousOne(t *testing.T) {
 				}
 			}
 			fresh, known := tree.replace(folder, files, folders)
-			if !known {
-				t.Fatalf("%s is not known", folder)
-			}
+			require.True(t, known, "%s is not known", folder)
 			slices.Sort(fresh)
 			slices.Sort(wantFresh)
-			if !slices.Equal(fresh, wantFresh) {
-				t.Fatalf("fresh in %s: got %q, want %q", folder, fresh, wantFresh)
-			}
+			require.True(t, slices.Equal(fresh, wantFresh), "fresh in %s: got %q, want %q", folder, fresh, wantFresh)
 			if rapid.Bool().Draw(t, "snapshot") {
 				snapshots = append(snapshots, kept{tree.snapshot(), m.list("x")})
 			}
 		}
 		snapshots = append(snapshots, kept{tree.snapshot(), m.list("x")})
 		for _, k := range snapshots {
-			if got := k.s.all(t, "x"); !slices.Equal(got, k.want) {
-				t.Fatalf("got %q, want %q", got, k.want)
-			}
-			if k.s.files != len(k.want) {
-				t.Errorf("got %d files, want %d", k.s.files, len(k.want))
-			}
+			got := k.s.all(t, "x")
+			require.True(t, slices.Equal(got, k.want), "got %q, want %q", got, k.want)
+			assert.Equal(t, len(k.want), k.s.files)
 		}
-		if got, want := tree.folders, len(m)-1; got != want {
-			t.Errorf("got %d folders, want %d", got, want)
-		}
-		if _, known := tree.replace("/no/such/folder", []string{"a"}, nil); known || tree.dirty {
-			t.Error("a folder that is not there was changed")
-		}
+		assert.Equal(t, len(m)-1, tree.folders)
+		_, known := tree.replace("/no/such/folder", []string{"a"}, nil)
+		assert.True(t, !known && !tree.dirty, "a folder that is not there was changed")
 	})
 }
 
@@ -133,12 +125,8 @@ func TestOrderIsThatOfPaths(t *testing.T) {
 	name := rapid.StringMatching(`[-a./0\x{e4}]{1,4}`).Filter(IsName)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := name.Draw(t, "a"), name.Draw(t, "b")
-		if got, want := compareFolders(a, b), cmp.Compare(a+"/", b+"/"); got != want {
-			t.Errorf("folders %q and %q: got %d, want %d", a, b, got, want)
-		}
-		if got, want := isBeforeFolder(a, b), a < b+"/"; got != want {
-			t.Errorf("file %q before folder %q: got %v, want %v", a, b, got, want)
-		}
+		assert.Equal(t, cmp.Compare(a+"/", b+"/"), compareFolders(a, b), "folders %q and %q", a, b)
+		assert.Equal(t, a < b+"/", isBeforeFolder(a, b), "file %q before folder %q", a, b)
 	})
 }
 
@@ -157,9 +145,7 @@ func TestReplacingTheSameChangesNothing(t *testing.T) {
 			t.Errorf("%s: got fresh %q, dirty %v", folder, fresh, tree.dirty)
 		}
 	}
-	if tree.root != before.root {
-		t.Error("the tree was copied")
-	}
+	assert.Same(t, before.root, tree.root, "the tree was copied")
 }
 
 func TestListEndsWithItsCallerAndWithErrors(t *testing.T) {
@@ -174,13 +160,9 @@ func TestListEndsWithItsCallerAndWithErrors(t *testing.T) {
 	stop := errors.New("enough")
 	calls := 0
 	err := s.list(t.Context(), "x", (&Rights{}).view(admin), func(string) error { calls++; return stop })
-	if !errors.Is(err, stop) || calls != 1 {
-		t.Errorf("an error of yield: got %v after %d calls", err, calls)
-	}
+	assert.True(t, errors.Is(err, stop) && calls == 1, "an error of yield: got %v after %d calls", err, calls)
 	ctx, cancel := context.WithCancel(t.Context())
 	calls = 0
 	err = s.list(ctx, "x", (&Rights{}).view(admin), func(string) error { calls++; cancel(); return nil })
-	if !errors.Is(err, context.Canceled) || calls > stepsUnasked {
-		t.Errorf("a caller who has gone: got %v after %d calls", err, calls)
-	}
+	assert.True(t, errors.Is(err, context.Canceled) && calls <= stepsUnasked, "a caller who has gone: got %v after %d calls", err, calls)
 }

@@ -2,9 +2,10 @@ package schedule
 
 import (
 	"bytes"
-	"errors"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func rows() []row {
@@ -14,9 +15,8 @@ func rows() []row {
 
 func TestARowIsReadAsItWasWritten(t *testing.T) {
 	for _, want := range rows() {
-		if got, err := parseRow(want.append(nil)); err != nil || *got != want {
-			t.Errorf("got %+v, %v, want %+v", got, err, want)
-		}
+		got, err := parseRow(want.append(nil))
+		assert.True(t, err == nil && *got == want, "got %+v, %v, want %+v", got, err, want)
 	}
 }
 
@@ -27,14 +27,10 @@ func FuzzParseRow(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		r, err := parseRow(stored)
 		if err != nil {
-			if !errors.Is(err, ErrDamaged) {
-				t.Errorf("got %v", err)
-			}
+			assert.ErrorIs(t, err, ErrDamaged)
 			return
 		}
 		again, err := parseRow(r.append(nil))
-		if err != nil || !bytes.Equal(again.append(nil), r.append(nil)) {
-			t.Errorf("%+v is read as %+v, %v", r, again, err)
-		}
+		assert.True(t, err == nil && bytes.Equal(again.append(nil), r.append(nil)), "%+v is read as %+v, %v", r, again, err)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
@@ -158,9 +159,7 @@ func TestWorkflowsTakeTurns(t *testing.T) {
 			return nil
 		})
 		clocktest.Advance(time.Minute)
-		if waiting != 4 {
-			t.Errorf("%d runs are made at a time, want 4", waiting)
-		}
+		assert.Equal(t, 4, waiting, "runs are made at a time, want 4")
 		for range 4 { // those that were there first
 			next <- struct{}{}
 		}
@@ -169,15 +168,11 @@ func TestWorkflowsTakeTurns(t *testing.T) {
 			next <- struct{}{}
 		}
 		synctest.Wait()
-		if got := b.of("one"); !slices.Equal(got, []int{1}) {
-			t.Errorf("behind eight runs the one schedule of the other workflow has %v", got)
-		}
+		assert.Equal(t, []int{1}, b.of("one"), "behind eight runs the one schedule of the other workflow")
 		close(next)
 		b.by(func(*schedule.Creation) error { return nil })
 		synctest.Wait()
-		if n := len(b.of("many")); n != 100 {
-			t.Errorf("%d runs in all, want 100", n)
-		}
+		assert.Equal(t, 100, len(b.of("many")), "runs in all, want 100")
 	}, many(), one)
 }
 
@@ -190,9 +185,8 @@ func TestWhatIsLateIsNotMissed(t *testing.T) {
 				clocktest.Advance(30 * time.Minute)
 				b.by(func(*schedule.Creation) error { return nil })
 				clocktest.Advance(time.Second)
-				if got := b.of("one"); !slices.Equal(got, upTo(1, 30)) {
-					t.Errorf("got the runs of %v, want those of each minute up to 30", got)
-				}
+				got := b.of("one")
+				assert.True(t, slices.Equal(got, upTo(1, 30)), "got the runs of %v, want those of each minute up to 30", got)
 			}, one)
 		})
 	}
@@ -202,9 +196,8 @@ func TestWhatIsLateIsNotMissed(t *testing.T) {
 			clocktest.Advance(10*time.Minute + 30*time.Second)
 			b.by(func(*schedule.Creation) error { return nil })
 			clocktest.Advance(time.Minute)
-			if got := b.of("one"); !slices.Equal(got, upTo(1, 11)) {
-				t.Errorf("got the runs of %v, want those of each minute up to 11", got)
-			}
+			got := b.of("one")
+			assert.True(t, slices.Equal(got, upTo(1, 11)), "got the runs of %v, want those of each minute up to 11", got)
 		}, one)
 	})
 }
@@ -216,16 +209,11 @@ func TestWhatNobodyWasThereForIsMissed(t *testing.T) {
 		clocktest.Advance(10*time.Minute + 30*time.Second)
 		b.begin()
 		clocktest.Advance(time.Second)
-		if got := b.of("one"); !slices.Equal(got, []int{10}) {
-			t.Errorf("skip: got the runs of %v, want that of the last minute", got)
-		}
-		if got := b.of("all"); !slices.Equal(got, upTo(1, 10)) {
-			t.Errorf("all: got the runs of %v, want those up to 10", got)
-		}
+		assert.Equal(t, []int{10}, b.of("one"), "skip: got the runs")
+		got := b.of("all")
+		assert.True(t, slices.Equal(got, upTo(1, 10)), "all: got the runs of %v, want those up to 10", got)
 		clocktest.Advance(time.Minute)
-		if got := b.of("one"); !slices.Equal(got, []int{10, 11}) {
-			t.Errorf("a minute later: got the runs of %v", got)
-		}
+		assert.Equal(t, []int{10, 11}, b.of("one"), "a minute later: got the runs")
 	}, one, "id: all\nschedules: {often: {cron: '* * * * *', missed: all}}\n")
 }
 
@@ -243,11 +231,9 @@ func TestSchedulesGoOnAfterAPanic(t *testing.T) {
 		clocktest.Advance(time.Minute + 2*time.Second)
 		b.broken.Store(true)
 		clocktest.Advance(time.Minute + 2*time.Second)
-		if got := b.of("one"); !slices.Equal(got, []int{1, 2}) || b.broken.Load() {
-			t.Errorf("got the runs of %v, want both", got)
-		}
-		if n := guard.Panics() - before; n != 2 {
-			t.Errorf("%d panics were counted, want 2", n)
-		}
+		got := b.of("one")
+		assert.True(t, slices.Equal(got, []int{1, 2}) && !b.broken.Load(), "got the runs of %v, want both", got)
+		n := guard.Panics() - before
+		assert.Equal(t, int64(2), n, "panics were counted, want 2")
 	}, one)
 }

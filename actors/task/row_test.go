@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/statemachine"
 )
 
@@ -27,9 +29,7 @@ func rowSamples() []row {
 func TestARowIsReadAsItWasWritten(t *testing.T) {
 	for _, want := range rowSamples() {
 		got, err := parseRow(rowID, want.append(nil))
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("got %+v, %+v, %v, want %+v", got, got.Decided, err, want.Decided)
-		}
+		assert.True(t, err == nil && reflect.DeepEqual(got, want), "got %+v, %+v, %v, want %+v", got, got.Decided, err, want.Decided)
 	}
 }
 
@@ -46,8 +46,6 @@ func FuzzParseRow(f *testing.F) {
 		}
 		written := of.append(nil)
 		again, err := parseRow(rowID, written)
-		if err != nil || !bytes.Equal(again.append(nil), written) {
-			t.Errorf("%x: written as %x, and read as %+v, %v", stored, written, again, err)
-		}
+		assert.True(t, err == nil && bytes.Equal(again.append(nil), written), "%x: written as %x, and read as %+v, %v", stored, written, again, err)
 	})
 }

@@ -13,6 +13,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestOffice reads a document that LibreOffice wrote: it splits runs, numbers its
@@ -42,13 +45,10 @@ func TestOffice(t *testing.T) {
 		{Name: "uml\u00e4ut \u6f22\u5b57 \U0001f600", Default: "\u201e\u201c & <b> # } \\"},
 	}
 	got, err := Parameters(Document, bytes.NewReader(file), int64(len(file)), Limits{})
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("got  %q, %v\nwant %q", got, err, want)
-	}
+	assert.True(t, err == nil && slices.Equal(got, want), "got  %q, %v\nwant %q", got, err, want)
 	old := convert(t, office, dir, "doc", "MS Word 97")
-	if got, err := Parameters(Document, bytes.NewReader(old), int64(len(old)), Limits{}); !errors.Is(err, ErrNotTemplate) || !strings.Contains(err.Error(), "a compound file") {
-		t.Errorf("the old format: got %q, %v", got, err)
-	}
+	got, err = Parameters(Document, bytes.NewReader(old), int64(len(old)), Limits{})
+	assert.True(t, errors.Is(err, ErrNotTemplate) && strings.Contains(err.Error(), "a compound file"), "the old format: got %q, %v", got, err)
 }
 
 // TestOfficePassword holds gateway/INTERFACE.md, "What is not a template", for a
@@ -67,18 +67,14 @@ func TestOfficePassword(t *testing.T) {
 	}
 	dir := t.TempDir()
 	source, err := filepath.Abs(filepath.Join("testdata", "office.fodt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	locked := filepath.Join(dir, "locked.docx")
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	pipe := "troupe-test-" + strconv.Itoa(os.Getpid())
 	listening := exec.CommandContext(ctx, office, "-env:UserInstallation=file://"+dir+"/profile", "--headless", "--norestore", "--accept=pipe,name="+pipe+";urp;")
 	listening.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // soffice is a script in front of the program
-	if err := listening.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, listening.Start())
 	end := time.AfterFunc(2*time.Minute, func() { _ = syscall.Kill(-listening.Process.Pid, syscall.SIGKILL) })
 	defer end.Stop()
 	defer func() { _ = listening.Wait() }() // lock.py ends it
@@ -92,12 +88,9 @@ func TestOfficePassword(t *testing.T) {
 		}
 	}
 	file, err := os.ReadFile(locked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := Parameters(Document, bytes.NewReader(file), int64(len(file)), Limits{}); !errors.Is(err, ErrEncrypted) {
-		t.Errorf("got %q, %v, want ErrEncrypted", got, err)
-	}
+	require.NoError(t, err)
+	got, err := Parameters(Document, bytes.NewReader(file), int64(len(file)), Limits{})
+	assert.ErrorIs(t, err, ErrEncrypted, "got %q", got)
 }
 
 func findOffice(t *testing.T) string {
@@ -123,8 +116,6 @@ func convert(t *testing.T, office, dir, extension, filter string) []byte {
 		t.Fatalf("soffice: %v\n%s", err, output)
 	}
 	file, err := os.ReadFile(filepath.Join(dir, "office."+extension))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return file
 }

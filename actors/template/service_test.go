@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors"
 	"troupe/actors/failure"
@@ -45,23 +47,15 @@ func newService(t *testing.T, o template.Options) *service {
 	t.Helper()
 	s := &service{t: t, dir: t.TempDir()}
 	d, err := identity.ParseDirectory("identity.yaml", []byte("users: [{id: john.doe}, {id: jane.roe}, {id: root, privileges: [mod-repository-admin]}]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	rights, err := repository.ParseRights("rights.yaml", []byte("- {path: /Open, readers: ['user:john.doe']}\n"), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	source, err := disk.Open(disk.Options{Dir: s.dir, Log: zerolog.Nop()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.Service = start(t, o, func(system *actors.System) template.Files {
 		files := repository.Start(repository.Options{System: system, Source: source, Rights: rights, Log: zerolog.Nop()})
 		t.Cleanup(func() {
-			if err := errors.Join(files.Stop(context.Background()), source.Close()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, errors.Join(files.Stop(context.Background()), source.Close()))
 		})
 		return files
 	})
@@ -73,16 +67,12 @@ func start(t *testing.T, o template.Options, files func(*actors.System) template
 	t.Helper()
 	o.System, o.Log = actors.NewSystem(zerolog.Nop()), zerolog.Nop()
 	t.Cleanup(func() {
-		if err := o.System.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, o.System.Stop(context.Background()))
 	})
 	o.Files = files(o.System)
 	s := template.Start(o)
 	t.Cleanup(func() {
-		if err := s.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.Stop(context.Background()))
 	})
 	return s
 }
@@ -90,15 +80,9 @@ func start(t *testing.T, o template.Options, files func(*actors.System) template
 func (s *service) write(path, text string) {
 	s.t.Helper()
 	name := filepath.Join(s.dir, filepath.FromSlash(path))
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := os.WriteFile(name+".new", []byte(text), 0o644); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := os.Rename(name+".new", name); err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, os.MkdirAll(filepath.Dir(name), 0o755))
+	require.NoError(s.t, os.WriteFile(name+".new", []byte(text), 0o644))
+	require.NoError(s.t, os.Rename(name+".new", name))
 }
 
 func (s *service) ask(who *identity.Principal, path string) (string, error) {
@@ -131,9 +115,7 @@ func TestWhoReadsAndWhatIsThere(t *testing.T) {
 	s.write("/Open/c.txt", report)
 	s.write("/Open/d.docx", report)
 	s.write("/Closed/a.rml", report)
-	if err := os.Symlink(filepath.Join(s.dir, "Closed/a.rml"), filepath.Join(s.dir, "Open/link.rml")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(filepath.Join(s.dir, "Closed/a.rml"), filepath.Join(s.dir, "Open/link.rml")))
 	for _, c := range []struct {
 		name string
 		who  *identity.Principal
@@ -159,13 +141,10 @@ func TestWhoReadsAndWhatIsThere(t *testing.T) {
 		{"a report under the name of a document", reader, "/Open/d.docx", "", template.ErrNotTemplate},
 	} {
 		got, err := s.ask(c.who, c.path)
-		if got != c.want || !errors.Is(err, c.err) {
-			t.Errorf("%s: got %q, %v, want %q, %v", c.name, got, err, c.want, c.err)
-		}
+		assert.True(t, got == c.want && errors.Is(err, c.err), "%s: got %q, %v, want %q, %v", c.name, got, err, c.want, c.err)
 	}
-	if _, err := s.Parameters(t.Context(), reader, template.Document, "/Open/a.rml"); !errors.Is(err, template.ErrNotTemplate) {
-		t.Errorf("a report template asked for as a document: got %v", err)
-	}
+	_, err := s.Parameters(t.Context(), reader, template.Document, "/Open/a.rml")
+	assert.ErrorIs(t, err, template.ErrNotTemplate, "a report template asked for as a document")
 }
 
 // TestNames: a template is known by its content and by its extension, whose case
@@ -180,26 +159,21 @@ func TestNames(t *testing.T) {
 	} {
 		for _, spelling := range []string{extension, strings.ToUpper(extension), strings.ToUpper(extension[:1]) + extension[1:]} {
 			s.write("/Open/a."+spelling, document(contentType))
-			if got, err := s.ask(reader, "/Open/a."+spelling); err != nil || got != "name" {
-				t.Errorf("a.%s: got %q, %v, want name", spelling, got, err)
-			}
-			if _, err := s.Parameters(t.Context(), reader, template.Report, "/Open/a."+spelling); !errors.Is(err, template.ErrNotTemplate) {
-				t.Errorf("a.%s as a report: got %v, want ErrNotTemplate", spelling, err)
-			}
+			got, err := s.ask(reader, "/Open/a."+spelling)
+			assert.True(t, err == nil && got == "name", "a.%s: got %q, %v, want name", spelling, got, err)
+			_, err = s.Parameters(t.Context(), reader, template.Report, "/Open/a."+spelling)
+			assert.ErrorIs(t, err, template.ErrNotTemplate, "a.%s as a report", spelling)
 		}
 	}
 	s.write("/Open/A.RML", report)
-	if got, err := s.ask(reader, "/Open/A.RML"); err != nil || !strings.HasPrefix(got, "from#date") {
-		t.Errorf("A.RML: got %q, %v", got, err)
-	}
+	got, err := s.ask(reader, "/Open/A.RML")
+	assert.True(t, err == nil && strings.HasPrefix(got, "from#date"), "A.RML: got %q, %v", got, err)
 	// The name alone makes no template, and neither does the content.
 	s.write("/Open/B.DOTX", report)
 	s.write("/Open/b.odt", document(docx))
 	for _, path := range []string{"/Open/B.DOTX", "/Open/b.odt"} {
 		_, err := s.Parameters(t.Context(), reader, template.Document, path)
-		if !errors.Is(err, template.ErrNotTemplate) {
-			t.Errorf("%s: got %v, want ErrNotTemplate", path, err)
-		}
+		assert.ErrorIs(t, err, template.ErrNotTemplate, path)
 	}
 }
 
@@ -207,33 +181,26 @@ func TestAnAnswerIsRememberedUntilTheFileChanges(t *testing.T) {
 	s := newService(t, template.Options{CachedBytesMax: 2000})
 	s.write("/Open/a.rml", report)
 	for range 3 {
-		if got, err := s.ask(reader, "/Open/a.rml"); err != nil || !strings.HasPrefix(got, "from") {
-			t.Fatal(got, err)
-		}
+		got, err := s.ask(reader, "/Open/a.rml")
+		require.True(t, err == nil && strings.HasPrefix(got, "from"), "%v %v", got, err)
 	}
-	if m := s.Metrics(); m.Parsed != 1 || m.Cached != 2 {
-		t.Errorf("got %+v, want one look and two answers from memory", m)
-	}
-	if _, err := s.ask(other, "/Open/a.rml"); !errors.Is(err, failure.ErrNotFound) {
-		t.Errorf("somebody who does not read it gets %v from memory", err)
-	}
+	m := s.Metrics()
+	assert.True(t, m.Parsed == 1 && m.Cached == 2, "got %+v, want one look and two answers from memory", m)
+	_, err := s.ask(other, "/Open/a.rml")
+	assert.ErrorIs(t, err, failure.ErrNotFound, "somebody who does not read")
 	s.write("/Open/a.rml", `<a>${new}</a>`)
-	if got, err := s.ask(reader, "/Open/a.rml"); err != nil || got != "new" {
-		t.Errorf("after a change: got %q, %v", got, err)
-	}
+	got, err := s.ask(reader, "/Open/a.rml")
+	assert.True(t, err == nil && got == "new", "after a change: got %q, %v", got, err)
 	for n := range 5 { // more than CachedBytesMax holds
 		s.write(fmt.Sprintf("/Open/%d.rml", n), report)
-		if _, err := s.ask(reader, fmt.Sprintf("/Open/%d.rml", n)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.ask(reader, fmt.Sprintf("/Open/%d.rml", n))
+		require.NoError(t, err)
 	}
 	before := s.Metrics().Parsed
-	if _, err := s.ask(reader, "/Open/4.rml"); err != nil || s.Metrics().Parsed != before {
-		t.Errorf("the newest was forgotten: %v", err)
-	}
-	if _, err := s.ask(reader, "/Open/0.rml"); err != nil || s.Metrics().Parsed != before+1 {
-		t.Errorf("the oldest is still there: the cache has no end: %v", err)
-	}
+	_, err = s.ask(reader, "/Open/4.rml")
+	assert.True(t, err == nil && s.Metrics().Parsed == before, "the newest was forgotten: %v", err)
+	_, err = s.ask(reader, "/Open/0.rml")
+	assert.True(t, err == nil && s.Metrics().Parsed == before+1, "the oldest is still there: the cache has no end: %v", err)
 }
 
 // TestWhatIsRememberedIsBounded in bytes: a few parameters can be large.
@@ -252,15 +219,13 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 			fmt.Fprintf(&text, "${p%d##%s}", i, strings.Repeat("x", 60_000))
 		}
 		s.write("/Open/large.rml", fmt.Sprintf("<r>%s</r>%*s", text.String(), n, ""))
-		if _, err := s.ask(reader, "/Open/large.rml"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.ask(reader, "/Open/large.rml")
+		require.NoError(t, err)
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if held := int64(after.HeapAlloc) - int64(before.HeapAlloc); held > 32<<20 {
-		t.Errorf("%d MB are held behind %d files of %d MB, want 16", held>>20, rounds, large>>20)
-	}
+	held := int64(after.HeapAlloc) - int64(before.HeapAlloc)
+	assert.LessOrEqual(t, held, int64(32<<20), "%d MB are held behind %d files of %d MB, want 16", held>>20, rounds, large>>20)
 }
 
 // onlyFile is a repository in which every path leads to the same content.
@@ -290,22 +255,17 @@ func TestOnlySoManyFilesAreLookedAtAtATime(t *testing.T) {
 	})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if _, err := s.Parameters(t.Context(), reader, template.Report, "/a.rml"); err != nil {
-			t.Error(err)
-		}
+		_, err := s.Parameters(t.Context(), reader, template.Report, "/a.rml")
+		assert.NoError(t, err)
 	})
 	<-entered
-	if _, err := s.Parameters(t.Context(), reader, template.Report, "/b.rml"); !errors.Is(err, failure.ErrBusy) {
-		t.Errorf("a second: got %v, want ErrBusy", err)
-	}
+	_, err := s.Parameters(t.Context(), reader, template.Report, "/b.rml")
+	assert.ErrorIs(t, err, failure.ErrBusy, "a second")
 	close(open)
 	wg.Wait()
-	if err := s.Stop(context.Background()); err != nil {
-		t.Error(err)
-	}
-	if _, err := s.Parameters(t.Context(), reader, template.Report, "/c.rml"); !errors.Is(err, failure.ErrUnavailable) {
-		t.Errorf("after Stop: got %v, want ErrUnavailable", err)
-	}
+	assert.NoError(t, s.Stop(context.Background()))
+	_, err = s.Parameters(t.Context(), reader, template.Report, "/c.rml")
+	assert.ErrorIs(t, err, failure.ErrUnavailable, "after Stop")
 }
 
 func failing(err error) onlyFile { return func([]byte, int64) (int, error) { return 0, err } }
@@ -323,9 +283,8 @@ func TestAFileThatCannotBeRead(t *testing.T) {
 		s := startOver(t, template.Options{}, c.content)
 		for _, kind := range []template.Kind{template.Report, template.Document} {
 			for range 2 { // the second time as well: it is not remembered
-				if _, err := s.Parameters(t.Context(), reader, kind, "/a."+kind.String()); !errors.Is(err, c.want) {
-					t.Errorf("%s, %s: got %v, want %v", c.what, kind, err, c.want)
-				}
+				_, err := s.Parameters(t.Context(), reader, kind, "/a."+kind.String())
+				assert.ErrorIs(t, err, c.want, "%v %v", c.what, kind)
 			}
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/template/templatetest"
 	"troupe/statemachine/cputest"
 )
@@ -39,9 +41,8 @@ func measured(t *testing.T, kind Kind, file io.ReaderAt, size int64, limits Limi
 		params, err := Parameters(kind, file, size, limits)
 		took := watched()
 		runtime.ReadMemStats(&after)
-		if used := after.TotalAlloc - before.TotalAlloc; used > bytesMax {
-			t.Errorf("it allocated %d MB, more than %d", used>>20, bytesMax>>20)
-		}
+		used := after.TotalAlloc - before.TotalAlloc
+		assert.LessOrEqual(t, used, bytesMax, "it allocated %d MB, more than %d", used>>20, bytesMax>>20)
 		if try == 0 || took < fastest {
 			fastest = took
 		}
@@ -548,9 +549,8 @@ func TestTruncated(t *testing.T) {
 	for kind, file := range map[Kind][]byte{Document: templatetest.Zip(pkg.Entries()...), Report: many("${a}", 3000)()} {
 		for i := range 64 {
 			size := len(file) * i / 64
-			if params, err := Parameters(kind, bytes.NewReader(file[:size]), int64(size), Limits{}); !errors.Is(err, ErrNotTemplate) || params != nil {
-				t.Errorf("%v cut to %d of %d bytes: got %v, %v; want ErrNotTemplate", kind, size, len(file), params, err)
-			}
+			params, err := Parameters(kind, bytes.NewReader(file[:size]), int64(size), Limits{})
+			assert.True(t, errors.Is(err, ErrNotTemplate) && params == nil, "%v %v %v %v %v", kind, size, len(file), params, err)
 		}
 	}
 }
@@ -558,9 +558,8 @@ func TestTruncated(t *testing.T) {
 // TestHugeFile: what is over the limit of the file is not read at all.
 func TestHugeFile(t *testing.T) {
 	for _, kind := range []Kind{Report, Document} {
-		if _, err := Parameters(kind, unreadable{t}, 4<<30, Limits{}); !errors.Is(err, ErrTooLarge) {
-			t.Errorf("%v: got %v, want ErrTooLarge", kind, err)
-		}
+		_, err := Parameters(kind, unreadable{t}, 4<<30, Limits{})
+		assert.ErrorIs(t, err, ErrTooLarge, kind)
 	}
 }
 
@@ -583,13 +582,9 @@ func FuzzParameters(f *testing.F) {
 		for _, kind := range []Kind{Report, Document, Sniff(file)} {
 			watched := cputest.Watch()
 			params, err := Parameters(kind, bytes.NewReader(file), int64(len(file)), Limits{})
-			if took := watched(); took > 10*second {
-				t.Errorf("%v took %v", kind, took)
-			}
+			assert.LessOrEqual(t, watched(), 10*second, "%v took", kind)
 			known := errors.Is(err, ErrNotTemplate) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrEncrypted)
-			if err == nil && params == nil || err != nil && (!known || params != nil) {
-				t.Errorf("%v: got %q, %v; want parameters or an error of a kind", kind, params, err)
-			}
+			assert.True(t, (err != nil || params != nil) && !(err != nil && (!known || params != nil)), "%v %v %v", kind, params, err)
 		}
 	})
 }

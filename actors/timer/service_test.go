@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/shard"
 	"troupe/actors/shard/shardtest"
@@ -19,9 +20,7 @@ import (
 func TestAShardThatIsNotLedRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, err := persistence.Open("store", persistence.Options{FS: storetest.NewSlowDisk(), Log: zerolog.Nop(), Replication: &persistence.Replication{Node: "a"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s := timer.New(timer.Options{Store: store, Clock: time.Now, Fire: func(timer.Row, func(error)) { t.Error("a timer came") }, Log: zerolog.Nop()})
 		work := shardtest.Start(store, shard.Background{Name: "timers", Begin: s.Begin})
 		s.Began(0, time.Now())

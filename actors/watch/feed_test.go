@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/puzpuzpuz/xsync/v4"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/statemachine/data"
 )
@@ -28,20 +30,15 @@ func TestAllFeedsTogetherAreBounded(t *testing.T) {
 	for round := range 3 {
 		for n, f := range all {
 			f.Publish(&Item{Entry: big})
-			if fs.bytes > feedsBytesMax {
-				t.Fatalf("%d bytes are kept, want %d at most", fs.bytes, feedsBytesMax)
-			}
-			if items, _, _, _ := f.read(nil, uint64(round)); len(items) != 1 {
-				t.Fatalf("feed %d has %d items, want its newest", n, len(items))
-			}
+			require.LessOrEqual(t, fs.bytes, feedsBytesMax, "bytes are kept")
+			items, _, _, _ := f.read(nil, uint64(round))
+			require.Len(t, items, 1, "feed %d", n)
 		}
 	}
 	kept := 0
 	for n, f := range all {
 		items, next, lost, _ := f.read(nil, 2)
-		if next != 3 || lost != (len(items) == 0) {
-			t.Errorf("feed %d: %d items, next %d, lost %v", n, len(items), next, lost)
-		}
+		assert.True(t, next == 3 && lost == (len(items) == 0), "feed %d: %d items, next %d, lost %v", n, len(items), next, lost)
 		kept += len(items)
 	}
 	if kept != 63 || fs.ages.Len() != kept {
@@ -73,9 +70,8 @@ func TestAWatcherTakesLittleAtATime(t *testing.T) {
 	for range 9 {
 		f.Publish(&Item{Entry: bytes.Repeat([]byte("x"), 100<<10)})
 	}
-	if items, next, _, _ := f.read(nil, 1); len(items) != 2 || next != 3 {
-		t.Errorf("%d items of 100 KiB up to %d, want 2 up to 3", len(items), next)
-	}
+	items, next, _, _ := f.read(nil, 1)
+	assert.True(t, len(items) == 2 && next == 3, "%d items of 100 KiB up to %d, want 2 up to 3", len(items), next)
 }
 
 func TestAFeedIsBoundedInBytes(t *testing.T) {
@@ -84,11 +80,9 @@ func TestAFeedIsBoundedInBytes(t *testing.T) {
 	for range 100 {
 		f.Publish(&Item{Entry: big})
 	}
-	if _, _, lost, _ := f.read(nil, 0); len(f.items) > 8 || len(f.items) < 7 || !lost {
-		t.Errorf("%d items of 1 MiB are kept, lost %v; want as many as fit", len(f.items), lost)
-	}
+	_, _, lost, _ := f.read(nil, 0)
+	assert.True(t, len(f.items) <= 8 && len(f.items) >= 7 && lost, "%d items of 1 MiB are kept, lost %v; want as many as fit", len(f.items), lost)
 	f.Publish(&Item{Entry: bytes.Repeat([]byte("x"), feedBytesMax+1)})
-	if items, next, lost, _ := f.read(nil, 100); len(items) != 1 || next != 101 || lost {
-		t.Errorf("an item that is too large: %d items, next %d, lost %v; want it alone", len(items), next, lost)
-	}
+	items, next, lost, _ := f.read(nil, 100)
+	assert.True(t, len(items) == 1 && next == 101 && !lost, "an item that is too large: %d items, next %d, lost %v; want it alone", len(items), next, lost)
 }

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/changefeed"
 	"troupe/actors/query"
@@ -122,9 +124,7 @@ type ear struct {
 func (h *harness) listen(req watch.Request) *ear {
 	h.t.Helper()
 	e := h.watch(req, nil)
-	if got := e.next(); got.Kind != watch.Opened {
-		h.t.Fatalf("the first event is %s, want open", got)
-	}
+	require.Equal(h.t, watch.Opened, e.next().Kind, "the first event")
 	return e
 }
 
@@ -150,9 +150,7 @@ func (e *ear) take(event watch.Event) error {
 	got := heard{Event: event}
 	got.Data = bytes.Clone(event.Data)
 	if event.Kind == watch.Entry {
-		if err := json.Unmarshal(event.Data, &got); err != nil {
-			e.t.Errorf("data %s: %v", event.Data, err)
-		}
+		assert.NoError(e.t, json.Unmarshal(event.Data, &got), "data %s", event.Data)
 		entry, _ := data.Value(got.Data).Lookup("entry")
 		states, _ := data.Value(got.Data).Lookup("states")
 		got.Entry, got.States = entry, string(states)
@@ -181,9 +179,7 @@ func (e *ear) expect(what string, want ...string) (all []heard) {
 	e.t.Helper()
 	for n, text := range want {
 		got := e.next()
-		if got.String() != text {
-			e.t.Fatalf("%s: event %d is %q, want %q of %q", what, n, got, text, want)
-		}
+		require.Equal(e.t, text, got.String(), "%s: event %d, %q", what, n, want)
 		all = append(all, got)
 	}
 	return all
@@ -193,9 +189,7 @@ func (e *ear) expect(what string, want ...string) (all []heard) {
 func (e *ear) end() {
 	e.t.Helper()
 	e.stop()
-	if err := e.ended(); !errors.Is(err, context.Canceled) {
-		e.t.Errorf("ended with %v, want context.Canceled", err)
-	}
+	assert.ErrorIs(e.t, e.ended(), context.Canceled, "ended")
 	if n := len(e.events); n > 0 {
 		e.t.Errorf("heard %d events too many, the first is %s", n, <-e.events)
 	}

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/watch"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
@@ -37,19 +39,14 @@ func TestSlowFiltersOfWatchesShareTheSlots(t *testing.T) {
 			}
 			h.own.Stop()
 			for _, e := range ears[4:] {
-				if err := e.ended(); err != nil {
-					t.Errorf("Stop: got %v, want nil", err)
-				}
+				assert.NoError(t, e.ended(), "Stop")
 				if n := len(e.events); n != 0 {
 					t.Errorf("heard %s, want nothing", <-e.events)
 				}
 			}
-			if !atOnce() {
-				t.Error("it took as long as half of a match, want all to end at once")
-			}
-			if n, _ := h.queries.Open(); n != 0 {
-				t.Errorf("%d slots are still held", n)
-			}
+			assert.True(t, atOnce(), "it took as long as half of a match, want all to end at once")
+			n, _ := h.queries.Open()
+			assert.Zero(t, n, "slots are still held")
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package watch_test
 
 import (
-	"errors"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -9,6 +8,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/changefeed"
 	"troupe/actors/watch"
@@ -86,15 +87,11 @@ func TestAQuietStreamMovesOn(t *testing.T) {
 		}
 		var place string
 		for n := range 20 {
-			if place != "" {
-				t.Errorf("heartbeat %d has a place", n)
-			}
+			assert.Empty(t, place, "heartbeat %d has a place", n)
 			clocktest.Advance(heartbeatEvery)
 			place = quiet.next().ID
 		}
-		if place == "" || place == opened.ID {
-			t.Fatalf("the place is %q, want a new one", place)
-		}
+		require.True(t, place != "" && place != opened.ID, "the place is %q, want a new one", place)
 		quiet.end()
 		h.trim(1)
 		h.Restart()
@@ -148,9 +145,7 @@ func TestAWatcherThatComesBackMissesNothing(t *testing.T) {
 		seen[id] = 1
 	}
 	take := func(got heard) {
-		if got.Kind != watch.Entry || got.Sequence > seen[got.InstanceID]+1 {
-			t.Fatalf("heard %s of %s behind entry %d", got, got.InstanceID, seen[got.InstanceID])
-		}
+		require.True(t, got.Kind == watch.Entry && got.Sequence <= seen[got.InstanceID]+1, "heard %s of %s behind entry %d", got, got.InstanceID, seen[got.InstanceID])
 		seen[got.InstanceID] = max(seen[got.InstanceID], got.Sequence)
 		place = got.ID
 	}
@@ -186,9 +181,7 @@ func TestAWatcherThatComesBackMissesNothing(t *testing.T) {
 		}
 	}
 	for _, id := range ids {
-		if have := h.MustLook(boss, "stock", id).Sequence; seen[id] != have {
-			t.Errorf("%s has %d entries, and %d were heard", id, have, seen[id])
-		}
+		assert.Equal(t, h.MustLook(boss, "stock", id).Sequence, seen[id], id)
 	}
 }
 
@@ -204,13 +197,9 @@ func TestADamagedInstanceIsLostAndDoesNotEndAStream(t *testing.T) {
 	h.Spoil("stock", broken)
 	e := h.listen(watch.Request{Caller: member, LastEventID: place})
 	got := []string{e.next().String(), e.next().String()}
-	if got[0] != "lost" && got[1] != "lost" || got[0] != "1 " && got[1] != "1 " {
-		t.Errorf("heard %q, want a loss and the first entry of %s", got, whole)
-	}
+	assert.True(t, (got[0] == "lost" || got[1] == "lost") && (got[0] == "1 " || got[1] == "1 "), "heard %q, want a loss and the first entry of %s", got, whole)
 	e.end()
 	sh := h.Store.ShardOf(h.ID(whole))
 	h.Overwrite(sh, key.Feed(nil, sh, 1), []byte("no row"))
-	if err := h.watch(watch.Request{Caller: member, LastEventID: place}, nil).ended(); !errors.Is(err, persistence.ErrCorrupt) {
-		t.Errorf("a row that cannot be read: got %v, want ErrCorrupt", err)
-	}
+	assert.ErrorIs(t, h.watch(watch.Request{Caller: member, LastEventID: place}, nil).ended(), persistence.ErrCorrupt)
 }

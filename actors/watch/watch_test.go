@@ -12,6 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/watch"
@@ -42,14 +45,10 @@ func TestAWatcherHearsEachEntryInOrder(t *testing.T) {
 	byInstance := map[string][]heard{}
 	for range senders*each + senders - 1 {
 		e := all.next()
-		if e.Kind != watch.Entry || e.WorkflowID != "stock" {
-			t.Fatalf("heard %s of %s, want an entry of stock", e, e.WorkflowID)
-		}
+		require.True(t, e.Kind == watch.Entry && e.WorkflowID == "stock", "heard %s of %s, want an entry of stock", e, e.WorkflowID)
 		byInstance[e.InstanceID] = append(byInstance[e.InstanceID], e)
 	}
-	if len(byInstance) != senders {
-		t.Errorf("heard of %d instances, want %d", len(byInstance), senders)
-	}
+	assert.Len(t, byInstance, senders, "heard")
 	for id, entries := range byInstance {
 		h.holdEntries(id, entries)
 	}
@@ -59,9 +58,7 @@ func TestAWatcherHearsEachEntryInOrder(t *testing.T) {
 	}
 	h.holdEntries(one, entries)
 	for n, e := range entries {
-		if e.ID != fmt.Sprint(n+2) {
-			t.Errorf("place of entry %d: got %s, want its sequence", n+2, e.ID)
-		}
+		assert.Equal(t, fmt.Sprint(n+2), e.ID, "place of entry %d", n+2)
 	}
 	for _, e := range []*ear{all, single, other} {
 		e.end()
@@ -76,33 +73,23 @@ func (h *harness) holdEntries(id string, entries []heard) {
 		history = append(history, e)
 	}
 	for _, e := range entries {
-		if e.InstanceID != id || e.Sequence == 0 || int(e.Sequence) > len(history) {
-			h.t.Fatalf("heard %s of %s, want one of %d entries of %s", e, e.InstanceID, len(history), id)
-		}
-		if string(e.Entry) != string(history[e.Sequence-1]) {
-			h.t.Errorf("entry %d: got %s, want %s", e.Sequence, e.Entry, history[e.Sequence-1])
-		}
+		require.True(h.t, e.InstanceID == id && e.Sequence != 0 && int(e.Sequence) <= len(history), "%v %v %v %v", e, e.InstanceID, len(history), id)
+		assert.Equal(h.t, string(history[e.Sequence-1]), string(e.Entry), "entry %d", e.Sequence)
 		end, _ := e.Entry.Lookup("endState")
 		var nodes []string
 		for _, s := range data.Value(e.States).Elements() {
 			node, _ := s.Lookup("nodeId")
 			nodes = append(nodes, string(node))
 		}
-		if got := "[" + strings.Join(nodes, ",") + "]"; got != string(end) {
-			h.t.Errorf("entry %d: states %s, want those of %s", e.Sequence, e.States, end)
-		}
+		got := "[" + strings.Join(nodes, ",") + "]"
+		assert.Equal(h.t, string(end), got, "entry %d: states %s, want those", e.Sequence, e.States)
 	}
 	for n := range entries[1:] {
-		if entries[n+1].Sequence != entries[n].Sequence+1 {
-			h.t.Errorf("after entry %d came %d", entries[n].Sequence, entries[n+1].Sequence)
-		}
+		assert.Equal(h.t, entries[n].Sequence+1, entries[n+1].Sequence, "after entry %d came", entries[n].Sequence)
 	}
-	if last := entries[len(entries)-1].Sequence; int(last) != len(history) {
-		h.t.Errorf("the last entry of %s that was heard is %d of %d", id, last, len(history))
-	}
-	if got, want := entries[len(entries)-1].States, string(h.stored(id).Record.States); got != want {
-		h.t.Errorf("the last states are %s, want %s", got, want)
-	}
+	last := entries[len(entries)-1].Sequence
+	assert.Equal(h.t, len(history), int(last), "the last entry of %s that was heard is %d", id, last)
+	assert.Equal(h.t, string(h.stored(id).Record.States), entries[len(entries)-1].States, "the last states")
 }
 
 func TestAWatcherHearsOnlyWhatItMaySee(t *testing.T) {
@@ -144,14 +131,10 @@ func TestAWatchIsRefused(t *testing.T) {
 		{"a filter on the history", watch.Request{Caller: boss, Filter: `{"svcHistory.user":"x"}`}, failure.ErrInvalid},
 		{"a filter on private data", watch.Request{Caller: member, Filter: `{"svcPrivate.p":1}`}, failure.ErrInvalid},
 	} {
-		if err := h.watch(c.req, nil).ended(); !errors.Is(err, c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
-		}
+		assert.ErrorIs(t, h.watch(c.req, nil).ended(), c.want, c.name)
 	}
 	failed := errors.New("the writer is gone")
-	if err := h.Watch(t.Context(), &watch.Request{Caller: boss, WorkflowID: "stock"}, func(watch.Event) error { return failed }); !errors.Is(err, failed) {
-		t.Errorf("got %v, want the error of yield", err)
-	}
+	assert.ErrorIs(t, h.Watch(t.Context(), &watch.Request{Caller: boss, WorkflowID: "stock"}, func(watch.Event) error { return failed }), failed)
 }
 
 func TestAWatchHasAFilter(t *testing.T) {
@@ -186,9 +169,8 @@ func TestAWorkflowWatchGoesOnWhereItWas(t *testing.T) {
 	h.MustSend(boss, "stock", id, "side", "") // while nobody watches
 	resume := func(place string, who *identity.Principal) *ear {
 		e := h.watch(watch.Request{Caller: who, LastEventID: place}, nil)
-		if got := e.next(); got.Kind != watch.Opened || got.ID != place {
-			t.Errorf("resumed at %q: the first event is %s at %q", place, got, got.ID)
-		}
+		got := e.next()
+		assert.True(t, got.Kind == watch.Opened && got.ID == place, "resumed at %q: the first event is %s at %q", place, got, got.ID)
 		return e
 	}
 	resume(opened.ID, member).expect("from the beginning", "2 set", "3 set", "4 set", "5 close", "6 open", "7 side")
@@ -198,9 +180,8 @@ func TestAWorkflowWatchGoesOnWhereItWas(t *testing.T) {
 		e := resume(lost, member)
 		got := e.expect("resumed at "+lost, "lost")
 		h.MustSend(boss, "stock", id, "set", "")
-		if next := e.next(); next.Kind != watch.Entry || next.Sequence < 8 {
-			t.Errorf("resumed at %s: heard %s, want the entry that came then", lost, next)
-		}
+		next := e.next()
+		assert.True(t, next.Kind == watch.Entry && next.Sequence >= 8, "resumed at %s: heard %s, want the entry that came then", lost, next)
 		if got[0].ID == "" || got[0].ID == lost {
 			t.Errorf("resumed at %s: the place to go on from is %q", lost, got[0].ID)
 		}
@@ -259,14 +240,10 @@ func TestStopWatchingEndsAllWatches(t *testing.T) {
 	})
 	h.StopWatching()
 	for n, e := range ears {
-		if err := e.ended(); err != nil {
-			t.Errorf("watch %d ended with %v, want nil", n, err)
-		}
+		assert.NoError(t, e.ended(), "watch %d ended", n)
 	}
 	for _, req := range []watch.Request{{Caller: member}, {Caller: member, InstanceID: id}} {
-		if err := h.watch(req, nil).ended(); !errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("a new watch: got %v, want ErrUnavailable", err)
-		}
+		assert.ErrorIs(t, h.watch(req, nil).ended(), failure.ErrUnavailable, "a new watch")
 	}
 }
 
@@ -296,9 +273,7 @@ func TestAWatcherIsAskedForAgain(t *testing.T) {
 	gone.Store(true)
 	h.MustSend(boss, "stock", id, "open", "")
 	for name, e := range map[string]*ear{"all": all, "one": one} {
-		if err := e.ended(); !errors.Is(err, withdrawn) {
-			t.Errorf("%s: ended with %v, want the error of Reauthorize", name, err)
-		}
+		assert.ErrorIs(t, e.ended(), withdrawn, "%s: ended", name)
 		if len(e.events) > 0 {
 			t.Errorf("%s: heard %s after the right was withdrawn", name, <-e.events)
 		}
@@ -435,17 +410,14 @@ func TestAnEntryWhoseOutcomeIsUnknown(t *testing.T) {
 		var wg sync.WaitGroup
 		for id, body := range map[string]string{open: "", hidden: `{"secret":true}`} {
 			wg.Go(func() {
-				if _, err := h.Try(boss, "stock", id, "close", body, ""); !errors.Is(err, failure.ErrOutcomeUnknown) {
-					t.Errorf("got %v, want ErrOutcomeUnknown", err)
-				}
+				_, err := h.Try(boss, "stock", id, "close", body, "")
+				assert.ErrorIs(t, err, failure.ErrOutcomeUnknown)
 			})
 		}
 		<-hanging
 		late := h.watch(watch.Request{Caller: member, WorkflowID: "order"}, nil)
 		wg.Wait()
-		if err := late.ended(); !errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("a watch while the disk hangs: %v, want ErrUnavailable", err)
-		}
+		assert.ErrorIs(t, late.ended(), failure.ErrUnavailable, "a watch while the disk hangs")
 		all.expect("while the outcome is not known", "lost", "lost")
 		h.Disk.Release()
 		clocktest.Advance(2 * time.Second)
@@ -483,9 +455,7 @@ func TestAWatcherHearsThatThereIsNothing(t *testing.T) {
 			t.Errorf("%d beats in %s, want one every %s", beats, time.Since(begun), heartbeatEvery)
 		}
 		loud.expect("when it is quiet", "beat")
-		if took := time.Since(begun); took != 60*time.Second+heartbeatEvery {
-			t.Errorf("the first beat came after %s, want %s after the last entry", took, heartbeatEvery)
-		}
+		assert.Equal(t, 60*time.Second+heartbeatEvery, time.Since(begun), "the first beat came, %s", heartbeatEvery)
 		loud.end()
 	})
 }

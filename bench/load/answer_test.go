@@ -3,11 +3,13 @@ package load
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestTheHeadOfAnAnswer(t *testing.T) {
@@ -40,12 +42,8 @@ func TestTheHeadOfAnAnswer(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, size, err := parseHead([]byte(c.text))
-			if !errors.Is(err, c.err) {
-				t.Fatalf("got error %v, want %v", err, c.err)
-			}
-			if err == nil && (got != c.want || size != len(c.text)) {
-				t.Errorf("got %+v and %d bytes, want %+v and %d", got, size, c.want, len(c.text))
-			}
+			require.ErrorIs(t, err, c.err, "got error")
+			assert.False(t, err == nil && (got != c.want || size != len(c.text)), "got %+v and %d bytes, want %+v and %d", got, size, c.want, len(c.text))
 		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestBatches(t *testing.T) {
@@ -64,9 +66,7 @@ func TestABatchThatIsRefusedLeavesInstancesWhereTheyAre(t *testing.T) {
 			if sent++; c.one > 0 && sent%c.one == 0 {
 				return `{"status":503,"error":"Busy","message":"no"}`
 			}
-			if cmp.Or(at[id], "draft") == node {
-				t.Errorf("%s: the event %d leads to %s, where the instance %s is", c.name, sent, node, id)
-			}
+			assert.NotEqual(t, node, cmp.Or(at[id], "draft"), "%s: the event %d leads, %s", c.name, sent, id)
 			at[id] = node
 			return ""
 		}
@@ -105,9 +105,8 @@ func TestWhatABatchLeavesUnknown(t *testing.T) {
 		for i := range w.subjects {
 			got += fmt.Sprint(w.subjects[i].sure, " ")
 		}
-		if got = fmt.Sprintf("%s, %d errors", strings.TrimSpace(got), total(w.tally.errors.of)); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		got = fmt.Sprintf("%s, %d errors", strings.TrimSpace(got), total(w.tally.errors.of))
+		assert.Equal(t, want, got)
 	}
 }
 

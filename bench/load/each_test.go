@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestEach(t *testing.T) {
@@ -17,7 +19,5 @@ func TestEach(t *testing.T) {
 		t.Errorf("got %d, %v, want each number once", sum.Load(), err)
 	}
 	full := errors.New("the disk is full")
-	if err := Each(t.Context(), 3, 1<<40, func(context.Context, int) error { return full }); !errors.Is(err, full) {
-		t.Errorf("got %v, want %v", err, full)
-	}
+	assert.ErrorIs(t, Each(t.Context(), 3, 1<<40, func(context.Context, int) error { return full }), full)
 }

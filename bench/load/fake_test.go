@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // fake is a server that says of every instance what the generator expects, unless event is set.
@@ -96,9 +98,7 @@ func (f *fake) worker(instances int) *worker {
 	o.EnsureDefaults()
 	w := newWorker(&o, 0, new(atomic.Int64), new(atomic.Int64), new(gap))
 	f.t.Cleanup(w.conn.close)
-	if err := w.prepare(f.t.Context(), instances); err != nil {
-		f.t.Fatal(err)
-	}
+	require.NoError(f.t, w.prepare(f.t.Context(), instances))
 	return w
 }
 
@@ -109,9 +109,7 @@ func (f *fake) run(o Options) *Result {
 		o.WarmUp = -1
 	}
 	result, err := Run(f.t.Context(), o)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	require.NoError(f.t, err)
 	return result
 }
 

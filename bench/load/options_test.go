@@ -3,6 +3,8 @@ package load
 import (
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestMixes(t *testing.T) {
@@ -24,12 +26,8 @@ func TestMixes(t *testing.T) {
 		{"", Mix{}, false},
 	} {
 		got, err := ParseMix(c.text)
-		if got != c.want || (err == nil) != c.ok {
-			t.Errorf("%q: got %v, %v; want %v", c.text, got, err, c.want)
-		}
-		if c.ok && got.String() != c.text {
-			t.Errorf("%q: written as %q", c.text, got)
-		}
+		assert.True(t, got == c.want && (err == nil) == c.ok, "%q: got %v, %v; want %v", c.text, got, err, c.want)
+		assert.False(t, c.ok && got.String() != c.text, "%q: written as %q", c.text, got)
 	}
 }
 
@@ -39,9 +37,8 @@ func TestAMixIsPickedByItsParts(t *testing.T) {
 	for n := range 1000 {
 		got[mix.pick(float64(n)/1000)]++
 	}
-	if want := (Mix{100, 800, 50, 50}); got != want {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	want := (Mix{100, 800, 50, 50})
+	assert.Equal(t, want, got)
 }
 
 func TestFaultsOfOptionsAreNamedTogether(t *testing.T) {
@@ -49,8 +46,6 @@ func TestFaultsOfOptionsAreNamedTogether(t *testing.T) {
 	o.EnsureDefaults()
 	err := o.Validate()
 	for _, part := range []string{"Addr is missing", "Connections", "Rate", "Token", "Batch"} {
-		if err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("got %v, want it to name %s", err, part)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), part), "got %v, want it to name %s", err, part)
 	}
 }

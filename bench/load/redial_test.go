@@ -10,6 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestAConnectionThatEndedWhileItRestedIsNoError: the server ends each connection after one
@@ -20,9 +23,7 @@ func TestAConnectionThatEndedWhileItRestedIsNoError(t *testing.T) {
 	}
 	f := newFake(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer listener.Close()
 	go func() {
 		for {
@@ -42,20 +43,15 @@ func TestAConnectionThatEndedWhileItRestedIsNoError(t *testing.T) {
 	o.EnsureDefaults()
 	w := newWorker(&o, 0, new(atomic.Int64), new(atomic.Int64), new(gap))
 	defer w.conn.close()
-	if err := w.prepare(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.prepare(t.Context(), 1))
 	win := window{begin: time.Now(), end: time.Now().Add(time.Hour)}
 	for range 3 {
 		for !w.conn.stale() {
 			runtime.Gosched()
 		}
 		w.conn.last = time.Time{}
-		if err := w.once(t.Context(), win, time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.once(t.Context(), win, time.Now()))
 	}
-	if result := summarize([]*worker{w}, time.Hour); result.All.Count != 3 || result.Failed() != 0 {
-		t.Errorf("got %d answers, errors %v", result.All.Count, result.Errors)
-	}
+	result := summarize([]*worker{w}, time.Hour)
+	assert.True(t, result.All.Count == 3 && result.Failed() == 0, "got %d answers, errors %v", result.All.Count, result.Errors)
 }

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/servertest"
 )
 
@@ -20,20 +23,13 @@ func TestAClosedLoopCountsWhatIsAnsweredInTheWindow(t *testing.T) {
 			Connections: 4, Instances: 10, Preload: 2, WarmUp: window / 3, Duration: window,
 			Began: func() { began++ }, Ended: func() { ended++ },
 		})
-		if f.created.Load() != 10 {
-			t.Errorf("created %d instances, want 10", f.created.Load())
-		}
+		assert.Equal(t, int64(10), f.created.Load(), "created")
 		sent := f.events.Load() - 2*10
 		t.Logf("%v: got %d measured of %d sent", window, result.All.Count, sent)
-		if result.All.Count > sent || result.Failed() != 0 {
-			t.Errorf("got the errors %v", result.Errors)
-		}
-		if began != 1 || ended != 1 {
-			t.Errorf("began %d times and ended %d times", began, ended)
-		}
-		if got, want := result.All.PerSecond, float64(result.All.Count)/window.Seconds(); got < want*0.99 || got > want*1.01 {
-			t.Errorf("got %.0f/s, want %.0f", got, want)
-		}
+		assert.True(t, result.All.Count <= sent && result.Failed() == 0, "got the errors %v", result.Errors)
+		assert.True(t, began == 1 && ended == 1, "began %d times and ended %d times", began, ended)
+		got, want := result.All.PerSecond, float64(result.All.Count)/window.Seconds()
+		assert.True(t, !(got < want*0.99) && !(got > want*1.01), "got %.0f/s, want %.0f", got, want)
 		// Answers in the window and answers outside it.
 		return result.All.Count > 0 && result.All.Count < sent
 	})
@@ -152,9 +148,7 @@ func TestAnOpenLoopCountsTheWaiting(t *testing.T) {
 		}
 		// About half of all waited, and one in ten most of the pause.
 		shows := time.Duration(result.All.P90) >= window/4
-		if result.Missed == 0 && !shows {
-			t.Errorf("%v: got p90 %v, want the pause to show", window, time.Duration(result.All.P90))
-		}
+		assert.False(t, result.Missed == 0 && !shows, "%v: got p90 %v, want the pause to show", window, time.Duration(result.All.P90))
 		return shows
 	})
 }
@@ -182,9 +176,7 @@ func TestARunEndsWithItsContext(t *testing.T) {
 	}
 	for _, rate := range []float64{0, 1000} {
 		_, err := Run(ctx, Options{Addr: f.server.Listener.Addr().String(), Connections: 3, Instances: 3, Rate: rate, Duration: time.Hour})
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("rate %v: got %v", rate, err)
-		}
+		assert.ErrorIs(t, err, context.Canceled, "rate %v", rate)
 	}
 }
 
@@ -203,9 +195,7 @@ func TestWhatWasMeasuredBeforeTheEndOfTheContext(t *testing.T) {
 	result, err := Run(ctx, Options{
 		Addr: f.server.Listener.Addr().String(), Connections: 1, Instances: 1, WarmUp: -1, Duration: time.Hour, Every: time.Hour,
 	})
-	if !errors.Is(err, context.Canceled) || result == nil {
-		t.Fatalf("got %v, %v", result, err)
-	}
+	require.True(t, errors.Is(err, context.Canceled) && result != nil, "got %v, %v", result, err)
 	if result.All.Count != 2 || result.Failed() != 0 || result.Window >= time.Hour || len(result.Series) != 1 || result.Series[0].Ended > result.Window {
 		t.Errorf("got %+v", result)
 	}
@@ -213,9 +203,7 @@ func TestWhatWasMeasuredBeforeTheEndOfTheContext(t *testing.T) {
 
 func TestNobodyThereIsAnError(t *testing.T) {
 	_, err := Run(t.Context(), Options{Addr: servertest.Nobody(t), Connections: 2})
-	if err == nil || !strings.Contains(err.Error(), "connect to") {
-		t.Errorf("got %v", err)
-	}
+	assert.True(t, err != nil && strings.Contains(err.Error(), "connect to"), "got %v", err)
 }
 
 // TestARefusalLeavesAnInstanceWhereItIs: the next event is the one that was refused, and
@@ -232,9 +220,7 @@ func TestARefusalLeavesAnInstanceWhereItIs(t *testing.T) {
 		}
 		right, last := f.event, "draft"
 		f.event = func(w http.ResponseWriter, n int64, id, node string) {
-			if node == last {
-				t.Errorf("the event %d leads to %s, where the instance is", n, node)
-			}
+			assert.NotEqual(t, last, node, "the event %d leads", n)
 			if n%2 == 0 {
 				w.WriteHeader(429)
 				return
@@ -243,9 +229,7 @@ func TestARefusalLeavesAnInstanceWhereItIs(t *testing.T) {
 			right(w, n, id, node)
 		}
 		result := f.run(Options{Connections: 1, Instances: 1, Duration: window})
-		if result.Failed() != 0 || refusals >= 0 {
-			t.Errorf("got the errors %v, and %d creates were not refused", result.Errors, refusals+1)
-		}
+		assert.True(t, result.Failed() == 0 && refusals < 0, "got the errors %v, and %d creates were not refused", result.Errors, refusals+1)
 		return result.Shed.Count > 2 && result.All.Count > 2
 	})
 }
@@ -336,8 +320,6 @@ func TestAFaultBeforeTheWindowSaysWhatWasAsked(t *testing.T) {
 		f.create, f.event = c.create, c.event
 		_, err := Run(t.Context(), Options{Addr: f.server.Listener.Addr().String(), Connections: 1, Instances: 1, Preload: 1})
 		var refused *PrepareError
-		if !errors.As(err, &refused) || refused.Error() != c.want || refused.Status != c.status {
-			t.Errorf("got %v, want %s", err, c.want)
-		}
+		assert.True(t, errors.As(err, &refused) && refused.Error() == c.want && refused.Status == c.status, "got %v, want %s", err, c.want)
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/identity"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -16,48 +19,34 @@ import (
 
 func TestTheDirectoryHasTheUser(t *testing.T) {
 	text, err := BuiltIn().IdentityText()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	directory, err := identity.ParseDirectory("identity.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p := directory.Principal(UserID); p == nil || p.Roles[0] != "employee" {
-		t.Errorf("got %+v", p)
-	}
+	require.NoError(t, err)
+	p := directory.Principal(UserID)
+	assert.True(t, p != nil && p.Roles[0] == "employee", "got %+v", p)
 }
 
 // TestTheEventsGoRound steps the definition through two rounds: each event must
 // lead where the checks of the answers expect it, and the data must not grow.
 func TestTheEventsGoRound(t *testing.T) {
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	parsed, err := parser.Parse(statemachine.Source{File: "leave-request.yaml", Text: []byte(Definition)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d := parsed.Definition
 	caller := &statemachine.Caller{ID: UserID, Roles: []string{"employee"}}
 	public, _ := CreateData()
 	created, err := d.Create(statemachine.Creation{ID: "x", Caller: caller, Public: data.Value(public), Now: time.Unix(0, 0)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	instance, sizes := created.Instance, map[int]int{}
 	for n := range 3 * len(moves) {
 		event, content, node := Turn(n)
 		result, err := d.Step(&instance, statemachine.Event{
 			Name: statemachine.EventName(event), Data: data.Value(content), Caller: caller, Now: time.Unix(0, 0),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := d.Positions(&result.Instance)[0].Node; string(got) != node || result.Outcome != statemachine.Moved {
-			t.Errorf("event %d, %s: got node %s and outcome %d, want %s", n, event, got, result.Outcome, node)
-		}
+		require.NoError(t, err)
+		got := d.Positions(&result.Instance)[0].Node
+		assert.True(t, string(got) == node && result.Outcome == statemachine.Moved, "%v %v %v %v %v", n, event, got, result.Outcome, node)
 		instance = result.Instance
 		at := n % len(moves)
 		if size := len(instance.Public); n >= 2*len(moves) && size != sizes[at] {
@@ -96,16 +85,10 @@ func TestRequestsAreWhatTheInterfaceAsksFor(t *testing.T) {
 		{"query", "/base/workflow/api/v1/instances/leave-request", bytes.Clone(s.query()), ""},
 	} {
 		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(c.text)))
-		if err != nil {
-			t.Fatalf("%s: %v in %q", c.name, err, c.text)
-		}
+		require.NoError(t, err, "%v %v", c.name, c.text)
 		body, err := io.ReadAll(r.Body)
-		if err != nil || string(body) != c.body {
-			t.Errorf("%s: got body %q, %v", c.name, body, err)
-		}
-		if len(body) > 0 && !json.Valid(body) {
-			t.Errorf("%s: the body is no JSON: %s", c.name, body)
-		}
+		assert.True(t, err == nil && string(body) == c.body, "%s: got body %q, %v", c.name, body, err)
+		assert.False(t, len(body) > 0 && !json.Valid(body), "%s: the body is no JSON: %s", c.name, body)
 		if r.URL.Path != c.path || r.Host != "host:1" || r.Header.Get("Authorization") != "svc.token T" ||
 			r.Header.Get("Prefer") != "return=minimal" {
 			t.Errorf("%s: got %s to %s with %v", c.name, r.URL.Path, r.Host, r.Header)

@@ -2,12 +2,14 @@ package load
 
 import (
 	"encoding/json"
-	"errors"
 	"io/fs"
 	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/identity"
 )
@@ -33,30 +35,22 @@ func TestPlaceholders(t *testing.T) {
 	} {
 		parsed, err := parseText(c.json)
 		if !c.ok {
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%s: got %v, want %s", c.json, err, c.want)
-			}
+			assert.True(t, err != nil && strings.Contains(err.Error(), c.want), "%s: got %v, want %s", c.json, err, c.want)
 			continue
 		}
 		got := parsed.append(nil, newContent(1))
-		if err != nil || !json.Valid(got) || !regexp.MustCompile("^"+c.want+"$").Match(got) {
-			t.Errorf("%s: got %s, %v, want %s", c.json, got, err, c.want)
-		}
+		assert.True(t, err == nil && json.Valid(got) && regexp.MustCompile("^"+c.want+"$").Match(got), "%s: got %s, %v, want %s", c.json, got, err, c.want)
 	}
 }
 
 func TestRandomNumbersAreBetweenTheirBounds(t *testing.T) {
 	parsed, err := parseText(`"{{random 1 3}}"`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c, seen := newContent(1), map[string]bool{}
 	for range 100 {
 		seen[string(parsed.append(nil, c))] = true
 	}
-	if len(seen) != 3 || !seen["1"] || !seen["2"] || !seen["3"] {
-		t.Errorf("got %v, want 1, 2 and 3", seen)
-	}
+	assert.True(t, len(seen) == 3 && seen["1"] && seen["2"] && seen["3"], "got %v, want 1, 2 and 3", seen)
 }
 
 const leaveDefinition = `id: leave
@@ -77,32 +71,19 @@ func scenarioOf(text string) (*Scenario, error) {
 func TestAScenario(t *testing.T) {
 	s, err := scenarioOf("definition: leave.yaml\ncreate: {public: {n: '{{n}}'}, private: {a: 1}}\n" +
 		"walk:\n  draft: [{event: submit, weight: 3, data: {b: x}}, {event: return, weight: 0}]\n  open: [{event: return, to: draft}]\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.WorkflowID != "leave" || s.Definition != leaveDefinition || s.Round() {
-		t.Errorf("got %+v", s)
-	}
-	if got := string(s.create.append(nil, newContent(0))); got != `{"svcPublic":{"n":1},"svcPrivate":{"a":1}}` {
-		t.Errorf("create: got %s", got)
-	}
+	require.NoError(t, err)
+	assert.True(t, s.WorkflowID == "leave" && s.Definition == leaveDefinition && !s.Round(), "got %+v", s)
+	assert.Equal(t, `{"svcPublic":{"n":1},"svcPrivate":{"a":1}}`, string(s.create.append(nil, newContent(0))), "create")
 	random := newContent(1).random
 	for range 50 {
-		if got := s.places["draft"].pick(random).event; got != "submit" {
-			t.Fatalf("picked %s, which has no weight", got)
-		}
+		require.Equal(t, "submit", s.places["draft"].pick(random).event, "picked")
 	}
 	text, err := s.IdentityText()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	directory, err := identity.ParseDirectory("identity.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p := directory.Principal(UserID); p == nil || len(p.Roles) != 1 || p.Roles[0] != "employee" || !p.Has(identity.Workflows) {
-		t.Errorf("got %+v, want what the definition names", p)
-	}
+	require.NoError(t, err)
+	p := directory.Principal(UserID)
+	assert.True(t, p != nil && len(p.Roles) == 1 && p.Roles[0] == "employee" && p.Has(identity.Workflows), "got %+v, want what the definition names", p)
 	for body, want := range map[string]string{
 		`{"states":[{"stateMachineId":"main","nodeId":"draft"}]}`:                                   "draft",
 		`{"svcPublic":{"states":[{"nodeId":"open"}]},"states":[{"nodeId":"x"},{"nodeId":"draft"}]}`: "draft",
@@ -114,9 +95,7 @@ func TestAScenario(t *testing.T) {
 		if p := s.whereIn([]byte(body)); p != nil {
 			got = p.node
 		}
-		if got != want {
-			t.Errorf("%s: got %q, want %q", body, got, want)
-		}
+		assert.Equal(t, want, got, body)
 	}
 }
 
@@ -145,26 +124,19 @@ func TestFaultsOfAScenarioHaveTheirPlaces(t *testing.T) {
 		head + "query: {filter: {a: 1}}\nwalk: {draft: [{event: submit}]}":  "2:17: ",
 		head + "query: {filter: {a: *b}}\nwalk: {draft: [{event: submit}]}": "home/load.yaml:2",
 	} {
-		if _, err := scenarioOf(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s\ngot %v\nwant %s", text, err, want)
-		}
+		_, err := scenarioOf(text)
+		assert.True(t, err != nil && strings.Contains(err.Error(), want), "%s\ngot %v\nwant %s", text, err, want)
 	}
 	// A definition that cannot be read may name the workflow, so nothing is said about that.
-	if _, err := scenarioOf("definition: gone.yaml\nwalk: {a: [{event: x}]}"); err == nil || strings.Contains(err.Error(), "neither") {
-		t.Errorf("got %v", err)
-	}
-	if _, err := ReadScenario("gone.yaml"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v", err)
-	}
+	_, err := scenarioOf("definition: gone.yaml\nwalk: {a: [{event: x}]}")
+	assert.True(t, err != nil && !strings.Contains(err.Error(), "neither"), "got %v", err)
+	_, err = ReadScenario("gone.yaml")
+	assert.ErrorIs(t, err, fs.ErrNotExist)
 }
 
 // TestTheExampleScenario holds the scenario in the tree to the definition of the example home.
 func TestTheExampleScenario(t *testing.T) {
 	s, err := ReadScenario("../scenarios/leave-request.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.WorkflowID != "leave-request" || len(s.Users) != 2 || len(s.places) != 3 || s.Round() || s.Batches() {
-		t.Errorf("got %+v", s)
-	}
+	require.NoError(t, err)
+	assert.True(t, s.WorkflowID == "leave-request" && len(s.Users) == 2 && len(s.places) == 3 && !s.Round() && !s.Batches(), "got %+v", s)
 }

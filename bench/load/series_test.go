@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/servertest"
 )
 
@@ -32,9 +35,7 @@ func TestTheLongestGap(t *testing.T) {
 		for _, at := range c.answers {
 			g.answered(begin.Add(at))
 		}
-		if got := g.end(); got != c.want {
-			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
-		}
+		assert.Equal(t, c.want, g.end(), c.name)
 	}
 }
 
@@ -64,9 +65,7 @@ func TestIntervalsAddUpToTheWindow(t *testing.T) {
 				t.Errorf("interval %d: %v to %v", i, at.Began, at.Ended)
 			}
 			for text, n := range at.Errors {
-				if text != "event: status 500" {
-					t.Errorf("got the error %s", text)
-				}
+				assert.Equal(t, "event: status 500", text, "got the error")
 				sum.Errors = map[string]int64{text: total(sum.Errors) + n}
 			}
 		}
@@ -111,20 +110,14 @@ func TestAServerThatIsGoneIsWaitedFor(t *testing.T) {
 	w := newWorker(&o, 1, nil, new(atomic.Int64), &g)
 	inLongerWindows(t, 100*time.Millisecond, func(length time.Duration) bool {
 		begin := time.Now()
-		if err := w.redial(t.Context(), window{begin: begin, end: begin.Add(length)}); !errors.Is(err, errOver) {
-			t.Errorf("got %v, want the end of the window", err)
-		}
+		assert.ErrorIs(t, w.redial(t.Context(), window{begin: begin, end: begin.Add(length)}), errOver)
 		n := total(w.tally.errors.of)
-		if w.tally.errors.of["attempt to connect: connection refused"] != n {
-			t.Errorf("got the errors %v", w.tally.errors.of)
-		}
+		assert.Equal(t, n, w.tally.errors.of["attempt to connect: connection refused"], "got the errors %v", w.tally.errors.of)
 		return n > 0
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := w.redial(ctx, window{end: time.Now().Add(time.Hour)}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	assert.ErrorIs(t, w.redial(ctx, window{end: time.Now().Add(time.Hour)}), context.Canceled)
 }
 
 // TestARunGoesOnOverBrokenConnections breaks all connections for as long as a few attempts take.
@@ -155,9 +148,7 @@ func TestAWalkThatIsOverGoesOnWithANewInstance(t *testing.T) {
 	inLongerWindows(t, 50*time.Millisecond, func(window time.Duration) bool {
 		f := newFake(t)
 		scenario, err := parseScenario("load.yaml", []byte("workflow: leave-request\nwalk: {draft: [{event: submit}]}\n"), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		result := f.run(Options{Connections: 1, Instances: 1, Duration: window, Scenario: scenario})
 		// Each event has its own instance, and the last request was of either kind.
 		if created, sent := f.created.Load(), f.events.Load(); created != sent && created != sent+1 || result.Failed() > 0 {
@@ -197,9 +188,7 @@ func TestAnAnswerInChunks(t *testing.T) {
 		}()
 		conn := connection{conn: near, held: new(atomic.Int64)}
 		_, body, err := conn.exchange([]byte("x"), time.Now())
-		if !errors.Is(err, c.err) || err == nil && string(body) != c.want {
-			t.Errorf("%q: got %q, %v, want %q, %v", c.text, body, err, c.want, c.err)
-		}
+		assert.True(t, errors.Is(err, c.err) && (err != nil || string(body) == c.want), "%q: got %q, %v, want %q, %v", c.text, body, err, c.want, c.err)
 		_ = near.Close()
 	}
 }
@@ -215,9 +204,7 @@ func TestTLS(t *testing.T) {
 		t.Errorf("got %+v, %v, %d events", result, err, f.events.Load())
 	}
 	_, err = Run(t.Context(), Options{Addr: f.server.Listener.Addr().String(), TLS: secure.Client().Transport.(*http.Transport).TLSClientConfig})
-	if err == nil || !strings.Contains(err.Error(), "connect to") {
-		t.Errorf("got %v", err)
-	}
+	assert.True(t, err != nil && strings.Contains(err.Error(), "connect to"), "got %v", err)
 }
 
 // BenchmarkRecord is what counting costs for each request.

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/servertest"
 )
 
@@ -27,9 +30,7 @@ func TestRunsThatBeginTogether(t *testing.T) {
 		other.Addr, other.Instances = many.server.Listener.Addr().String(), 500
 		begun := 0
 		results, err := RunTogether(t.Context(), []Options{o, other}, func() { begun++ })
-		if err != nil || begun != 1 {
-			t.Fatalf("begun %d times, %v", begun, err)
-		}
+		require.True(t, err == nil && begun == 1, "begun %d times, %v", begun, err)
 		return results[0].Operations > 0 && results[1].Operations > 0
 	})
 }
@@ -40,10 +41,7 @@ func TestARunThatCannotBeginEndsTheOthers(t *testing.T) {
 	o := Options{Addr: f.server.Listener.Addr().String(), Connections: 1, Instances: 1}
 	gone := o
 	gone.Addr = servertest.Nobody(t)
-	if _, err := RunTogether(t.Context(), []Options{o, gone}, func() {}); err == nil || !strings.Contains(err.Error(), "connect to") {
-		t.Errorf("got %v", err)
-	}
-	if n := f.events.Load(); n != 0 {
-		t.Errorf("got %d events", n)
-	}
+	_, err := RunTogether(t.Context(), []Options{o, gone}, func() {})
+	assert.True(t, err != nil && strings.Contains(err.Error(), "connect to"), "got %v", err)
+	assert.Zero(t, f.events.Load())
 }

@@ -13,6 +13,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestARateThatIsTooHighShowsWhatTheServerDoes: what is answered in the window counts, also
@@ -54,30 +57,21 @@ func TestWhatARequestCountsFor(t *testing.T) {
 		if i < 4 {
 			due = begin.Add(-time.Minute)
 		}
-		if err := w.once(t.Context(), win, due); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.once(t.Context(), win, due))
 	}
 	win.end = time.Now()
 	for range 2 {
-		if err := w.once(t.Context(), win, begin); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.once(t.Context(), win, begin))
 	}
 	f.event = func(w http.ResponseWriter, _ int64, _, _ string) { w.WriteHeader(503) }
 	win.end = begin.Add(time.Hour)
 	for _, due := range []time.Time{begin, begin.Add(-time.Minute)} {
-		if err := w.once(t.Context(), win, due); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.once(t.Context(), win, due))
 	}
 	r := summarize([]*worker{w}, time.Second)
-	if r.Requests != 6 || r.Operations != 6 || r.PerSecond != 6 || r.All.Count != 4 || r.Shed.Count != 1 || r.Refused != 2 {
-		t.Errorf("got %+v", r)
-	}
-	if recent := &w.tally.mu.recent; recent.operations != 8 || recent.shed != 2 {
-		t.Errorf("in intervals: got %d operations, %d shed", recent.operations, recent.shed)
-	}
+	assert.True(t, r.Requests == 6 && r.Operations == 6 && r.PerSecond == 6 && r.All.Count == 4 && r.Shed.Count == 1 && r.Refused == 2, "got %+v", r)
+	recent := &w.tally.mu.recent
+	assert.True(t, recent.operations == 8 && recent.shed == 2, "in intervals: got %d operations, %d shed", recent.operations, recent.shed)
 }
 
 // silent reads a request and never answers it; dripping sends a byte a second, without end.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestExit(t *testing.T) {
@@ -20,8 +22,7 @@ func TestExit(t *testing.T) {
 		{fmt.Errorf("%w: %w", ErrUsage, flag.ErrHelp), exitUsage, ""},
 	} {
 		var errs strings.Builder
-		if code := exit("load", c.err, &errs); code != c.code || errs.String() != c.said {
-			t.Errorf("%v: got %d and %q, want %d and %q", c.err, code, errs.String(), c.code, c.said)
-		}
+		code := exit("load", c.err, &errs)
+		assert.True(t, code == c.code && errs.String() == c.said, "%v: got %d and %q, want %d and %q", c.err, code, errs.String(), c.code, c.said)
 	}
 }

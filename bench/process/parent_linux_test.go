@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -57,34 +58,21 @@ func serverMain(addr string) error {
 func TestNoServerIsLeftBehindByAProgramThatIsKilled(t *testing.T) {
 	parent := exec.CommandContext(t.Context(), os.Args[0], parentCommand, filepath.Join(t.TempDir(), "log"))
 	stdin, err := parent.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = stdin.Close() }()
 	stdout, err := parent.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, parent.Start())
 	var addr string
 	var pid int
-	if _, err := fmt.Fscan(stdout, &addr, &pid); err != nil {
-		t.Fatal(err)
-	}
+	_, err = fmt.Fscan(stdout, &addr, &pid)
+	require.NoError(t, err)
 	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()
-	if err := parent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, parent.Process.Kill())
 	_ = parent.Wait() // it was killed
-	if err := conn.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(2*time.Minute)))
 	if _, err := conn.Read(make([]byte, 1)); os.IsTimeout(err) {
 		t.Errorf("the server is still there: %v, %v", err, syscall.Kill(pid, syscall.SIGKILL))
 	}

@@ -5,6 +5,9 @@ import (
 	"net/netip"
 	"runtime"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestNoPortIsGivenTwice: a port that was drawn is let go until the server listens, so that another draw or a
@@ -13,12 +16,8 @@ func TestNoPortIsGivenTwice(t *testing.T) {
 	before := map[string]bool{}
 	for range 500 {
 		addr, err := FreeAddr()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if at := netip.MustParseAddrPort(addr); before[addr] || at.Port() >= 32_768 {
-			t.Errorf("got %s", addr)
-		}
+		require.NoError(t, err)
+		assert.True(t, !before[addr] && netip.MustParseAddrPort(addr).Port() < 32_768, "got %s", addr)
 		before[addr] = true
 	}
 }
@@ -30,16 +29,8 @@ func TestAPortOfAnotherProgramIsNotGiven(t *testing.T) {
 	}
 	const port = 11_999 // none that is drawn
 	other, err := net.Listen("unix", claimName(port))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if claim(port) {
-		t.Error("it is given while another program has it")
-	}
-	if err := other.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if !claim(port) || claim(port) {
-		t.Error("it is not given once when nobody has it")
-	}
+	require.NoError(t, err)
+	assert.False(t, claim(port), "it is given while another program has it")
+	require.NoError(t, other.Close())
+	assert.True(t, claim(port) && !claim(port), "it is not given once when nobody has it")
 }

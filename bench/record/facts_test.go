@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestRecordsAreNoChanges: what earlier measurements wrote makes no commit doubtful.
@@ -16,33 +19,24 @@ func TestRecordsAreNoChanges(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"} { // as hooks have them
 		t.Setenv(name, "")
-		if err := os.Unsetenv(name); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Unsetenv(name))
 	}
 	for _, args := range [][]string{
 		{"init", "-q"},
 		{"-c", "user.name=bench", "-c", "user.email=bench@example.org", "-c", "commit.gpgsign=false", "commit", "-q", "--allow-empty", "-m", "first"},
 	} {
-		if text, err := exec.CommandContext(t.Context(), "git", args...).CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, text)
-		}
+		text, err := exec.CommandContext(t.Context(), "git", args...).CombinedOutput()
+		require.NoError(t, err, "git %v, %s", args, text)
 	}
 	write := func(name string) {
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		require.NoError(t, os.WriteFile(name, []byte(name), 0o600))
 	}
 	write("bench/results/record.md")
-	if got := commit(); !regexp.MustCompile("^[0-9a-f]{12}$").MatchString(got) {
-		t.Errorf("with a record: got %q, want the commit alone", got)
-	}
+	got := commit()
+	assert.True(t, regexp.MustCompile("^[0-9a-f]{12}$").MatchString(got), "with a record: got %q, want the commit alone", got)
 	write("bench/other.md")
 	t.Chdir("bench")
-	if got := commit(); !regexp.MustCompile("^[0-9a-f]{12} with changes$").MatchString(got) {
-		t.Errorf("with another file, in a folder: got %q, want the commit with changes", got)
-	}
+	got = commit()
+	assert.True(t, regexp.MustCompile("^[0-9a-f]{12} with changes$").MatchString(got), "with another file, in a folder: got %q, want the commit with changes", got)
 }

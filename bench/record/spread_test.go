@@ -1,6 +1,10 @@
 package record
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
 
 func TestSpreadOf(t *testing.T) {
 	for _, c := range []struct {
@@ -12,8 +16,6 @@ func TestSpreadOf(t *testing.T) {
 		{[]float64{3, 1}, Spread{1, 2, 3}},
 		{[]float64{9, 1, 4}, Spread{1, 4, 9}},
 	} {
-		if got := SpreadOf(c.figures); got != c.want {
-			t.Errorf("%v: got %v, want %v", c.figures, got, c.want)
-		}
+		assert.Equal(t, c.want, SpreadOf(c.figures), c.figures)
 	}
 }

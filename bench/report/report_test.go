@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/bench/record"
 )
 
@@ -62,9 +65,7 @@ func example() *Report {
 func pageOf(t *testing.T, r *Report) string {
 	t.Helper()
 	var b strings.Builder
-	if err := r.WriteHTML(&b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.WriteHTML(&b))
 	return b.String()
 }
 
@@ -78,25 +79,19 @@ func TestThePageIsWellFormedAndNeedsNothingElse(t *testing.T) {
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
+			require.NoError(t, err, name)
 			element, ok := token.(xml.StartElement)
 			if !ok {
 				continue
 			}
-			if tag := element.Name.Local; tag == "script" || tag == "link" || tag == "img" || tag == "iframe" {
-				t.Errorf("%s: there is a %s", name, tag)
-			}
+			tag := element.Name.Local
+			assert.True(t, tag != "script" && tag != "link" && tag != "img" && tag != "iframe", "%s: there is a %s", name, tag)
 			for _, a := range element.Attr {
-				if n := a.Name.Local; n == "src" || n == "href" || strings.HasPrefix(n, "on") {
-					t.Errorf("%s: %s has %s=%q", name, element.Name.Local, n, a.Value)
-				}
+				n := a.Name.Local
+				assert.True(t, n != "src" && n != "href" && !strings.HasPrefix(n, "on"), "%s: %s has %s=%q", name, element.Name.Local, n, a.Value)
 			}
 		}
-		if found := regexp.MustCompile(`https?://|url\(|@import|NaN|Inf|ZgotmplZ|%!`).FindString(text); found != "" {
-			t.Errorf("%s: there is %s", name, found)
-		}
+		assert.Empty(t, regexp.MustCompile(`https?://|url\(|@import|NaN|Inf|ZgotmplZ|%!`).FindString(text), "%s: there", name)
 	}
 }
 
@@ -108,18 +103,14 @@ func TestThePageHasTheFigures(t *testing.T) {
 		"Processor and memory of the server are not shown": 2, "p99 was 9.00 ms at 1000/s": 1, "passed": 2, "<code>missed&gt;0</code> <span class=\"soft\">(implied)</span>": 1, "(implied)": 1, "1000/s: 1234 errors": 1,
 		"troupe bench --fail-if &#39;p99&gt;1ms&#39;": 1, "A processor, 2 cores": 1, "10,000 new instances": 1, "No errors.": 2,
 	} {
-		if n := strings.Count(text, part); n != times {
-			t.Errorf("got %q %d times, want %d", part, n, times)
-		}
+		assert.Equal(t, times, strings.Count(text, part), "got %q", part)
 	}
 }
 
 // TestTheJSONIsStable holds the names of the members: whoever reads them relies on them.
 func TestTheJSONIsStable(t *testing.T) {
 	text, err := json.Marshal(example())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, member := range []string{
 		`{"format":1,"command":`, `"began":"2026-11-23T10:00:00Z"`, `"generator":{"program":"troupe v1"`, `"cores":2`, `"warmUpSeconds":2,"durationSeconds":4`,
 		`"targets":[{"name":"troupe","address":"127.0.0.1:1","build":"v1","local":true}`, `"operationsPerSecond":3086.25`,
@@ -128,9 +119,7 @@ func TestTheJSONIsStable(t *testing.T) {
 		`"series":[{"beganSeconds":0,"endedSeconds":1,`, `"percentiles":[{"percentile":0,"ms":0.5}`,
 		`"spread":{"least":0.5,"median":0.75,"most":1.25}`, `"thresholds":[{"text":"p99\u003e1ms","failed":true,"implied":false,"by":"`, `"warnings":["`,
 	} {
-		if !strings.Contains(string(text), member) {
-			t.Errorf("the JSON lacks %s:\n%s", member, text)
-		}
+		assert.Contains(t, string(text), member, "the JSON lacks")
 	}
 }
 
@@ -151,13 +140,10 @@ func TestTicksAreRound(t *testing.T) {
 		for _, tick := range c.axis.ticks {
 			got = append(got, tick.text)
 		}
-		if text := strings.Join(got, " "); text != c.want {
-			t.Errorf("got %s, want %s", text, c.want)
-		}
+		assert.Equal(t, c.want, strings.Join(got, " "))
 		for _, tick := range c.axis.ticks {
-			if at := c.axis.part(tick.at); at < -1e-9 || at > 1+1e-9 {
-				t.Errorf("%s: the tick %s is at %v", c.want, tick.text, at)
-			}
+			at := c.axis.part(tick.at)
+			assert.True(t, !(at < -1e-9) && !(at > 1+1e-9), "%s: the tick %s is at %v", c.want, tick.text, at)
 		}
 	}
 }
@@ -178,12 +164,9 @@ func TestTheRatePlotHasTheMedianOfTheRounds(t *testing.T) {
 		}
 	}
 	p := r.ratePlot()
-	if p == nil || len(p.lines) != 2 || len(p.lines[1].xs) != 2 || p.lines[1].xs[0] != 1000 || p.lines[1].ys[0] != 5 || p.lines[1].ys[1] != 5 {
-		t.Errorf("got %+v", p)
-	}
-	if r.Runs = r.Runs[:1]; r.ratePlot() != nil {
-		t.Error("got a plot of one rate")
-	}
+	assert.True(t, p != nil && len(p.lines) == 2 && len(p.lines[1].xs) == 2 && p.lines[1].xs[0] == 1000 && p.lines[1].ys[0] == 5 && p.lines[1].ys[1] == 5, "got %+v", p)
+	r.Runs = r.Runs[:1]
+	assert.Nil(t, r.ratePlot(), "got a plot of one rate")
 }
 
 // TestAShortGapIsNotShaded, also when what came late took no longer than it.
@@ -191,31 +174,23 @@ func TestAShortGapIsNotShaded(t *testing.T) {
 	r := &Run{LongestGapSeconds: 0.02, LongestGapAtSeconds: 0.3, Series: []Interval{
 		{EndedSeconds: 0.5, Requests: 9}, {BeganSeconds: 0.5, EndedSeconds: 1, Requests: 9}, {BeganSeconds: 1, EndedSeconds: 1.002, Requests: 1},
 	}}
-	if got := r.silent(1); len(got) > 0 {
-		t.Errorf("got %v", got)
-	}
-	if r.LongestGapSeconds = 0.5; len(r.silent(1)) != 1 {
-		t.Errorf("a gap as long as an interval: got %v", r.silent(1))
-	}
+	got := r.silent(1)
+	assert.LessOrEqual(t, len(got), 0, "got %v", got)
+	r.LongestGapSeconds = 0.5
+	assert.Len(t, r.silent(1), 1, "a gap as long as an interval")
 }
 
 func TestSpansThatTouchAreJoined(t *testing.T) {
 	got := joined([]span{{4, 5}, {1, 2}, {1.5, 3}, {3, 3.5}})
-	if len(got) != 2 || got[0] != (span{1, 3.5}) || got[1] != (span{4, 5}) {
-		t.Errorf("got %v", got)
-	}
+	assert.True(t, len(got) == 2 && got[0] == (span{1, 3.5}) && got[1] == (span{4, 5}), "got %v", got)
 }
 
 func TestNumbersHaveTheDigitsThatCount(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 0.0512: "0.0512", 1.5: "1.5", 12.345: "12.35", 100: "100", 12_345: "12.3k", 2_500_000: "2.5M"} {
-		if got := number(v); got != want {
-			t.Errorf("%v: got %s, want %s", v, got, want)
-		}
+		assert.Equal(t, want, number(v), v)
 	}
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567"} {
-		if got := grouped(n); got != want {
-			t.Errorf("%d: got %s, want %s", n, got, want)
-		}
+		assert.Equal(t, want, grouped(n), n)
 	}
 }
 
@@ -225,9 +200,8 @@ func TestALatencyOfNothingIsNull(t *testing.T) {
 		{}:          "null",
 		{MeanMs: 1}: `{"meanMs":1,"p50Ms":0,"p90Ms":0,"p99Ms":0,"p999Ms":0,"maxMs":0}`,
 	} {
-		if got, err := json.Marshal(l); string(got) != want || err != nil {
-			t.Errorf("got %s, %v, want %s", got, err, want)
-		}
+		got, err := json.Marshal(l)
+		assert.True(t, string(got) == want && err == nil, "got %s, %v, want %s", got, err, want)
 	}
 }
 
@@ -246,16 +220,11 @@ func TestAnInterruptedRunSaysHowLongItWas(t *testing.T) {
 		r.Runs = append(r.Runs, &Run{Requests: 1, DurationSeconds: measured})
 	}
 	var page strings.Builder
-	if err := r.WriteHTML(&page); err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(page.String(), "Interrupted: 1.25 s were measured, of 4 s."); n != 1 || strings.Count(page.String(), "Interrupted:") != 1 {
-		t.Errorf("the page says it %d times, want once", n)
-	}
+	require.NoError(t, r.WriteHTML(&page))
+	n := strings.Count(page.String(), "Interrupted: 1.25 s were measured, of 4 s.")
+	assert.True(t, n == 1 && strings.Count(page.String(), "Interrupted:") == 1, "the page says it %d times, want once", n)
 	text, err := json.Marshal(r)
 	for _, want := range []string{`"durationSeconds":1.25`, `{"text":"a","failed":false,"implied":false,"by":null}`, `{"text":"b","failed":true,"implied":false,"by":"errors was 1"}`} {
-		if err != nil || !strings.Contains(string(text), want) {
-			t.Errorf("got %v, %s, want %s", err, text, want)
-		}
+		assert.True(t, err == nil && strings.Contains(string(text), want), "got %v, %s, want %s", err, text, want)
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/bench/load"
 	"troupe/bench/report"
 )
@@ -36,25 +39,17 @@ func TestThresholds(t *testing.T) {
 		{"cpu>69.5us", "cpu was 70.00 µs at 1000/s in round 2"},
 	} {
 		all, err := ParseThresholds(c.text)
-		if err != nil || len(all) != 1 {
-			t.Errorf("%s: got %v, %v", c.text, all, err)
+		if !assert.True(t, err == nil && len(all) == 1, "%s: got %v, %v", c.text, all, err) {
 			continue
 		}
 		got := all[0].judge([]*report.Run{run}, 2)
-		if got.By != c.by || got.Failed != (c.by != "") || got.Text != strings.ReplaceAll(c.text, " ", "") {
-			t.Errorf("%s: got %+v, want %q", c.text, got, c.by)
-		}
+		assert.True(t, got.By == c.by && got.Failed == (c.by != "") && got.Text == strings.ReplaceAll(c.text, " ", ""), "%s: got %+v, want %q", c.text, got, c.by)
 	}
 	all, err := ParseThresholds("p99>1ms,errors>0")
-	if err != nil || len(all) != 2 {
-		t.Fatalf("got %v, %v", all, err)
-	}
-	if got := all[0].judge([]*report.Run{{}}, 1); !got.Failed || !strings.Contains(got.By, "p99 is not known") {
-		t.Errorf("without an answer: got %+v", got)
-	}
-	if got := all[0].judge([]*report.Run{{Latency: report.Latency{P50Ms: 1}}, run}, 1); got.By != "p99 was 20.00 ms at 1000/s" {
-		t.Errorf("the second of two runs: got %+v", got)
-	}
+	require.True(t, err == nil && len(all) == 2, "got %v, %v", all, err)
+	got := all[0].judge([]*report.Run{{}}, 1)
+	assert.True(t, got.Failed && strings.Contains(got.By, "p99 is not known"), "without an answer: got %+v", got)
+	assert.Equal(t, "p99 was 20.00 ms at 1000/s", all[0].judge([]*report.Run{{Latency: report.Latency{P50Ms: 1}}, run}, 1).By)
 }
 
 // TestRequestsWithoutAnAnswerFail unless a condition is about them, or there is none at all.
@@ -74,19 +69,15 @@ func TestRequestsWithoutAnAnswerFail(t *testing.T) {
 		p.judge(rep)
 		got := ""
 		for i, judged := range rep.Thresholds {
-			if written := i < len(p.Thresholds); judged.Implied == written {
-				t.Errorf("%s: %s: got implied %v", text, judged.Text, judged.Implied)
-			}
+			written := i < len(p.Thresholds)
+			assert.NotEqual(t, written, judged.Implied, "%s: %s: got implied", text, judged.Text)
 			if judged.Failed {
 				got += judged.Text + ": " + judged.By + "; "
 			}
 		}
-		if got != want {
-			t.Errorf("%s: got %s\nwant %s", text, got, want)
-		}
-		if named := len(rep.Thresholds); text != "" && named < 3 || text == "" && named > 0 {
-			t.Errorf("%s: got %d conditions, want those that hold too", text, named)
-		}
+		assert.Equal(t, want, got, text)
+		named := len(rep.Thresholds)
+		assert.True(t, (text == "" || named >= 3) && (text != "" || named <= 0), "%s: got %d conditions, want those that hold too", text, named)
 	}
 }
 
@@ -106,9 +97,8 @@ func TestWrongThresholds(t *testing.T) {
 		"rate<10ms":      "rate needs a number",
 		"errors>0 or up": "a condition is like",
 	} {
-		if _, err := ParseThresholds(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %s", text, err, want)
-		}
+		_, err := ParseThresholds(text)
+		assert.True(t, err != nil && strings.Contains(err.Error(), want), "%s: got %v, want %s", text, err, want)
 	}
 }
 
@@ -144,13 +134,10 @@ func TestWarnings(t *testing.T) {
 		"the server could not be reached, or 8":        {Missed: 7, LongestGapSeconds: 2, Requests: 9, Latency: report.Latency{P50Ms: 1500}},
 	} {
 		got := warnings(r, rep)
-		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0], want)) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		assert.True(t, (want != "" || len(got) <= 0) && !(want != "" && (len(got) != 1 || !strings.Contains(got[0], want))), "got %q, want %q", got, want)
 	}
-	if got := warnings(&report.Run{Requests: 1, RatePerSecond: 1, LongestGapSeconds: 1, Latency: report.Latency{P50Ms: 3}}, rep); len(got) > 0 {
-		t.Errorf("one request a second: got %q", got)
-	}
+	got := warnings(&report.Run{Requests: 1, RatePerSecond: 1, LongestGapSeconds: 1, Latency: report.Latency{P50Ms: 3}}, rep)
+	assert.LessOrEqual(t, len(got), 0, "one request a second: got %q", got)
 }
 
 func TestAddresses(t *testing.T) {
@@ -158,31 +145,26 @@ func TestAddresses(t *testing.T) {
 		"http://127.0.0.1:8080": true, "https://example.org/platform/": true, "127.0.0.1:8080": false, "ftp://x": false,
 		"http://": false, "http://u:p@x": false, "http://x?a": false, "http://x y": false,
 	} {
-		if _, err := ParseAddress(text); (err == nil) != ok {
-			t.Errorf("%s: got %v", text, err)
-		}
+		_, err := ParseAddress(text)
+		assert.Equal(t, ok, err == nil, "%s: got %v", text, err)
 	}
 	for text, want := range map[string][3]string{
 		"http://127.0.0.1:8080": {"127.0.0.1:8080", "127.0.0.1:8080", ""}, "https://example.org/platform/": {"example.org:443", "example.org", "/platform"},
 		"http://[::1]": {"[::1]:80", "[::1]", ""},
 	} {
 		at, err := ParseAddress(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var o load.Options
 		(&server{Target: &Target{}, at: at}).aim(&o)
-		if got := [3]string{o.Addr, o.Host, o.BasePath}; got != want || (o.TLS != nil) != strings.HasPrefix(text, "https") {
-			t.Errorf("%s: got %v, want %v", text, got, want)
-		}
+		got := [3]string{o.Addr, o.Host, o.BasePath}
+		assert.True(t, got == want && (o.TLS != nil) == strings.HasPrefix(text, "https"), "%s: got %v, want %v", text, got, want)
 	}
 }
 
 // TestAnAddressWithoutAScheme is told what to type.
 func TestAnAddressWithoutAScheme(t *testing.T) {
-	if _, err := ParseAddress("127.0.0.1:8080"); err == nil || err.Error() != "must be a URL such as http://127.0.0.1:8080" {
-		t.Errorf("got %v", err)
-	}
+	_, err := ParseAddress("127.0.0.1:8080")
+	assert.True(t, err != nil && err.Error() == "must be a URL such as http://127.0.0.1:8080", "got %v", err)
 }
 
 // TestARunHasWhatCameAndWhatWasDue: answers that came to requests of the warm-up are in the
@@ -202,8 +184,6 @@ func TestIntervals(t *testing.T) {
 	for window, want := range map[time.Duration]time.Duration{
 		time.Second: 100 * time.Millisecond, 10 * time.Second: 200 * time.Millisecond, 5 * time.Minute: time.Second, time.Hour: 6 * time.Second,
 	} {
-		if got := intervalOf(window); got != want {
-			t.Errorf("%v: got %v, want %v", window, got, want)
-		}
+		assert.Equal(t, want, intervalOf(window), window)
 	}
 }

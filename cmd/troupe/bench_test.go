@@ -17,6 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/bench/load"
 	"troupe/bench/report"
 	"troupe/cmd/internal/cli"
@@ -31,13 +34,10 @@ func measured(t *testing.T, args ...string) (window time.Duration, rep report.Re
 	for window = 300 * time.Millisecond; ; window *= 5 {
 		code, stdout, stderr := clitest.Invoke(slices.Concat([]string{"bench", "--duration", window.String(), "--warmup", "0s", "-o", "json"}, args)...)
 		rep = report.Report{}
-		if err := json.Unmarshal([]byte(stdout), &rep); err != nil || len(rep.Runs) == 0 {
-			t.Fatalf("%q: got code %d, %v, %s\n%s", args, code, err, stderr, stdout)
-		}
+		err := json.Unmarshal([]byte(stdout), &rep)
+		require.True(t, err == nil && len(rep.Runs) != 0, "%q: got code %d, %v, %s\n%s", args, code, err, stderr, stdout)
 		little := slices.ContainsFunc(rep.Runs, func(r *report.Run) bool { return r.Requests < 20 && r.ErrorsTotal == 0 })
-		if !little && code != cli.ExitDone {
-			t.Fatalf("%q: got code %d, %s\n%s", args, code, stderr, stdout)
-		}
+		require.False(t, !little && code != cli.ExitDone, "%q: got code %d, %s\n%s", args, code, stderr, stdout)
 		if !little || window > 30*time.Second {
 			return window, rep
 		}
@@ -51,42 +51,31 @@ func TestBench(t *testing.T) {
 		t.Skip("it starts servers")
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	temporary, page := t.TempDir(), filepath.Join(t.TempDir(), "bench.html")
 	t.Setenv(asProgram, "1")
 	t.Setenv("TMPDIR", temporary)
 	window, rep := measured(t, "--scenario", "../../bench/scenarios/leave-request.yaml", "--mix", "create=1,event=8,read=1,query=0.5",
 		"--rate", "200", "--connections", "4", "--instances", "8", "--against", self, "--rounds", "1",
 		"--fail-if", "errors>0,missed>10000,shed>10000,cpu>10s", "--report", page)
-	if len(rep.Runs) != 2 {
-		t.Fatalf("got %d runs, want 2", len(rep.Runs))
-	}
+	require.Len(t, rep.Runs, 2)
 	for _, r := range rep.Runs {
 		want := 200 * window.Milliseconds() / 1000
 		if due := r.InLatencies() + r.Missed + r.Shed; due != want || r.ErrorsTotal != 0 || r.Requests == 0 || r.Operations != r.Requests {
 			t.Errorf("%s: got %d of %d requests, errors %v", r.Target, due, want, r.Errors)
 		}
-		if r.Kinds["event"].Requests == 0 || len(r.Series) == 0 || len(r.Percentiles) == 0 || r.ServerCPUCores == nil {
-			t.Errorf("%s: got %+v", r.Target, r)
-		}
+		assert.True(t, r.Kinds["event"].Requests != 0 && len(r.Series) != 0 && len(r.Percentiles) != 0 && r.ServerCPUCores != nil, "%s: got %+v", r.Target, r)
 	}
-	if rep.Load.Workflow != "leave-request" || !rep.Targets[0].Local || rep.Targets[0].Build == "" || len(rep.Ratios) < 3 || len(rep.Thresholds) != 4 {
-		t.Errorf("got %+v", rep)
-	}
+	assert.True(t, rep.Load.Workflow == "leave-request" && rep.Targets[0].Local && rep.Targets[0].Build != "" && len(rep.Ratios) >= 3 && len(rep.Thresholds) == 4, rep)
 	if _, rep = measured(t, "--batch", "5", "--connections", "2", "--instances", "10"); len(rep.Runs) != 1 || rep.Runs[0].ErrorsTotal > 0 {
 		t.Fatalf("batches: got %d runs, errors %v", len(rep.Runs), rep.Runs[0].Errors)
 	}
-	if r := rep.Runs[0]; (r.Operations+r.Shed)%5 != 0 || r.Operations+r.Shed < 5*r.Requests || r.Requests == 0 {
-		t.Errorf("batches: got %d events done and %d refused in %d requests", r.Operations, r.Shed, r.Requests)
-	}
-	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "beside") {
-		t.Errorf("the page: %v", err)
-	}
-	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
+	r := rep.Runs[0]
+	assert.True(t, (r.Operations+r.Shed)%5 == 0 && r.Operations+r.Shed >= 5*r.Requests && r.Requests != 0, "%v %v %v", r.Operations, r.Shed, r.Requests)
+	text, err := os.ReadFile(page)
+	assert.True(t, err == nil && strings.Contains(string(text), "beside"), "the page: %v", err)
+	left, err := os.ReadDir(temporary)
+	assert.True(t, err == nil && len(left) <= 0, "left behind: %v, %v", left, err)
 }
 
 // TestBenchOfAnAddress measures a program that runs, with the token of a context.
@@ -169,9 +158,7 @@ func TestBenchRefusesWhatMakesNoSense(t *testing.T) {
 		{[]string{"--address", "http://" + servertest.Nobody(t)}, cli.ExitFailed, "connection refused"},
 	} {
 		code, stdout, stderr := clitest.Invoke(append([]string{"bench"}, c.args...)...)
-		if code != c.code || !strings.Contains(stderr, c.want) || stdout != "" {
-			t.Errorf("%v: got code %d, %s%s\nwant %d, %s", c.args, code, stderr, stdout, c.code, c.want)
-		}
+		assert.True(t, code == c.code && strings.Contains(stderr, c.want) && stdout == "", "%v %v %v %v %v %v", c.args, code, stderr, stdout, c.code, c.want)
 	}
 }
 
@@ -185,9 +172,7 @@ func TestBenchLeavesNothingWhenItsTerminalCloses(t *testing.T) {
 	}))
 	defer s.Close()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGHUP) // NB: below nohup the program would inherit that it is ignored
 	defer signal.Stop(caught)
@@ -196,23 +181,17 @@ func TestBenchLeavesNothingWhenItsTerminalCloses(t *testing.T) {
 	cmd.Env = append(os.Environ(), asProgram+"=1", "TMPDIR="+temporary, "TROUPE_TOKEN=x", "TROUPE_CONTEXTS="+filepath.Join(temporary, "none"))
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	<-asked
-	if during, err := os.ReadDir(temporary); err != nil || len(during) != 1 {
-		t.Errorf("got %v, %v, want a folder while it runs", during, err)
-	}
-	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	during, err := os.ReadDir(temporary)
+	assert.True(t, err == nil && len(during) == 1, "got %v, %v, want a folder while it runs", during, err)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
 	_ = cmd.Wait() // the code is looked at
 	if got := stderr.String(); cmd.ProcessState.ExitCode() != cli.ExitFailed || !strings.HasSuffix(got, "\ntroupe: interrupted: nothing was measured\n") {
 		t.Errorf("got %v, %q", cmd.ProcessState, got)
 	}
-	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
+	left, err := os.ReadDir(temporary)
+	assert.True(t, err == nil && len(left) <= 0, "left behind: %v, %v", left, err)
 }
 
 // jsonNames adds the names of the members of a type, and of those in it.
@@ -234,9 +213,7 @@ func jsonNames(of reflect.Type, names []string) []string {
 // others.
 func TestHomeHasTheJSONOfAMeasurement(t *testing.T) {
 	_, text, found := strings.Cut(section(t, readDocument(t, homeDocument), "Measuring"), "\n### The JSON of a measurement\n")
-	if !found {
-		t.Fatal("there is no such section")
-	}
+	require.True(t, found, "there is no such section")
 	_, table, _ := strings.Cut(text, "|---|")
 	var got []string
 	for _, name := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(table, -1) {
@@ -250,10 +227,8 @@ func TestHomeHasTheJSONOfAMeasurement(t *testing.T) {
 
 func TestBenchPrintsItsWorkflow(t *testing.T) {
 	code, stdout, stderr := clitest.Invoke("bench", "--print-workflow", "--scenario", "../../bench/scenarios/leave-request.yaml")
-	if example, err := os.ReadFile("example/workflows/leave-request.yaml"); err != nil || code != cli.ExitDone || stdout != string(example) || stderr != "" {
-		t.Errorf("of a scenario: got code %d, %v, %s%s", code, err, stdout, stderr)
-	}
-	if code, stdout, stderr := clitest.Invoke("bench", "--print-workflow"); code != cli.ExitDone || stdout != load.Definition || stderr != "" {
-		t.Errorf("got code %d, %s%s", code, stdout, stderr)
-	}
+	example, err := os.ReadFile("example/workflows/leave-request.yaml")
+	assert.True(t, err == nil && code == cli.ExitDone && stdout == string(example) && stderr == "", "of a scenario: got code %d, %v, %s%s", code, err, stdout, stderr)
+	code, stdout, stderr = clitest.Invoke("bench", "--print-workflow")
+	assert.True(t, code == cli.ExitDone && stdout == load.Definition && stderr == "", "got code %d, %s%s", code, stdout, stderr)
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
@@ -27,9 +29,7 @@ func TestEveryCommandHelps(t *testing.T) {
 			}
 			args := append(strings.Fields(below.CommandPath())[1:], "--help")
 			code, stdout, stderr := clitest.Invoke(args...)
-			if code != cli.ExitDone || !strings.Contains(stdout, below.Example) || stderr != "" {
-				t.Errorf("%v: got code %d, %q on stderr and this help:\n%s", args, code, stderr, stdout)
-			}
+			assert.True(t, code == cli.ExitDone && strings.Contains(stdout, below.Example) && stderr == "", "%v %v %v %v", args, code, stderr, stdout)
 		}
 	}
 	visit(newRoot())
@@ -38,9 +38,7 @@ func TestEveryCommandHelps(t *testing.T) {
 func TestExitCodes(t *testing.T) {
 	home := clitest.ExampleHome(t)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = taken.Close() }()
 	clitest.RunAll(t, []clitest.Invocation{
 		{Name: "no command", Args: nil, Code: cli.ExitUsage, Stderr: "troupe: "},
@@ -151,27 +149,18 @@ func TestCredentialsWithoutServer(t *testing.T) {
 	for _, kind := range []string{"token", "session"} {
 		code, stdout, stderr := clitest.Invoke(kind, "create", "--home", home, "--user", "john.doe", "--note", "first steps")
 		parts := secretForm.FindStringSubmatch(stdout)
-		if code != cli.ExitDone || parts == nil || stderr != "" {
-			t.Fatalf("%s create: got code %d, %q and %q on stderr, want a secret alone", kind, code, stdout, stderr)
-		}
+		require.True(t, code == cli.ExitDone && parts != nil && stderr == "", "%v %v %v %v", kind, code, stdout, stderr)
 		id, secret := parts[1], parts[2]
 		list := func() string {
 			code, stdout, stderr := clitest.Invoke(kind, "list", "--home", home)
-			if code != cli.ExitDone || stderr != "" || strings.Contains(stdout, secret) {
-				t.Fatalf("%s list: got code %d, %q on stderr and\n%s", kind, code, stderr, stdout)
-			}
+			require.True(t, code == cli.ExitDone && stderr == "" && !strings.Contains(stdout, secret), "%v %v %v %v", kind, code, stderr, stdout)
 			return stdout
 		}
 		before := list()
-		if !strings.Contains(before, id) || !strings.Contains(before, "john.doe") || !strings.Contains(before, "first steps") {
-			t.Errorf("%s list: got\n%s\nwant %s, john.doe and the note in it", kind, before, id)
-		}
-		if code, stdout, stderr := clitest.Invoke(kind, "revoke", "--home", home, id); code != cli.ExitDone || stdout != "" {
-			t.Errorf("%s revoke: got code %d, %q, %q", kind, code, stdout, stderr)
-		}
-		if after := list(); after == before {
-			t.Errorf("%s list after the revocation: got the same as before:\n%s", kind, after)
-		}
+		assert.True(t, strings.Contains(before, id) && strings.Contains(before, "john.doe") && strings.Contains(before, "first steps"), "%v %v %v", kind, before, id)
+		code, stdout, stderr = clitest.Invoke(kind, "revoke", "--home", home, id)
+		assert.True(t, code == cli.ExitDone && stdout == "", "%s revoke: got code %d, %q, %q", kind, code, stdout, stderr)
+		assert.NotEqual(t, before, list(), "%s list after the revocation: got the same as before", kind)
 	}
 	info, err := os.Stat(filepath.Join(home, homedir.DataFolder))
 	if err != nil || info.Mode().Perm() != 0o700 {
@@ -196,12 +185,10 @@ func TestAFolderThatIsNoHomeIsRefused(t *testing.T) {
 			clitest.WantRefusal(t, append(command, "--home", dir), "troupe: there is no home in "+dir+want)
 		}
 	}
-	if left, err := os.ReadDir(other); err != nil || len(left) != 1 {
-		t.Errorf("the folder afterwards: got %v, %v, want notes.txt alone", left, err)
-	}
-	if _, err := os.Stat(missing); err == nil {
-		t.Error("a folder was made")
-	}
+	left, err := os.ReadDir(other)
+	assert.True(t, err == nil && len(left) == 1, "the folder afterwards: got %v, %v, want notes.txt alone", left, err)
+	_, err = os.Stat(missing)
+	assert.Error(t, err, "a folder was made")
 }
 
 // TestASessionCannotOutlastSessionMax: a longer one is refused rather than cut.
@@ -210,9 +197,8 @@ func TestASessionCannotOutlastSessionMax(t *testing.T) {
 	create := []string{"session", "create", "--home", home, "--user", "john.doe", "--expires"}
 	clitest.WantRefusal(t, append(create, "30d"), "a session ends after 168 hours in any case: ask for no longer, or change the setting sessionMax")
 	clitest.MustInvoke(t, append(create, "12h")...)
-	if _, help, _ := clitest.Invoke("session", "create", "--help"); strings.Contains(help, "30d") || !strings.Contains(help, "--expires 12h") {
-		t.Errorf("got a help whose example is refused:\n%s", help)
-	}
+	_, help, _ := clitest.Invoke("session", "create", "--help")
+	assert.True(t, !strings.Contains(help, "30d") && strings.Contains(help, "--expires 12h"), "got a help whose example is refused:\n%s", help)
 }
 
 // TestSettingsThatCannotWork holds that settings of a provider and of a bucket are
@@ -240,9 +226,8 @@ func TestSettingsThatCannotWork(t *testing.T) {
 	} {
 		home := clitest.ExampleHome(t)
 		clitest.PutFile(t, home, homedir.SettingsFile, settings+"\n")
-		if code, _, stderr := clitest.Invoke("serve", "--home", home); code != cli.ExitFailed || !strings.Contains(stderr, want) {
-			t.Errorf("troupe serve, %s: got %d, %s, want %q", settings, code, stderr, want)
-		}
+		code, _, stderr := clitest.Invoke("serve", "--home", home)
+		assert.True(t, code == cli.ExitFailed && strings.Contains(stderr, want), "troupe serve, %s: got %d, %s, want %q", settings, code, stderr, want)
 		// Other faults are not hidden.
 		clitest.PutFile(t, home, "rights.yaml", "raeders: x\n")
 		if code, stdout, _ := clitest.Invoke("check", "--home", home); code != cli.ExitFailed || !strings.Contains(stdout, want) || !strings.Contains(stdout, "rights.yaml:1:1: ") {

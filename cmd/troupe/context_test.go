@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
 )
@@ -19,9 +22,7 @@ func TestContextCommands(t *testing.T) {
 	clitest.Isolated(t)
 	path := os.Getenv("TROUPE_CONTEXTS")
 	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(otherToken+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(otherToken+"\n"), 0o600))
 	const head = "CURRENT  NAME   ADDRESS                TOKEN\n"
 	steps := []clitest.Invocation{
 		{Name: "none yet", Args: []string{"context", "list"}, Stdout: "CURRENT  NAME  ADDRESS  TOKEN\n"},
@@ -52,9 +53,8 @@ func TestContextCommands(t *testing.T) {
 			}
 		})
 	}
-	if left, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".contexts-*")); err != nil || len(left) != 0 {
-		t.Errorf("got %v, %v, want nothing left behind", left, err)
-	}
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".contexts-*"))
+	assert.True(t, err == nil && len(left) == 0, "got %v, %v, want nothing left behind", left, err)
 }
 
 func TestContextsFileIsRefused(t *testing.T) {
@@ -78,12 +78,8 @@ func TestContextsFileIsRefused(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			clitest.Isolated(t)
 			path := os.Getenv("TROUPE_CONTEXTS")
-			if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chmod(path, test.mode); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(path, []byte(test.text), 0o600))
+			require.NoError(t, os.Chmod(path, test.mode))
 			for _, args := range [][]string{{"context", "list"}, {"instance", "show", "a", "b"}} {
 				code, stdout, stderr := clitest.Invoke(args...)
 				if code != cli.ExitFailed || stdout != "" || !strings.Contains(stderr, test.want) || strings.Contains(stderr, otherToken) {
@@ -97,16 +93,11 @@ func TestContextsFileIsRefused(t *testing.T) {
 func TestContextsFileMayBeALink(t *testing.T) {
 	clitest.Isolated(t)
 	target := filepath.Join(t.TempDir(), "real.yaml")
-	if err := os.WriteFile(target, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(target, os.Getenv("TROUPE_CONTEXTS")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(target, nil, 0o600))
+	require.NoError(t, os.Symlink(target, os.Getenv("TROUPE_CONTEXTS")))
 	(&clitest.Invocation{Args: []string{"context", "set", "a", "--address", "http://a"}}).Run(t)
-	if text, err := os.ReadFile(target); err != nil || !bytes.Contains(text, []byte("http://a")) {
-		t.Errorf("got %q, %v, want the context there", text, err)
-	}
+	text, err := os.ReadFile(target)
+	assert.True(t, err == nil && bytes.Contains(text, []byte("http://a")), "got %q, %v, want the context there", text, err)
 }
 
 // TestTokensAreNotShown runs commands with tokens that do not work and looks for
@@ -125,10 +116,7 @@ func TestTokensAreNotShown(t *testing.T) {
 			t.Errorf("%v: got code %d, %q and %q", args, code, stdout, stderr)
 		}
 	}
-	if _, _, stderr := clitest.Invoke("instance", "list", "leave"); !strings.Contains(stderr, "401 Unauthorized") || !strings.Contains(stderr, "troupe token list") {
-		t.Errorf("got %q, want a 401 and what to look at", stderr)
-	}
-	if len(s.Requests()) == 0 {
-		t.Error("nothing was asked")
-	}
+	_, _, stderr := clitest.Invoke("instance", "list", "leave")
+	assert.True(t, strings.Contains(stderr, "401 Unauthorized") && strings.Contains(stderr, "troupe token list"), "got %q, want a 401 and what to look at", stderr)
+	assert.NotEmpty(t, s.Requests(), "nothing was asked")
 }

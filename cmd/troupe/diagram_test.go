@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
 	"troupe/gateway/servertest"
@@ -38,23 +41,17 @@ func TestDiagram(t *testing.T) {
 	})
 	_, current, _ := clitest.Invoke(mermaid("leave")...)
 	_, own, _ := clitest.Invoke(mermaid("leave", "--instance", id)...)
-	if !strings.Contains(current, `state "sketch" as n1`) || strings.Contains(current, "classDef") {
-		t.Errorf("the version in use: got\n%s", current)
-	}
+	assert.True(t, strings.Contains(current, `state "sketch" as n1`) && !strings.Contains(current, "classDef"), "the version in use: got\n%s", current)
 	for _, line := range []string{`state "draft" as n1`, "class n1 visited", "class n2 now", id} {
-		if !strings.Contains(own, line) {
-			t.Errorf("an instance of version 1: got\n%s\nwant a line with %s", own, line)
-		}
+		assert.Contains(t, own, line, "an instance of version 1")
 	}
 	for to, begin := range map[string]string{"svg": "<svg ", "dot": `digraph "leave" {`} {
-		if code, stdout, stderr := clitest.Invoke("diagram", "leave", "--instance", id, "--to", to); code != cli.ExitDone || !strings.HasPrefix(stdout, begin) {
-			t.Errorf("%s: got code %d, %.80s, %s", to, code, stdout, stderr)
-		}
+		code, stdout, stderr := clitest.Invoke("diagram", "leave", "--instance", id, "--to", to)
+		assert.True(t, code == cli.ExitDone && strings.HasPrefix(stdout, begin), "%s: got code %d, %.80s, %s", to, code, stdout, stderr)
 	}
 	s.Fail("definitions", servertest.Fault{Status: 403, Code: "AccessDenied"})
-	if code, _, stderr := clitest.Invoke(mermaid("leave")...); code != cli.ExitFailed || !strings.Contains(stderr, "mod-workflows") {
-		t.Errorf("without the right: got code %d, %s", code, stderr)
-	}
+	code, _, stderr := clitest.Invoke(mermaid("leave")...)
+	assert.True(t, code == cli.ExitFailed && strings.Contains(stderr, "mod-workflows"), "without the right: got code %d, %s", code, stderr)
 }
 
 // TestDiagramOfAHome draws what stands in the files of a home on which no service runs.
@@ -67,14 +64,10 @@ func TestDiagramOfAHome(t *testing.T) {
 		{Name: "no token for the instance", Args: []string{"diagram", "leave-request", "--home", dir, "--instance", "1"}, Code: cli.ExitFailed, Stderr: "there is no token"},
 	})
 	code, stdout, stderr := clitest.Invoke("diagram", "leave-request", "--home", dir)
-	if code != cli.ExitDone || !strings.HasPrefix(stdout, "<svg ") {
-		t.Fatalf("got code %d, %s", code, stderr)
-	}
+	require.True(t, code == cli.ExitDone && strings.HasPrefix(stdout, "<svg "), "got code %d, %s", code, stderr)
 	clitest.Edit(t, filepath.Join(dir, "workflows"), "purchase-order.yaml", "target: review", "target: reveiw")
-	if _, beside, _ := clitest.Invoke("diagram", "leave-request", "--home", dir); beside != stdout {
-		t.Errorf("a fault in another file: got %.100s", beside)
-	}
-	if code, drawn, stderr := clitest.Invoke("diagram", "purchase-order", "--home", dir); code != cli.ExitFailed || !strings.Contains(stderr, `did you mean "review"?`) || !strings.HasPrefix(drawn, "<svg ") {
-		t.Errorf("a fault in the file: got code %d, %.100s, %s", code, drawn, stderr)
-	}
+	_, beside, _ := clitest.Invoke("diagram", "leave-request", "--home", dir)
+	assert.Equal(t, stdout, beside, "a fault in another file")
+	code, drawn, stderr := clitest.Invoke("diagram", "purchase-order", "--home", dir)
+	assert.True(t, code == cli.ExitFailed && strings.Contains(stderr, `did you mean "review"?`) && strings.HasPrefix(drawn, "<svg "), "%v %v %v", code, drawn, stderr)
 }

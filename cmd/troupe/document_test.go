@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/cluster"
 	"troupe/actors/formportal"
@@ -33,9 +35,7 @@ const homeDocument = "HOME.md"
 func readDocument(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
@@ -43,9 +43,7 @@ func readDocument(t *testing.T, file string) string {
 func section(t *testing.T, text, heading string) string {
 	t.Helper()
 	_, below, found := strings.Cut(text, "\n## "+heading+"\n")
-	if !found {
-		t.Fatalf("%s has no heading %q", homeDocument, heading)
-	}
+	require.True(t, found, "%s has no heading %q", homeDocument, heading)
 	below, _, _ = strings.Cut(below, "\n## ")
 	return below
 }
@@ -61,9 +59,7 @@ func TestHomeHasEverySetting(t *testing.T) {
 	var known []string
 	for _, s := range config.New().Settings {
 		key, value := config.KeyName(s.Name), s.Value.String()
-		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(key) + ` .*` + regexp.QuoteMeta(s.Help) + `$`).MatchString(printed) {
-			t.Errorf("troupe config does not show %s", key)
-		}
+		assert.True(t, regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(key)+` .*`+regexp.QuoteMeta(s.Help)+`$`).MatchString(printed), key)
 		if value != "" {
 			value = "`" + value + "`"
 		}
@@ -77,18 +73,12 @@ func TestHomeHasEverySetting(t *testing.T) {
 func compare(t *testing.T, heading string, documented, known []string) {
 	t.Helper()
 	for _, row := range documented {
-		if !slices.Contains(known, row) {
-			t.Errorf("%s, %q has a row that is not the program's:\n%s", homeDocument, heading, row)
-		}
+		assert.Contains(t, known, row, "%s, %q has a row that is not the program's", homeDocument, heading)
 	}
 	for _, row := range known {
-		if !slices.Contains(documented, row) {
-			t.Errorf("%s, %q lacks the row\n%s", homeDocument, heading, row)
-		}
+		assert.Contains(t, documented, row, "%s, %q lacks the row", homeDocument, heading)
 	}
-	if len(documented) != len(known) {
-		t.Errorf("%s, %q has %d rows, the program has %d", homeDocument, heading, len(documented), len(known))
-	}
+	assert.Len(t, documented, len(known), "%v %v", homeDocument, heading)
 }
 
 // TestHomeHasEveryMetric holds the table of metrics to the program: the members of all
@@ -105,9 +95,7 @@ func TestHomeHasEveryMetric(t *testing.T) {
 		cluster.Metrics{},
 		serve.ReloadsMetrics{},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	names := func(text string, name *regexp.Regexp) (found []string) {
 		for _, n := range name.FindAllStringSubmatch(text, -1) {
 			found = append(found, n[1])
@@ -188,9 +176,8 @@ var markedFile = regexp.MustCompile("(?s)<!-- file: ([^\n]*) -->\n```(?:yaml|jso
 func TestHomeExamplesAreRight(t *testing.T) {
 	text := readDocument(t, homeDocument)
 	examples := markedFile.FindAllStringSubmatch(text, -1)
-	if marks := strings.Count(text, "<!-- file: "); len(examples) == 0 || len(examples) != marks {
-		t.Fatalf("%s has %d marks and %d examples behind them", homeDocument, marks, len(examples))
-	}
+	marks := strings.Count(text, "<!-- file: ")
+	require.True(t, len(examples) != 0 && len(examples) == marks, "%s has %d marks and %d examples behind them", homeDocument, marks, len(examples))
 	dir := t.TempDir()
 	var settings []string
 	for _, example := range examples {
@@ -208,14 +195,12 @@ func TestHomeExamplesAreRight(t *testing.T) {
 				t.Setenv("TROUPE_REPOSITORY_SECRET_KEY", "secret")
 			}
 			clitest.PutFile(t, dir, homedir.SettingsFile, example)
-			if code, stdout, stderr := clitest.Invoke("check", "--home", dir); code != cli.ExitDone || stdout != "" {
-				t.Errorf("got code %d\n%s%swith\n%s", code, stdout, stderr, example)
-			}
+			code, stdout, stderr := clitest.Invoke("check", "--home", dir)
+			assert.True(t, code == cli.ExitDone && stdout == "", "got code %d\n%s%swith\n%s", code, stdout, stderr, example)
 		})
 	}
 	// The control: the same home with a slip in one of the examples.
 	clitest.Edit(t, dir, "rights.yaml", "inspector", "inspecter")
-	if code, stdout, _ := clitest.Invoke("check", "--home", dir); code != cli.ExitFailed || !strings.Contains(stdout, "inspecter") {
-		t.Errorf("a slip in rights.yaml: got code %d\n%s", code, stdout)
-	}
+	code, stdout, _ := clitest.Invoke("check", "--home", dir)
+	assert.True(t, code == cli.ExitFailed && strings.Contains(stdout, "inspecter"), "a slip in rights.yaml: got code %d\n%s", code, stdout)
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
 	"troupe/cmd/internal/homedir"
@@ -26,9 +29,7 @@ stateMachines: {main: {states: {red: {on: {go: green}}, green: {type: final}}}}
 func writeFile(t *testing.T, folder, name, text string) string {
 	t.Helper()
 	path := filepath.Join(folder, name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -52,34 +53,27 @@ func TestImport(t *testing.T) {
 		{Name: "no file", Args: []string{"import", filepath.Join(dir, "none.scxml"), "--into", into}, Code: cli.ExitFailed, Stderr: "no such file"},
 	})
 	text, err := os.ReadFile(made)
-	if err != nil || string(text) != lightYAML {
-		t.Errorf("got\n%s, %v\nwant\n%s", text, err, lightYAML)
-	}
-	if code, _, stderr := clitest.Invoke("check", "--home", home); code != cli.ExitDone {
-		t.Errorf("the home has faults then: %s", stderr)
-	}
+	assert.True(t, err == nil && string(text) == lightYAML, "got\n%s, %v\nwant\n%s", text, err, lightYAML)
+	code, _, stderr := clitest.Invoke("check", "--home", home)
+	assert.Zero(t, code, "the home has faults then: %s", stderr)
 }
 
 func TestExport(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "home")
-	if _, err := homedir.Ensure(home, clitest.Example()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := homedir.Ensure(home, clitest.Example())
+	require.NoError(t, err)
 	code, out, stderr := clitest.Invoke("export", "leave-request", "--to", "scxml", "--home", home)
 	if code != cli.ExitDone || !strings.Contains(out, `<scxml xmlns="http://www.w3.org/2005/07/scxml"`) || !strings.Contains(stderr, `"allow" is no part of SCXML`) {
 		t.Fatalf("got code %d\n%s\n%s", code, out, stderr)
 	}
 	again := writeFile(t, t.TempDir(), "again.scxml", out)
-	if code, out, stderr = clitest.Invoke("import", again, "--home", home, "--force"); code != cli.ExitDone || !strings.HasSuffix(out, "leave-request.yaml\n") {
-		t.Errorf("import of what was exported: code %d, %s, %s", code, out, stderr)
-	}
-	if code, _, stderr = clitest.Invoke("check", "--home", home); code != cli.ExitDone {
-		t.Errorf("the home has faults then: %s", stderr)
-	}
+	code, out, stderr = clitest.Invoke("import", again, "--home", home, "--force")
+	assert.True(t, code == cli.ExitDone && strings.HasSuffix(out, "leave-request.yaml\n"), "import of what was exported: code %d, %s, %s", code, out, stderr)
+	code, _, stderr = clitest.Invoke("check", "--home", home)
+	assert.Zero(t, code, "the home has faults then: %s", stderr)
 	clitest.StartNotice(t)
-	if code, out, _ = clitest.Invoke("export", "notice", "--to", "scxml"); code != cli.ExitDone || !strings.Contains(out, `name="notice"`) {
-		t.Errorf("of a service: code %d, %s", code, out)
-	}
+	code, out, _ = clitest.Invoke("export", "notice", "--to", "scxml")
+	assert.True(t, code == cli.ExitDone && strings.Contains(out, `name="notice"`), "of a service: code %d, %s", code, out)
 	clitest.RunAll(t, []clitest.Invocation{
 		{Name: "no format", Args: []string{"export", "notice"}, Code: cli.ExitUsage, Stderr: "--to is required"},
 		{Name: "an unknown format", Args: []string{"export", "notice", "--to", "bpmn"}, Code: cli.ExitUsage, Stderr: "it is scxml"},
@@ -91,9 +85,8 @@ func TestExport(t *testing.T) {
 func TestXState(t *testing.T) {
 	dir := t.TempDir()
 	home := filepath.Join(dir, "home")
-	if _, err := homedir.Ensure(home, clitest.Example()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := homedir.Ensure(home, clitest.Example())
+	require.NoError(t, err)
 	good := writeFile(t, dir, "light.json", `{"id": "light", "types": {}, "initial": "red", "states": {"red": {"on": {"go": "green"}}, "green": {"type": "final"}}}`)
 	bad := writeFile(t, dir, "bad.json", `{"initial": "red", "states": {"red": {"on": {"go": {"guard": "canGo"}}}}}`)
 	clitest.RunAll(t, []clitest.Invocation{
@@ -105,10 +98,8 @@ func TestXState(t *testing.T) {
 		t.Fatalf("export: code %d\n%s\n%s", code, out, stderr)
 	}
 	again := writeFile(t, dir, "leave.json", out)
-	if code, out, stderr = clitest.Invoke("import", again, "--home", home, "--force"); code != cli.ExitDone || !strings.HasSuffix(out, "leave-request.yaml\n") {
-		t.Errorf("import of what was exported: code %d, %s, %s", code, out, stderr)
-	}
-	if code, _, stderr = clitest.Invoke("check", "--home", home); code != cli.ExitDone {
-		t.Errorf("the home has faults then: %s", stderr)
-	}
+	code, out, stderr = clitest.Invoke("import", again, "--home", home, "--force")
+	assert.True(t, code == cli.ExitDone && strings.HasSuffix(out, "leave-request.yaml\n"), "import of what was exported: code %d, %s, %s", code, out, stderr)
+	code, _, stderr = clitest.Invoke("check", "--home", home)
+	assert.Zero(t, code, "the home has faults then: %s", stderr)
 }

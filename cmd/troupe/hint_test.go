@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
 	"troupe/gateway/servertest"
@@ -35,9 +38,8 @@ func TestCompletion(t *testing.T) {
 	_, shown, _ := clitest.Invoke("incident", "list", "-o", "jsonl")
 	incident := shown[len(`{"id":"`):strings.Index(shown, `","workflowId"`)]
 	t.Setenv("TROUPE_CONTEXTS", filepath.Join(t.TempDir(), "contexts.yaml"))
-	if code, _, stderr := clitest.Invoke("context", "set", "far", "--address", "http://far"); code != cli.ExitDone {
-		t.Fatal(stderr)
-	}
+	code, _, stderr := clitest.Invoke("context", "set", "far", "--address", "http://far")
+	require.Zero(t, code, stderr)
 	for words, want := range map[string]string{
 		"outbox drop":                          id + "-2-0",
 		"outbox drop x":                        id + "-2-0", // another one
@@ -60,9 +62,7 @@ func TestCompletion(t *testing.T) {
 	} {
 		_, stdout, stderr := clitest.Invoke(append(append([]string{"__complete"}, strings.Fields(words)...), "")...)
 		got := strings.Fields(stdout)
-		if len(got) == 0 || strings.Join(got[:len(got)-1], " ") != want {
-			t.Errorf("%s: got %s%s, want %s", words, stdout, stderr, want)
-		}
+		assert.True(t, len(got) != 0 && strings.Join(got[:len(got)-1], " ") == want, "%s: got %s%s, want %s", words, stdout, stderr, want)
 	}
 }
 
@@ -80,9 +80,7 @@ func TestNoHintIsTheWordItself(t *testing.T) {
 		{"stop", "leave", absentID, "--tree"},
 	} {
 		code, _, stderr := clitest.Invoke(append([]string{"instance"}, args...)...)
-		if code != cli.ExitFailed || !strings.Contains(stderr, ": 4") || strings.Contains(stderr, "did you mean") {
-			t.Errorf("%v: got code %d, %s", args, code, stderr)
-		}
+		assert.True(t, code == cli.ExitFailed && strings.Contains(stderr, ": 4") && !strings.Contains(stderr, "did you mean"), "%v: got code %d, %s", args, code, stderr)
 	}
 }
 

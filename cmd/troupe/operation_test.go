@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
 )
@@ -14,9 +17,7 @@ func TestOperations(t *testing.T) {
 		`"created":"2026-11-21T10:00:01.000Z","nextAttempt":null,"lastStatus":500,"lastError":"the answer was 500"}`
 	_, shown, _ := clitest.Invoke("incident", "list", "-o", "jsonl")
 	incident := strings.TrimSuffix(shown, "\n") // its error is held by the tests of statemachine
-	if !strings.HasPrefix(incident, `{"id":"`+id+`-2-`) || !strings.Contains(incident, `"event":"late"`) {
-		t.Fatalf("got the incident %s", incident)
-	}
+	require.True(t, strings.HasPrefix(incident, `{"id":"`+id+`-2-`) && strings.Contains(incident, `"event":"late"`), "got the incident %s", incident)
 	failed := incident[len(`{"id":"`):strings.Index(incident, `","workflowId"`)]
 	clitest.RunAll(t, []clitest.Invocation{
 		{Name: "a table", Args: []string{"outbox", "list"}, Stdout: "" +
@@ -86,17 +87,13 @@ func TestInstanceStop(t *testing.T) {
 		{Name: "lines of a list", Args: []string{"instance", "list", "notice", "-o", "jsonl", "--all"}, Stdout: listed + `,"cancelled":true}` + "\n"},
 	})
 	_, shown, _ := clitest.Invoke("instance", "show", "notice", id)
-	if !strings.Contains(shown, "\nENDED     cancelled\n") {
-		t.Errorf("it is shown as\n%s", shown)
-	}
-	if _, shown, _ := clitest.Invoke("instance", "show", "notice", id, "-o", "json"); !strings.HasSuffix(shown, `,"cancelled":true}`+"\n") || strings.Contains(listed, "cancelled") {
-		t.Errorf("as JSON it is %s, and was listed as %s before", shown, listed)
-	}
+	assert.Contains(t, shown, "\nENDED     cancelled\n", "it is shown")
+	_, shown, _ = clitest.Invoke("instance", "show", "notice", id, "-o", "json")
+	assert.True(t, strings.HasSuffix(shown, `,"cancelled":true}`+"\n") && !strings.Contains(listed, "cancelled"), "%v %v", shown, listed)
 	_, shown, _ = clitest.Invoke("instance", "history", "notice", id, "-o", "jsonl")
 	lines := strings.Split(strings.TrimSpace(shown), "\n")
-	if last := lines[len(lines)-1]; !strings.Contains(last, `"transitionEvent":"parent.cancelled"`) || !strings.Contains(last, `"user":"john.doe"`) {
-		t.Errorf("the last entry is %s", last)
-	}
+	last := lines[len(lines)-1]
+	assert.True(t, strings.Contains(last, `"transitionEvent":"parent.cancelled"`) && strings.Contains(last, `"user":"john.doe"`), "the last entry is %s", last)
 }
 
 func TestScheduleCommands(t *testing.T) {
@@ -124,13 +121,9 @@ func TestCheckWarnsOfSending(t *testing.T) {
 		t.Helper()
 		_, stdout, stderr := clitest.Invoke("check", "--home", dir)
 		for _, text := range want {
-			if !strings.Contains(stdout+stderr, text) {
-				t.Errorf("got %s%s, want %s in it", stdout, stderr, text)
-			}
+			assert.Contains(t, stdout+stderr, text, "got %s%s", stdout, stderr)
 		}
-		if len(want) == 0 && strings.Contains(stdout+stderr, "warning") {
-			t.Errorf("got %s%s", stdout, stderr)
-		}
+		assert.False(t, len(want) == 0 && strings.Contains(stdout+stderr, "warning"), "got %s%s", stdout, stderr)
 	}
 	check()
 	clitest.Edit(t, dir, "troupe.yaml", "supplier:", "suplier:")

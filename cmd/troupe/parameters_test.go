@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/template/templatetest"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
@@ -28,9 +30,7 @@ func TestParameters(t *testing.T) {
 	}
 	clitest.PutFile(t, "folder.rml", "x", "")
 	full, err := filepath.Abs("report")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	clitest.RunAll(t, []clitest.Invocation{
 		{Name: "a report", Args: []string{"parameters", "invoice.rml"}, Stdout: "NAME   TYPE  DEFAULT\na\\nb         \nfrom   date  2026-01-01\ntitle        Invoice <1>\n"},
 		{Name: "a document", Args: []string{"parameters", "letter.docx"}, Stdout: "NAME  TYPE         DEFAULT\nname  choice(A,B)  \n"},

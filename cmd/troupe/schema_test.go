@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/home"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
@@ -26,9 +29,8 @@ func TestSchema(t *testing.T) {
 		tests = append(tests, clitest.Invocation{Name: s.Format, Args: []string{"schema", s.Format}, Stdout: s.Text})
 	}
 	clitest.RunAll(t, tests)
-	if code, stdout, _ := clitest.Invoke("__complete", "schema", "che"); code != cli.ExitDone || !strings.HasPrefix(stdout, "checklist\n") {
-		t.Errorf("completion: got code %d and %s", code, stdout)
-	}
+	code, stdout, _ := clitest.Invoke("__complete", "schema", "che")
+	assert.True(t, code == cli.ExitDone && strings.HasPrefix(stdout, "checklist\n"), "completion: got code %d and %s", code, stdout)
 }
 
 // TestTheFilesOfANewHomeNameTheirSchemas in their first lines, as a path that leads from the file to the schema.
@@ -38,25 +40,19 @@ func TestTheFilesOfANewHomeNameTheirSchemas(t *testing.T) {
 	formats := map[string]string{"identity.yaml": "identity", "rights.yaml": "rights"}
 	for folder, format := range folders {
 		entries, err := os.ReadDir(filepath.Join(dir, folder))
-		if err != nil || len(entries) == 0 {
-			t.Fatalf("%s: no files, %v", folder, err)
-		}
+		require.True(t, err == nil && len(entries) != 0, "%s: no files, %v", folder, err)
 		for _, e := range entries {
 			formats[folder+"/"+e.Name()] = format
 		}
 	}
 	for file, format := range formats {
 		text, err := os.ReadFile(filepath.Join(dir, file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		first, _, _ := bytes.Cut(text, []byte("\n"))
 		name, found := strings.CutPrefix(string(first), "# yaml-language-server: $schema=")
 		schema, err := os.ReadFile(filepath.Join(dir, filepath.Dir(file), filepath.FromSlash(name)))
 		i := slices.IndexFunc(home.Schemas(), func(s home.Schema) bool { return s.Format == format })
-		if !found || err != nil || string(schema) != home.Schemas()[i].Text {
-			t.Errorf("%s begins with %q, which does not lead to the schema of a %s: %v", file, first, format, err)
-		}
+		assert.True(t, found && err == nil && string(schema) == home.Schemas()[i].Text, "%v %v %v %v", file, first, format, err)
 	}
 }
 
@@ -67,14 +63,9 @@ func TestAStartRefreshesTheSchemas(t *testing.T) {
 	name := filepath.Join(home.SchemasFolder, s.File())
 	clitest.PutFile(t, dir, name, strings.Replace(s.Text, "A workflow", "An old workflow", 1))
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = taken.Close() }()
-	if code, _, stderr := clitest.Invoke("serve", "--home", dir, "--listen", taken.Addr().String()); code != cli.ExitFailed {
-		t.Errorf("a start without a port: got code %d and %s", code, stderr)
-	}
-	if text := readDocument(t, filepath.Join(dir, name)); text != s.Text {
-		t.Errorf("after a start: got %.200s", text)
-	}
+	code, _, stderr := clitest.Invoke("serve", "--home", dir, "--listen", taken.Addr().String())
+	assert.Equal(t, cli.ExitFailed, code, "a start without a port: got code, %s", stderr)
+	assert.Equal(t, s.Text, readDocument(t, filepath.Join(dir, name)), "after a start")
 }

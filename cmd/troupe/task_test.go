@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
 	"troupe/gateway/client"
@@ -15,16 +17,11 @@ func TestTasks(t *testing.T) {
 	clitest.Isolated(t)
 	s := servertest.Start(t)
 	c, err := client.New(client.Options{Address: s.URL, Token: s.Token})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	i, err := c.Create(t.Context(), client.CreateRequest{WorkflowID: servertest.Workflow})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Send(t.Context(), client.SendRequest{WorkflowID: servertest.Workflow, InstanceID: i.ID, Event: "submit"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	_, err = c.Send(t.Context(), client.SendRequest{WorkflowID: servertest.Workflow, InstanceID: i.ID, Event: "submit"})
+	require.NoError(t, err)
 	id := i.ID + "-2-0"
 	t.Setenv("TROUPE_ADDRESS", s.URL)
 	t.Setenv("TROUPE_TOKEN", s.Token)

@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/bench/process"
 	"troupe/cmd/internal/clitest"
 	"troupe/cmd/internal/receiver"
@@ -57,9 +60,8 @@ func TestTours(t *testing.T) {
 			}
 			output := startReceiver(t)
 			startProgram(t).tour(file, blocks)
-			if got, want := normal(output()), normal(strings.Join(received, "")); !strings.HasSuffix(got, want) {
-				t.Errorf("%s: the receiver prints\n%s\nthe document shows\n%s", file, got, want)
-			}
+			got, want := normal(output()), normal(strings.Join(received, ""))
+			assert.True(t, strings.HasSuffix(got, want), "%s: the receiver prints\n%s\nthe document shows\n%s", file, got, want)
 		})
 	}
 	t.Run("what a first start shows", func(t *testing.T) { startProgram(t).shownTour() })
@@ -76,13 +78,9 @@ func (p *realProgram) tour(file string, blocks []tourBlock) {
 		script.WriteString(b.commands + "printf '%s\n' '" + end + "'\n")
 	}
 	printed := strings.Split(p.shell(script.String()), end+"\n")
-	if len(printed) != len(blocks)+1 {
-		p.t.Fatalf("%s: got %d outputs of %d blocks", file, len(printed)-1, len(blocks))
-	}
+	require.Len(p.t, printed, len(blocks)+1, "%s: got %d outputs of %d blocks", file, len(printed)-1, len(blocks))
 	for i, b := range blocks {
-		if got, want := normal(printed[i]), normal(b.shown); got != want {
-			p.t.Errorf("%s:%d: the commands print\n%s\nthe document shows\n%s", file, b.line, got, want)
-		}
+		assert.Equal(p.t, normal(b.shown), normal(printed[i]), "%s:%d: the commands print", file, b.line)
 	}
 }
 
@@ -99,13 +97,9 @@ func (p *realProgram) shownTour() {
 	script += `curl -s -H "Content-Type: application/json" -d '{"user":"john.doe","password":"a password"}' http://` + p.Addr + "/session\n"
 	printed := p.shell(script)
 	for _, want := range []string{`"workflowId":"leave-request"`, `"nodeId":"draft"`, `{"user":"john.doe","name":"John Doe",`} {
-		if !strings.Contains(printed, want) {
-			p.t.Errorf("%s\nprints no %s:\n%s", script, want, printed)
-		}
+		assert.Contains(p.t, printed, want, "%s\nprints no", script)
 	}
-	if strings.Contains(printed, `"error"`) {
-		p.t.Errorf("%s\nprints an error:\n%s", script, printed)
-	}
+	assert.NotContains(p.t, printed, `"error"`, "%s\nprints an error", script)
 }
 
 // tourBlock is a block of commands, and what the document shows below it.
@@ -122,9 +116,7 @@ var markedCommands = regexp.MustCompile("(?s)<!-- run -->\n```sh\n(.*?)```\n(?:\
 func tourBlocks(t *testing.T, file string) []tourBlock {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var blocks []tourBlock
 	for _, at := range markedCommands.FindAllSubmatchIndex(text, -1) {
 		b := tourBlock{line: 1 + bytes.Count(text[:at[2]], []byte("\n")), commands: string(text[at[2]:at[3]])}
@@ -133,9 +125,8 @@ func tourBlocks(t *testing.T, file string) []tourBlock {
 		}
 		blocks = append(blocks, b)
 	}
-	if marks := bytes.Count(text, []byte("<!-- run -->\n")); len(blocks) == 0 || len(blocks) != marks {
-		t.Fatalf("%s has %d marks and %d blocks of commands behind them", file, marks, len(blocks))
-	}
+	marks := bytes.Count(text, []byte("<!-- run -->\n"))
+	require.True(t, len(blocks) != 0 && len(blocks) == marks, "%s has %d marks and %d blocks of commands behind them", file, marks, len(blocks))
 	return blocks
 }
 
@@ -145,9 +136,7 @@ var receiverShows = regexp.MustCompile("(?s)<!-- receiver -->\n```text\n(.*?)```
 func receivedBlocks(t *testing.T, file string) (blocks []string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, found := range receiverShows.FindAllSubmatch(text, -1) {
 		blocks = append(blocks, string(found[1]))
 	}
@@ -158,9 +147,7 @@ func receivedBlocks(t *testing.T, file string) (blocks []string) {
 func startReceiver(t *testing.T) func() string {
 	t.Helper()
 	printed, out, err := os.Pipe() // NB: it has room for what the receiver prints meanwhile
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
@@ -169,9 +156,8 @@ func startReceiver(t *testing.T) func() string {
 	}()
 	lines := bufio.NewReader(printed)
 	var webhooks, mails string
-	if _, err := fmt.Fscanf(lines, "webhooks at http://%s mails at %s\n", &webhooks, &mails); err != nil {
-		t.Fatal(err)
-	}
+	_, err = fmt.Fscanf(lines, "webhooks at http://%s mails at %s\n", &webhooks, &mails)
+	require.NoError(t, err)
 	_, port, _ := strings.Cut(mails, ":")
 	t.Setenv("TROUPE_WEBHOOKS_ENDPOINTS", `{purchase-order: {supplier: {url: "http://`+strings.TrimSuffix(webhooks, ",")+`/orders", secret: whsec_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ=}}}`)
 	t.Setenv("TROUPE_MAIL_HOST", "127.0.0.1")
@@ -180,9 +166,7 @@ func startReceiver(t *testing.T) func() string {
 	return func() string {
 		stop()
 		rest, err := io.ReadAll(lines)
-		if err := errors.Join(err, <-ended); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, errors.Join(err, <-ended))
 		return string(rest)
 	}
 }
@@ -224,14 +208,10 @@ func startProgram(t *testing.T, flags ...string) *realProgram {
 	if err == nil {
 		err = os.Symlink(self, programFile)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// A machine with much to do is not taken for a disk that hangs.
 	server, err := process.Start(t.Context(), programLog, programFile, append([]string{"serve", "--commit-wait-max", "2m"}, flags...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(server.Stop)
 	return &realProgram{server, t}
 }
@@ -257,9 +237,7 @@ func (p *realProgram) awaitLog(text string) string {
 	for look := time.NewTicker(5 * time.Millisecond); ; <-look.C {
 		ended := p.Failure()
 		log, err := os.ReadFile(programLog)
-		if err := errors.Join(err, ended); err != nil {
-			p.t.Fatalf("the log has no %s: %v", text, err)
-		}
+		require.NoError(p.t, errors.Join(err, ended), "the log has no %s", text)
 		if bytes.Contains(log, []byte(text)) {
 			return string(log)
 		}

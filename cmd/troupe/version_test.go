@@ -15,6 +15,8 @@ import (
 
 	"github.com/CycloneDX/cyclonedx-go"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/cmd/internal/build"
 	"troupe/cmd/internal/cli"
@@ -42,33 +44,26 @@ func TestBuild(t *testing.T) {
 		"troupe v0.3.1, commit 0123456789abcdef0123456789abcdef01234567 (modified), go1.26.8 X:jsonv2 " + platform: released,
 		"troupe " + build.SourceVersion + ", built from source, go1.26.8 " + platform:                              {GoVersion: "go1.26.8", Main: debug.Module{Version: "(devel)"}},
 	} {
-		if got := build.Of(info).String(); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		assert.Equal(t, want, build.Of(info).String())
 	}
 }
 
 // TestVersion: the command and the flag say the same of this program.
 func TestVersion(t *testing.T) {
 	code, line, stderr := clitest.Invoke("version")
-	if want := regexp.MustCompile(`^troupe v\S+, (commit .+|built from source), ` + regexp.QuoteMeta(runtime.Version()) + ` \S+\n$`); code != cli.ExitDone || !want.MatchString(line) || stderr != "" {
-		t.Fatalf("version: got code %d, %q, %q", code, line, stderr)
-	}
-	if code, stdout, stderr := clitest.Invoke("--version"); code != cli.ExitDone || stdout != line || stderr != "" {
-		t.Errorf("--version: got code %d, %q, %q, want %q", code, stdout, stderr, line)
-	}
+	want := regexp.MustCompile(`^troupe v\S+, (commit .+|built from source), ` + regexp.QuoteMeta(runtime.Version()) + ` \S+\n$`)
+	require.True(t, code == cli.ExitDone && want.MatchString(line) && stderr == "", "version: got code %d, %q, %q", code, line, stderr)
+	code, stdout, stderr := clitest.Invoke("--version")
+	assert.True(t, code == cli.ExitDone && stdout == line && stderr == "", "--version: got code %d, %q, %q, want %q", code, stdout, stderr, line)
 	var b build.Info
 	code, text, _ := clitest.Invoke("version", "-o", "json")
-	if err := json.Unmarshal([]byte(text), &b); err != nil || code != cli.ExitDone || b.String()+"\n" != line {
-		t.Errorf("-o json: got code %d, %v, %s, want what %q says", code, err, text, line)
-	}
-	if _, text, _ := clitest.Invoke("version", "-o", "yaml"); !strings.Contains(text, "go: "+runtime.Version()) {
-		t.Errorf("-o yaml: got %s", text)
-	}
+	err := json.Unmarshal([]byte(text), &b)
+	assert.True(t, err == nil && code == cli.ExitDone && b.String()+"\n" == line, "-o json: got code %d, %v, %s, want what %q says", code, err, text, line)
+	_, text, _ = clitest.Invoke("version", "-o", "yaml")
+	assert.Contains(t, text, "go: "+runtime.Version(), "-o yaml")
 	for _, args := range [][]string{{"version", "now"}, {"version", "-o", "line"}, {"version", "--sbom", "-o", "yaml"}} {
-		if code, stdout, _ := clitest.Invoke(args...); code != cli.ExitUsage || stdout != "" {
-			t.Errorf("%v: got code %d and %q, want %d", args, code, stdout, cli.ExitUsage)
-		}
+		code, stdout, _ := clitest.Invoke(args...)
+		assert.True(t, code == cli.ExitUsage && stdout == "", "%v: got code %d and %q, want %d", args, code, stdout, cli.ExitUsage)
 	}
 }
 
@@ -76,17 +71,11 @@ func TestVersion(t *testing.T) {
 // released that yet.
 func TestSourceVersionIsTheNextRelease(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "CHANGELOG.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !regexp.MustCompile(`^v\d+\.\d+\.\d+-dev$`).MatchString(build.SourceVersion) {
-		t.Errorf("the version of the source is %s", build.SourceVersion)
-	}
+	require.NoError(t, err)
+	assert.True(t, regexp.MustCompile(`^v\d+\.\d+\.\d+-dev$`).MatchString(build.SourceVersion), "the version of the source is %s", build.SourceVersion)
 	next := strings.TrimSuffix(strings.TrimPrefix(build.SourceVersion, "v"), "-dev")
 	for _, released := range regexp.MustCompile(`(?m)^## \[?v?(\d\S*?)\]?( |$)`).FindAllStringSubmatch(string(text), -1) {
-		if released[1] == next {
-			t.Errorf("%s is released: the source is a version behind", next)
-		}
+		assert.NotEqual(t, next, released[1], "is released: the source is a version behind")
 	}
 }
 
@@ -106,16 +95,10 @@ func propertyOf(c *cyclonedx.Component, name string) string {
 func readBill(t *testing.T, text []byte) *cyclonedx.BOM {
 	t.Helper()
 	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cycloneDX(t).Validate(instance); err != nil {
-		t.Fatalf("not as CycloneDX has it: %v\n%s", err, text)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cycloneDX(t).Validate(instance), "not as CycloneDX, %s", text)
 	b := new(cyclonedx.BOM)
-	if err := cyclonedx.NewBOMDecoder(bytes.NewReader(text), cyclonedx.BOMFileFormatJSON).Decode(b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cyclonedx.NewBOMDecoder(bytes.NewReader(text), cyclonedx.BOMFileFormatJSON).Decode(b))
 	return b
 }
 
@@ -123,39 +106,27 @@ func readBill(t *testing.T, text []byte) *cyclonedx.BOM {
 func cycloneDX(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go").Output()
-	if err != nil {
-		t.Fatalf("where the module is: %v", err)
-	}
+	require.NoError(t, err, "where the module")
 	const base = "http://cyclonedx.org/schema/"
 	compiler := jsonschema.NewCompiler()
 	for name, file := range map[string]string{
 		"bom-1.6.schema.json": "bom-1.6.schema.json", "spdx.schema.json": "spdx.schema.json", "jsf-0.82.schema.json": "jsf-0.82.schemax.json",
 	} {
 		text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "schema", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		schema, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := compiler.AddResource(base+name, schema); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, compiler.AddResource(base+name, schema))
 	}
 	compiler.AssertFormat()
 	schema, err := compiler.Compile(base + "bom-1.6.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return schema
 }
 
 func TestSBOMOfARelease(t *testing.T) {
 	var text, again bytes.Buffer
-	if err := writeSBOM(&text, released); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, writeSBOM(&text, released))
 	if err := writeSBOM(&again, released); err != nil || text.String() != again.String() {
 		t.Errorf("the same build gives two bills (%v)", err)
 	}
@@ -174,36 +145,27 @@ func TestSBOMOfARelease(t *testing.T) {
 		"pkg:golang/example.com/a/v2@v2.0.1%2Bincompatible": "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
 		"pkg:golang/example.com/new@v1.5.0":                 "h1:x",
 	} {
-		if have, ok := got[purl]; !ok || have != sum {
-			t.Errorf("%s: got %q, %v, want %q", purl, have, ok, sum)
-		}
+		have, ok := got[purl]
+		assert.True(t, ok && have == sum, "%s: got %q, %v, want %q", purl, have, ok, sum)
 	}
 	wrong, err := jsonschema.UnmarshalJSON(strings.NewReader(strings.Replace(text.String(), `"type": "library"`, `"type": "book"`, 1)))
-	if err != nil || cycloneDX(t).Validate(wrong) == nil {
-		t.Errorf("the schema takes a component that is a book (%v)", err)
-	}
-	if _, ok := got["pkg:golang/example.com/old@v1.0.0"]; ok {
-		t.Error("what was replaced is in the bill")
-	}
+	assert.True(t, err == nil && cycloneDX(t).Validate(wrong) != nil, "the schema takes a component that is a book (%v)", err)
+	_, ok := got["pkg:golang/example.com/old@v1.0.0"]
+	assert.False(t, ok, "what was replaced is in the bill")
 }
 
 // TestSBOMOfThisProgram: modules and npm packages that are certainly in it.
 func TestSBOMOfThisProgram(t *testing.T) {
 	code, text, stderr := clitest.Invoke("version", "--sbom")
-	if code != cli.ExitDone || stderr != "" {
-		t.Fatalf("got code %d, %q", code, stderr)
-	}
+	require.True(t, code == cli.ExitDone && stderr == "", "got code %d, %q", code, stderr)
 	b := readBill(t, []byte(text))
 	for _, want := range []string{"github.com/cockroachdb/pebble/v2", "github.com/julienschmidt/httprouter", "std", "react", "@rjsf/core"} {
 		i := slices.IndexFunc(*b.Components, func(c cyclonedx.Component) bool { return c.Name == want })
-		if i < 0 {
-			t.Errorf("%s is missing", want)
+		if !assert.GreaterOrEqual(t, i, 0, "%s is missing", want) {
 			continue
 		}
 		c := (*b.Components)[i]
 		isGo, isNPM := strings.Contains(want, "."), strings.HasPrefix(c.PackageURL, "pkg:npm/")
-		if isGo != strings.HasPrefix(propertyOf(&c, "go.sum"), "h1:") || c.Version == "" || isNPM != (c.Licenses != nil) {
-			t.Errorf("got %+v", c)
-		}
+		assert.True(t, isGo == strings.HasPrefix(propertyOf(&c, "go.sum"), "h1:") && c.Version != "" && isNPM == (c.Licenses != nil), "got %+v", c)
 	}
 }

@@ -11,21 +11,20 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestAuthoritySurvivesItsBytes(t *testing.T) {
 	a := newAuthority(testCluster)
 	b, err := ParseAuthority(must(a.Marshal()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if b.Cluster() != testCluster || b.Fingerprint() != a.Fingerprint() || !bytes.Equal(b.Certificate(), a.Certificate()) {
 		t.Errorf("got %s %s, want %s %s", b.Cluster(), b.Fingerprint(), a.Cluster(), a.Fingerprint())
 	}
 	i, certificate := identify(b, nodeID(1), time.Now())
-	if err := i.Accept(certificate, a.Certificate()); err != nil {
-		t.Errorf("what the copy signs: %v", err)
-	}
+	assert.NoError(t, i.Accept(certificate, a.Certificate()), "what the copy signs")
 }
 
 func TestAuthorityIsRenewedWithItsKey(t *testing.T) {
@@ -34,15 +33,9 @@ func TestAuthorityIsRenewedWithItsKey(t *testing.T) {
 	year := 365 * 24 * time.Hour
 	for after, due := range map[time.Duration]bool{-time.Hour: true, 0: false, 4 * year: false, 6 * year: true, 11 * year: true} {
 		b, err := a.Renewed(now.Add(after))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if (b != a) != due {
-			t.Errorf("after %s: renewed is %t, want %t", after, b != a, due)
-		}
-		if b.Fingerprint() != a.Fingerprint() {
-			t.Errorf("after %s: the fingerprint has changed", after)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, due, b != a, "after %s: renewed", after)
+		assert.Equal(t, a.Fingerprint(), b.Fingerprint(), "after %s: the fingerprint has changed", after)
 	}
 
 	// Who has the certificate of before trusts nodes that were signed by the new one, and
@@ -51,24 +44,20 @@ func TestAuthorityIsRenewedWithItsKey(t *testing.T) {
 	at := now.Add(11*year + time.Hour)
 	trusts := trust{cluster: testCluster, authorities: []Fingerprint{a.Fingerprint()}}
 	leaf := must(x509.ParseCertificate(must(renewed.Sign(must(must(NewIdentity(nodeID(1))).CSR()), nodeID(1), at))))
-	if _, err := trusts.verify([]*x509.Certificate{leaf, renewed.certificate}, at); err != nil {
-		t.Errorf("by the new certificate: %v", err)
-	}
-	if _, err := trusts.verify([]*x509.Certificate{leaf, a.certificate}, at); !errors.Is(err, ErrExpired) {
-		t.Errorf("by the old certificate: got %v, want ErrExpired", err)
-	}
+	_, err := trusts.verify([]*x509.Certificate{leaf, renewed.certificate}, at)
+	assert.NoError(t, err, "by the new certificate")
+	_, err = trusts.verify([]*x509.Certificate{leaf, a.certificate}, at)
+	assert.ErrorIs(t, err, ErrExpired, "by the old certificate")
 }
 
 func TestCertificateEndsWithItsAuthority(t *testing.T) {
 	a := newAuthority(testCluster)
 	end := a.certificate.NotAfter
 	_, der := identify(a, nodeID(1), end.Add(-time.Hour))
-	if got := must(x509.ParseCertificate(der)).NotAfter; !got.Equal(end) {
-		t.Errorf("got an end on %s, want %s", got, end)
-	}
-	if _, err := a.Sign(must(must(NewIdentity(nodeID(1))).CSR()), nodeID(1), end.Add(time.Hour)); err == nil || !strings.Contains(err.Error(), "renew it") {
-		t.Errorf("an authority that is over: got %v", err)
-	}
+	got := must(x509.ParseCertificate(der)).NotAfter
+	assert.True(t, got.Equal(end), "got an end on %s, want %s", got, end)
+	_, err := a.Sign(must(must(NewIdentity(nodeID(1))).CSR()), nodeID(1), end.Add(time.Hour))
+	assert.True(t, err != nil && strings.Contains(err.Error(), "renew it"), "an authority that is over: got %v", err)
 }
 
 func TestSignRefuses(t *testing.T) {
@@ -90,13 +79,11 @@ func TestSignRefuses(t *testing.T) {
 		"a broken signature":     {broken, nodeID(1), "erif"},
 		"another curve":          {other, nodeID(1), "P-256"},
 	} {
-		if _, err := a.Sign(c.csr, c.node, time.Now()); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %q", name, err, c.want)
-		}
+		_, err := a.Sign(c.csr, c.node, time.Now())
+		assert.True(t, err != nil && strings.Contains(err.Error(), c.want), "%s: got %v, want %q", name, err, c.want)
 	}
-	if _, err := NewAuthority("x", time.Now()); err == nil {
-		t.Error("an authority of no cluster was made")
-	}
+	_, err := NewAuthority("x", time.Now())
+	assert.Error(t, err, "an authority of no cluster was made")
 }
 
 // TestDamagedBytes changes each byte of what is stored: it is found, or changes nothing.
@@ -123,9 +110,8 @@ func TestDamagedBytes(t *testing.T) {
 			return i.Marshal()
 		}},
 	} {
-		if got, err := c.again(c.data); err != nil || !bytes.Equal(got, c.data) {
-			t.Errorf("%s: got %v, want what was marshalled", name, err)
-		}
+		got, err := c.again(c.data)
+		assert.True(t, err == nil && bytes.Equal(got, c.data), "%s: got %v, want what was marshalled", name, err)
 		found := 0
 		for i := range c.data {
 			damaged := bytes.Clone(c.data)
@@ -140,19 +126,14 @@ func TestDamagedBytes(t *testing.T) {
 				found++
 			}
 		}
-		if found < len(c.data)*9/10 {
-			t.Errorf("%s: the damage of %d of %d bytes was found", name, found, len(c.data))
-		}
+		assert.GreaterOrEqual(t, found, len(c.data)*9/10, "%s: the damage, %d", name, len(c.data))
 		for i := range 20 {
-			if _, err := c.again(c.data[:len(c.data)*i/20]); !errors.Is(err, ErrCorrupt) {
-				t.Errorf("%s: cut at %d twentieths: got %v, want ErrCorrupt", name, i, err)
-			}
+			_, err := c.again(c.data[:len(c.data)*i/20])
+			assert.ErrorIs(t, err, ErrCorrupt, "%s: cut at %d twentieths", name, i)
 		}
 	}
-	if _, err := ParseIdentity(authority); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("an authority as an identity: got %v", err)
-	}
-	if _, err := ParseAuthority(identity); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("an identity as an authority: got %v", err)
-	}
+	_, err := ParseIdentity(authority)
+	assert.ErrorIs(t, err, ErrCorrupt, "an authority as an identity")
+	_, err = ParseAuthority(identity)
+	assert.ErrorIs(t, err, ErrCorrupt, "an identity as an authority")
 }

@@ -14,6 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/persistence/clocktest"
 )
 
@@ -36,9 +39,7 @@ func inBubble(t *testing.T, change func(*Options), test func(t *testing.T, n *ne
 				o.Address = address
 			})
 			n.attach(p)
-			if err := p.Start(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, p.Start())
 			at.set(id, address)
 			return p
 		}
@@ -68,15 +69,11 @@ func TestSlowHandshakes(t *testing.T) {
 			"half a shard":         {true, "\x00"},
 		} {
 			inner, err := n.dial("10.0.0.3", addressOne)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			begun, to := time.Now(), inner
 			if c.handshake {
 				conn := tls.Client(inner, two.options.Identity.clientConfig(nodeID(1), protocolStream))
-				if err := conn.Handshake(); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, conn.Handshake())
 				to = conn
 			}
 			for i := range len(c.text) {
@@ -88,15 +85,12 @@ func TestSlowHandshakes(t *testing.T) {
 				}
 			}
 			_, _ = io.Copy(io.Discard, to)
-			if got := time.Since(begun); got != handshakeMax {
-				t.Errorf("%s: closed after %s, want %s", name, got, handshakeMax)
-			}
+			assert.Equal(t, handshakeMax, time.Since(begun), "%s: closed", name)
 			_ = inner.Close()
 		}
 		synctest.Wait()
-		if m := one.Metrics(); m.Connections != 0 || m.Handshakes != 0 {
-			t.Errorf("got %+v, want nothing left", m)
-		}
+		m := one.Metrics()
+		assert.True(t, m.Connections == 0 && m.Handshakes == 0, "got %+v, want nothing left", m)
 	})
 }
 
@@ -116,43 +110,30 @@ func TestThousandIdleConnections(t *testing.T) {
 		var idle []net.Conn
 		open := func(from string) {
 			c, err := n.dial(from, addressOne)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			idle = append(idle, c)
 		}
 		for range 1000 {
 			open("10.0.0.3")
 		}
 		synctest.Wait()
-		if m := one.Metrics(); m.Handshakes != 64 || m.Refused != 1000-64 {
-			t.Errorf("of one address: got %+v, want 64 handshakes and the others refused", m)
-		}
-		if err := works(); err != nil {
-			t.Errorf("another address: %v", err)
-		}
+		m := one.Metrics()
+		assert.True(t, m.Handshakes == 64 && m.Refused == 1000-64, "of one address: got %+v, want 64 handshakes and the others refused", m)
+		assert.NoError(t, works(), "another address")
 		for i := range 1000 {
 			open(fmt.Sprintf("10.0.1.%d", i%250))
 		}
 		synctest.Wait()
-		if m := one.Metrics(); m.Handshakes != 256 {
-			t.Errorf("of many addresses: got %+v, want 256 handshakes", m)
-		}
-		if err := works(); err == nil {
-			t.Error("a connection beyond the bound was taken")
-		}
+		assert.Equal(t, 256, one.Metrics().Handshakes, "of many addresses")
+		assert.Error(t, works(), "a connection beyond the bound was taken")
 		for _, c := range idle {
-			if took := closedAfter(c); took > handshakeMax {
-				t.Errorf("closed after %s", took)
-			}
+			assert.LessOrEqual(t, closedAfter(c), handshakeMax, "closed")
 			_ = c.Close()
 		}
 		if m := one.Metrics(); m.Connections != 0 || len(one.mu.perAddress) != 0 {
 			t.Errorf("got %+v and %d addresses, want none left", m, len(one.mu.perAddress))
 		}
-		if err := works(); err != nil {
-			t.Errorf("afterwards: %v", err)
-		}
+		assert.NoError(t, works(), "afterwards")
 	})
 }
 
@@ -171,9 +152,7 @@ func TestRefusedReadsWhy(t *testing.T) {
 		if _, err := c.Read(make([]byte, 1)); err == nil || time.Since(begun) != 0 {
 			t.Errorf("got %v after %s, want an alert at once", err, time.Since(begun))
 		}
-		if got := closedAfter(near); got != 500*time.Millisecond {
-			t.Errorf("closed after %s", got)
-		}
+		assert.Equal(t, 500*time.Millisecond, closedAfter(near), "closed")
 		_ = near.Close()
 	})
 }
@@ -188,9 +167,7 @@ func TestConnectionsMax(t *testing.T) {
 			if err == nil {
 				err = exchange(c, "hello")
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			open = append(open, c)
 		}
 		if _, err := s.Dial(string(nodeID(1)), 0); err == nil {
@@ -202,13 +179,9 @@ func TestConnectionsMax(t *testing.T) {
 		if err == nil {
 			err = exchange(c, "hello")
 		}
-		if err != nil {
-			t.Errorf("when there is room again: %v", err)
-		}
+		assert.NoError(t, err, "when there is room again")
 		clocktest.Advance(time.Hour) // no deadline is left on it
-		if err := exchange(c, "hello"); err != nil {
-			t.Errorf("an hour later: %v", err)
-		}
+		assert.NoError(t, exchange(c, "hello"), "an hour later")
 	})
 }
 
@@ -283,18 +256,13 @@ func TestDeadPeer(t *testing.T) {
 		<-came
 		clocktest.Advance(time.Minute) // pings keep it open
 		synctest.Wait()
-		if err != nil {
-			t.Fatalf("a quiet call: %v", err)
-		}
+		require.NoError(t, err, "a quiet call")
 		broken.Store(true)
 		begun := time.Now()
 		all.Wait()
-		if took := ended.Sub(begun); err == nil || took > pingAfter+pingMax || took < pingMax {
-			t.Errorf("the caller noticed after %s: %v", took, err)
-		}
-		if took := (<-gone).Sub(begun); took > pingAfter+pingMax {
-			t.Errorf("the other end noticed after %s", took)
-		}
+		took := ended.Sub(begun)
+		assert.True(t, err != nil && took <= pingAfter+pingMax && took >= pingMax, "the caller noticed after %s: %v", took, err)
+		assert.LessOrEqual(t, (<-gone).Sub(begun), pingAfter+pingMax, "the other end noticed")
 	})
 }
 
@@ -317,15 +285,12 @@ func TestSilentNode(t *testing.T) {
 		for range 300 {
 			all.Go(func() {
 				_, err := call(t.Context(), two, nodeID(1), "/")
-				if took := time.Since(begun); !errors.Is(err, context.DeadlineExceeded) || took != dialMax {
-					t.Errorf("got %v after %s, want an end after %s", err, took, dialMax)
-				}
+				took := time.Since(begun)
+				assert.True(t, errors.Is(err, context.DeadlineExceeded) && took == dialMax, "got %v after %s, want an end after %s", err, took, dialMax)
 			})
 		}
 		all.Wait()
-		if dials.Load() != 1 {
-			t.Errorf("it was dialed %d times", dials.Load())
-		}
+		assert.Equal(t, int64(1), dials.Load(), "it was dialed")
 		s := streamsOf(t, two, 1)
 		begun = time.Now()
 		if _, err := s.Dial(string(nodeID(1)), 700*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != 700*time.Millisecond {
@@ -333,9 +298,8 @@ func TestSilentNode(t *testing.T) {
 		}
 		silent = false
 		clocktest.Advance(failureMax)
-		if _, err := call(t.Context(), two, nodeID(1), "/"); err != nil {
-			t.Errorf("when it is there: %v", err)
-		}
+		_, err := call(t.Context(), two, nodeID(1), "/")
+		assert.NoError(t, err, "when it is there")
 	})
 }
 
@@ -362,16 +326,11 @@ func TestAcceptGoesOnAfterErrors(t *testing.T) {
 		one.listenOn = func(context.Context, string) (net.Listener, error) { return l, nil }
 		two, _ := newPort(t, member(a, nodeID(2)), at, nil)
 		n.attach(two)
-		if err := one.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, one.Start())
 		clocktest.Advance(2 * time.Minute)
-		if l.asked != l.faults+1 {
-			t.Errorf("Accept was called %d times", l.asked)
-		}
-		if _, err := call(t.Context(), two, nodeID(1), "/"); err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, l.faults+1, l.asked, "Accept was called")
+		_, err := call(t.Context(), two, nodeID(1), "/")
+		assert.NoError(t, err)
 		log.await(t, "too many open files")
 	})
 }

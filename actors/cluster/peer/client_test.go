@@ -10,6 +10,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // countDials counts the connections that a port opens.
@@ -38,15 +41,12 @@ func TestCallsShareConnections(t *testing.T) {
 	var all sync.WaitGroup
 	for range callers {
 		all.Go(func() {
-			if _, err := call(t.Context(), two, nodeID(1), "/"); err != nil {
-				t.Error(err)
-			}
+			_, err := call(t.Context(), two, nodeID(1), "/")
+			assert.NoError(t, err)
 		})
 	}
 	all.Wait()
-	if dials.Load() > callers/100 {
-		t.Errorf("%d connections for %d calls", dials.Load(), callers)
-	}
+	assert.LessOrEqual(t, dials.Load(), int64(callers/100), "connections for %d calls", callers)
 }
 
 // TestCallsMax: beyond the bound of a connection there are more connections, and no more
@@ -73,15 +73,13 @@ func TestCallsMax(t *testing.T) {
 	var all sync.WaitGroup
 	for range callers {
 		all.Go(func() {
-			if _, err := call(t.Context(), two, nodeID(1), "/"); err != nil {
-				t.Error(err)
-			}
+			_, err := call(t.Context(), two, nodeID(1), "/")
+			assert.NoError(t, err)
 		})
 	}
 	all.Wait()
-	if got := dials.Load(); got < callers/most || got > 2*callers/most {
-		t.Errorf("got %d connections for %d calls at once, %d on each", got, callers, most)
-	}
+	got := dials.Load()
+	assert.True(t, got >= callers/most && got <= 2*callers/most, "got %d connections for %d calls at once, %d on each", got, callers, most)
 }
 
 // TestNodeMoves stops a node under calls and starts it at another address.
@@ -94,9 +92,7 @@ func TestNodeMoves(t *testing.T) {
 	var old string
 	for range moves {
 		one, _ := startPort(t, i, at, func(o *Options) { o.Calls = whoAsks })
-		if address := one.Addr().String(); address == old {
-			t.Fatalf("got the address %s again", old)
-		}
+		require.NotEqual(t, old, one.Addr().String(), "got the address")
 		old = one.Addr().String()
 		two.outgoing.mu.Lock()
 		clear(two.outgoing.mu.failures) // as if 250 ms had passed
@@ -107,9 +103,7 @@ func TestNodeMoves(t *testing.T) {
 				for { // the end of the old connection may come with a call
 					got, err := call(t.Context(), two, nodeID(1), "/")
 					if err == nil {
-						if !strings.HasPrefix(got, string(nodeID(2))) {
-							t.Errorf("got %q", got)
-						}
+						assert.True(t, strings.HasPrefix(got, string(nodeID(2))), "got %q", got)
 						return
 					}
 				}
@@ -117,13 +111,11 @@ func TestNodeMoves(t *testing.T) {
 		}
 		all.Wait()
 		_ = one.Stop(ended())
-		if got, err := call(t.Context(), two, nodeID(1), "/"); err == nil {
-			t.Errorf("a node that is stopped has answered %q", got)
-		}
+		got, err := call(t.Context(), two, nodeID(1), "/")
+		assert.Error(t, err, "a node that is stopped has answered %q", got)
 	}
-	if got := dials.Load(); got < moves || got > 3*moves {
-		t.Errorf("%d connections for %d moves", got, moves)
-	}
+	got := dials.Load()
+	assert.True(t, got >= moves && got <= 3*moves, "%d connections for %d moves", got, moves)
 }
 
 type closing struct {
@@ -150,25 +142,19 @@ func TestRoundTripRefuses(t *testing.T) {
 	} {
 		var closed bool
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, closing{strings.NewReader("x"), &closed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		answer, err := one.RoundTrip(r)
 		if err == nil {
 			_ = answer.Body.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), want) || !closed {
-			t.Errorf("%.60s: got %v and a closed body: %t, want %q", url, err, closed, want)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), want) && closed, "%.60s: got %v and a closed body: %t, want %q", url, err, closed, want)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := call(ctx, one, nodeID(1), "/"); !errors.Is(err, context.Canceled) {
-		t.Errorf("a context that is done: got %v", err)
-	}
-	if got, err := call(t.Context(), one, nodeID(1), "/"); err != nil || !strings.HasPrefix(got, "404") {
-		t.Errorf("a port without Calls, by itself: got %q, %v", got, err)
-	}
+	_, err := call(ctx, one, nodeID(1), "/")
+	assert.ErrorIs(t, err, context.Canceled, "a context that is done")
+	got, err := call(t.Context(), one, nodeID(1), "/")
+	assert.True(t, err == nil && strings.HasPrefix(got, "404"), "a port without Calls, by itself: got %q, %v", got, err)
 }
 
 // TestWhatWasNotSent: only then can a call be made again that must not be made twice.
@@ -178,22 +164,16 @@ func TestWhatWasNotSent(t *testing.T) {
 		o.Calls = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	})
 	gone, _ := startPort(t, member(a, nodeID(2)), at, nil)
-	if err := gone.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, gone.Stop(t.Context()))
 	three, _ := newPort(t, member(a, nodeID(3)), at, nil)
 	for _, c := range []struct {
 		to      NodeID
 		notSent bool
 	}{{nodeID(1), false}, {nodeID(1), false}, {nodeID(2), true}, {nodeID(4), true}} {
-		if _, err := call(t.Context(), three, c.to, "/"); err == nil || errors.Is(err, ErrNotSent) != c.notSent {
-			t.Errorf("node %s: got %v, want that nothing was sent: %t", c.to, err, c.notSent)
-		}
+		_, err := call(t.Context(), three, c.to, "/")
+		assert.True(t, err != nil && errors.Is(err, ErrNotSent) == c.notSent, "node %s: got %v, want that nothing was sent: %t", c.to, err, c.notSent)
 	}
-	if err := three.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := call(t.Context(), three, nodeID(2), "/"); !errors.Is(err, ErrStopped) || !errors.Is(err, ErrNotSent) {
-		t.Errorf("a port that has stopped: got %v, want ErrStopped, and that nothing was sent", err)
-	}
+	require.NoError(t, three.Stop(t.Context()))
+	_, err := call(t.Context(), three, nodeID(2), "/")
+	assert.True(t, errors.Is(err, ErrStopped) && errors.Is(err, ErrNotSent), "a port that has stopped: got %v, want ErrStopped, and that nothing was sent", err)
 }

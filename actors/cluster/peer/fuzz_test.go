@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func FuzzParseJoinKey(f *testing.F) {
@@ -14,14 +16,10 @@ func FuzzParseJoinKey(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		k, err := ParseJoinKey(text)
 		if err != nil {
-			if strings.ContainsAny(err.Error(), "\r\n") {
-				t.Errorf("an error of more than a line: %q", err)
-			}
+			assert.False(t, strings.ContainsAny(err.Error(), "\r\n"), "an error of more than a line: %q", err)
 			return
 		}
-		if got := k.String(); got != strings.ToLower(strings.TrimSpace(text)) {
-			t.Errorf("got %q back from %q", got, text)
-		}
+		assert.Equal(t, strings.ToLower(strings.TrimSpace(text)), k.String(), text)
 	})
 }
 
@@ -33,9 +31,7 @@ func FuzzReadShard(f *testing.F) {
 		rest := bytes.NewReader(data)
 		shard, err := readShard(rest)
 		if len(data) < 2 {
-			if err == nil {
-				t.Errorf("a shard of %d bytes: %d", len(data), shard)
-			}
+			assert.Error(t, err, "a shard of %d bytes: %d", len(data), shard)
 			return
 		}
 		if want := uint16(data[0])<<8 | uint16(data[1]); err != nil || shard != want || rest.Len() != len(data)-2 {
@@ -61,8 +57,6 @@ func FuzzParseName(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if got := n.uri().String(); got != u.String() {
-			t.Errorf("%q was read as %q", text, got)
-		}
+		assert.Equal(t, u.String(), n.uri().String(), "%q was read", text)
 	})
 }

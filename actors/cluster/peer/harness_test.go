@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
 )
 
 const testCluster = ClusterID("01J0000000000000000000000C")
@@ -99,9 +100,7 @@ func newPort(t *testing.T, i *Identity, at *addresses, change func(*Options)) (*
 		change(&o)
 	}
 	p, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = p.Stop(ended()) })
 	return p, log
 }
@@ -117,9 +116,7 @@ func ended() context.Context {
 func startPort(t *testing.T, i *Identity, at *addresses, change func(*Options)) (*Port, lines) {
 	t.Helper()
 	p, log := newPort(t, i, at, change)
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Start())
 	at.set(i.Node(), p.Addr().String())
 	return p, log
 }
@@ -127,9 +124,7 @@ func startPort(t *testing.T, i *Identity, at *addresses, change func(*Options)) 
 func streamsOf(t *testing.T, p *Port, shard uint16) *Streams {
 	t.Helper()
 	s, err := p.Streams(shard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestAccept(t *testing.T) {
@@ -14,16 +17,14 @@ func TestAccept(t *testing.T) {
 	again := newAuthority(testCluster)
 	i, good := identify(a, nodeID(1), time.Now())
 	sign := func(a *Authority, at time.Time) []byte { return must(a.Sign(must(i.CSR()), nodeID(1), at)) }
-	if _, err := i.Marshal(); !errors.Is(err, ErrNoCertificate) || !i.NeedsRenewal(time.Now()) || i.Cluster() != "" || !i.Expires().IsZero() {
-		t.Errorf("before Accept: got %v, want ErrNoCertificate and no cluster", err)
-	}
+	_, err := i.Marshal()
+	assert.True(t, errors.Is(err, ErrNoCertificate) && i.NeedsRenewal(time.Now()) && i.Cluster() == "" && i.Expires().IsZero(), err)
 	_, other := identify(a, nodeID(2), time.Now())
 	_, otherKey := identify(a, nodeID(1), time.Now())
 	refused := func(name string, certificate, authority []byte, want error) {
 		t.Helper()
-		if err := i.Accept(certificate, authority); err == nil || want != nil && !errors.Is(err, want) {
-			t.Errorf("%s: got %v, want %v", name, err, want)
-		}
+		err := i.Accept(certificate, authority)
+		assert.True(t, err != nil && (want == nil || errors.Is(err, want)), "%s: got %v, want %v", name, err, want)
 	}
 	refused("bytes", []byte("x"), a.Certificate(), nil)
 	refused("another node's", other, a.Certificate(), ErrOtherNode)
@@ -34,16 +35,12 @@ func TestAccept(t *testing.T) {
 	refused("the authority's own", a.Certificate(), a.Certificate(), ErrOtherNode)
 	refused("expired", sign(a, time.Now().Add(-91*24*time.Hour)), a.Certificate(), ErrExpired)
 	refused("of a clock an hour ahead", sign(a, time.Now().Add(time.Hour)), a.Certificate(), ErrExpired)
-	if err := i.Accept(sign(a, time.Now().Add(9*time.Minute)), a.Certificate()); err != nil {
-		t.Errorf("a clock 9 minutes ahead: %v", err)
-	}
+	assert.NoError(t, i.Accept(sign(a, time.Now().Add(9*time.Minute)), a.Certificate()), "a clock 9 minutes ahead")
 	refused("of another cluster than before", sign(elsewhere, time.Now()), elsewhere.Certificate(), ErrOtherCluster)
 	if err := i.Accept(good, again.Certificate(), a.Certificate()); err != nil || i.Cluster() != testCluster {
 		t.Errorf("two authorities: got %v in %s", err, i.Cluster())
 	}
-	if got := must(ParseIdentity(must(i.Marshal()))); len(got.held.Load().trust.authorities) != 2 {
-		t.Errorf("of two authorities, %d came back", len(got.held.Load().trust.authorities))
-	}
+	assert.Len(t, must(ParseIdentity(must(i.Marshal()))).held.Load().trust.authorities, 2, "of two authorities")
 }
 
 func TestNeedsRenewalAfterTwoThirds(t *testing.T) {
@@ -55,9 +52,7 @@ func TestNeedsRenewalAfterTwoThirds(t *testing.T) {
 	}
 	begin := i.Expires().Add(-life)
 	for after, want := range map[time.Duration]bool{-time.Hour: true, 0: false, life*2/3 - time.Minute: false, life*2/3 + time.Minute: true, 2 * life: true} {
-		if got := i.NeedsRenewal(begin.Add(after)); got != want {
-			t.Errorf("%s after its begin: got %t, want %t", after, got, want)
-		}
+		assert.Equal(t, want, i.NeedsRenewal(begin.Add(after)), "%s after its begin", after)
 	}
 }
 
@@ -65,40 +60,25 @@ func TestSave(t *testing.T) {
 	a := newAuthority(testCluster)
 	i := member(a, nodeID(1))
 	path := filepath.Join(t.TempDir(), "identity")
-	if err := os.WriteFile(path+".tmp", []byte("of a crash"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path+".tmp", []byte("of a crash"), 0o644))
 	for range 2 { // the second replaces the first
-		if err := i.Save(path); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, i.Save(path))
 		info, err := os.Stat(path)
 		if err != nil || info.Mode() != 0o600 {
 			t.Errorf("got the mode %v, %v, want 0600", info.Mode(), err)
 		}
 		got, err := LoadIdentity(path)
-		if err != nil || !bytes.Equal(must(got.Marshal()), must(i.Marshal())) || got.Node() != nodeID(1) {
-			t.Errorf("got %v, want what was saved", err)
-		}
-		if _, err := os.Stat(path + ".tmp"); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("the file beside it: got %v, want none", err)
-		}
-		if err := i.Accept(must(a.Sign(must(i.CSR()), nodeID(1), time.Now())), a.Certificate()); err != nil {
-			t.Fatal(err)
-		}
+		assert.True(t, err == nil && bytes.Equal(must(got.Marshal()), must(i.Marshal())) && got.Node() == nodeID(1), "got %v, want what was saved", err)
+		_, err = os.Stat(path + ".tmp")
+		assert.ErrorIs(t, err, os.ErrNotExist, "the file beside")
+		require.NoError(t, i.Accept(must(a.Sign(must(i.CSR()), nodeID(1), time.Now())), a.Certificate()))
 	}
-	if err := i.Save(filepath.Join(path, "x")); err == nil {
-		t.Error("saved below a file")
-	}
-	if _, err := LoadIdentity(path + "x"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no file: got %v", err)
-	}
-	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := LoadIdentity(path); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("a damaged file: got %v", err)
-	}
+	assert.Error(t, i.Save(filepath.Join(path, "x")), "saved below a file")
+	_, err := LoadIdentity(path + "x")
+	assert.ErrorIs(t, err, os.ErrNotExist, "no file")
+	require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
+	_, err = LoadIdentity(path)
+	assert.ErrorIs(t, err, ErrCorrupt, "a damaged file")
 }
 
 // TestIdentityOutlivesItsCertificate holds that a node that was off for long can load
@@ -107,10 +87,6 @@ func TestIdentityOutlivesItsCertificate(t *testing.T) {
 	a := newAuthority(testCluster)
 	old := forced(a, nodeID(1), time.Now().Add(-200*24*time.Hour))
 	i, err := ParseIdentity(must(old.Marshal()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := i.Accept(must(a.Sign(must(i.CSR()), i.Node(), time.Now())), a.Certificate()); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, err)
+	assert.NoError(t, i.Accept(must(a.Sign(must(i.CSR()), i.Node(), time.Now())), a.Certificate()))
 }

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/persistence/clocktest"
 )
 
@@ -40,9 +43,7 @@ func TestJoin(t *testing.T) {
 	made := must(NewJoinKey(one.Addr().String(), a.Fingerprint()))
 	hash, id = Hash(made.Secret), made.ID
 	key, err := ParseJoinKey(made.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 
 	i := must(NewIdentity(nodeID(2)))
 	join := func(key JoinKey) (given answer, status int, err error) {
@@ -62,28 +63,20 @@ func TestJoin(t *testing.T) {
 	}
 	forged := key
 	forged.Authority[0] ^= 1
-	if _, _, err := join(forged); !errors.Is(err, ErrNotIssued) || !strings.Contains(err.Error(), key.Address) {
-		t.Errorf("another fingerprint: got %v, want ErrNotIssued", err)
-	}
+	_, _, err = join(forged)
+	assert.True(t, errors.Is(err, ErrNotIssued) && strings.Contains(err.Error(), key.Address), "another fingerprint: got %v, want ErrNotIssued", err)
 	given, status, err := join(key)
-	if err != nil {
-		t.Fatal(status, err)
-	}
-	if err := i.Accept(given.Certificate, given.Authority); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err, status)
+	require.NoError(t, i.Accept(given.Certificate, given.Authority))
 	two, _ := startPort(t, i, at, nil)
-	if got, err := call(t.Context(), two, nodeID(1), "/in"); err != nil || got != string(nodeID(2))+" HTTP/2.0 /in" {
-		t.Errorf("got %q, %v", got, err)
-	}
+	got, err := call(t.Context(), two, nodeID(1), "/in")
+	assert.True(t, err == nil && got == string(nodeID(2))+" HTTP/2.0 /in", "got %q, %v", got, err)
 	// The second takes no joins.
-	if _, _, err := join(must(NewJoinKey(two.Addr().String(), a.Fingerprint()))); err == nil {
-		t.Error("a port without Join has answered")
-	}
+	_, _, err = join(must(NewJoinKey(two.Addr().String(), a.Fingerprint())))
+	assert.Error(t, err, "a port without Join has answered")
 	_ = two.Stop(ended())
-	if _, err := DialJoin(t.Context(), must(NewJoinKey(two.Addr().String(), a.Fingerprint()))); err == nil || !strings.HasPrefix(err.Error(), "join by way of "+two.Addr().String()+": ") {
-		t.Errorf("nobody listens: got %v", err)
-	}
+	_, err = DialJoin(t.Context(), must(NewJoinKey(two.Addr().String(), a.Fingerprint())))
+	assert.True(t, err != nil && strings.HasPrefix(err.Error(), "join by way of "+two.Addr().String()+": "), "nobody listens: got %v", err)
 }
 
 // TestJoinBounds: one small request on a connection, and a few at once.
@@ -115,40 +108,30 @@ func TestJoinBounds(t *testing.T) {
 	dial := func() net.Conn {
 		t.Helper()
 		c, err := DialJoin(t.Context(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHost: join\r\nContent-Length: 2\r\n\r\nhi")
 		return c
 	}
 	var open []net.Conn
 	for range joinsMax {
 		open = append(open, dial())
-		if n := <-came; n != 2 {
-			t.Errorf("a body of %d bytes", n)
-		}
+		n := <-came
+		assert.Equal(t, 2, n, "a body")
 	}
 	beyond := dial()
 	log.await(t, "others are joining")
-	if text, _ := io.ReadAll(beyond); len(text) != 0 {
-		t.Errorf("beyond the bound: got %q", text)
-	}
+	text, _ := io.ReadAll(beyond)
+	assert.Empty(t, text, "beyond the bound")
 	_ = beyond.Close()
 	close(answer)
 	for _, c := range open {
 		text, _ := io.ReadAll(c) // until the port closes it: one request is all
-		if !strings.HasPrefix(string(text), "HTTP/1.1 200 ") || !strings.Contains(string(text), "Connection: close") {
-			t.Errorf("got %q", text)
-		}
+		assert.True(t, strings.HasPrefix(string(text), "HTTP/1.1 200 ") && strings.Contains(string(text), "Connection: close"), "got %q", text)
 		_ = c.Close()
 	}
-	if m := one.Metrics(); m.JoinsRefused != 1 {
-		t.Errorf("got %+v, want one join refused", m)
-	}
+	assert.Equal(t, uint64(1), one.Metrics().JoinsRefused)
 	for bytes, want := range map[int]int{joinBytesMax: http.StatusOK, joinBytesMax + 1: http.StatusRequestEntityTooLarge} {
-		if got := post(bytes); got != want {
-			t.Errorf("a body of %d bytes: got %d, want %d", bytes, got, want)
-		}
+		assert.Equal(t, want, post(bytes), "a body of %d bytes", bytes)
 	}
 }
 
@@ -158,19 +141,14 @@ func TestSlowJoin(t *testing.T) {
 	inBubble(t, func(o *Options) { o.Join = handler }, func(t *testing.T, n *network, one, _ *Port) {
 		for _, text := range []string{"", "POST / HTTP/1.1\r\nHos", "POST / HTTP/1.1\r\nHost: join\r\nContent-Length: 9\r\n\r\nx"} {
 			inner, err := n.dial("10.0.0.3", addressOne)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			c := tls.Client(inner, verifiedConfig(protocolJoin, func(tls.ConnectionState) error { return nil }))
-			if _, err := io.WriteString(c, text); err != nil {
-				t.Fatal(err)
-			}
+			_, err = io.WriteString(c, text)
+			require.NoError(t, err)
 			if text == "" {
 				_ = c.Handshake()
 			}
-			if took := closedAfter(c); took > joinMax {
-				t.Errorf("%q: closed after %s", text, took)
-			}
+			assert.LessOrEqual(t, closedAfter(c), joinMax, "%q: closed", text)
 			_ = c.Close()
 		}
 		clocktest.Advance(time.Second)

@@ -11,6 +11,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestThreeNodes has streams and calls between all of them.
@@ -36,22 +39,15 @@ func TestThreeNodes(t *testing.T) {
 				s := p.mu.streams[shard]
 				p.mu.Unlock()
 				c, err := s.Dial(string(to), time.Minute)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := exchange(c, strings.Repeat("raft", 50000)); err != nil {
-					t.Errorf("%s to %s, shard %d: %v", from, to, shard, err)
-				}
+				require.NoError(t, err)
+				assert.NoError(t, exchange(c, strings.Repeat("raft", 50000)), "%s to %s, shard %d", from, to, shard)
 				_ = c.Close()
 			}
-			if got, err := call(t.Context(), p, to, "/path"); err != nil || got != string(from)+" HTTP/2.0 /path" {
-				t.Errorf("a call from %s to %s: got %q, %v", from, to, got, err)
-			}
+			got, err := call(t.Context(), p, to, "/path")
+			assert.True(t, err == nil && got == string(from)+" HTTP/2.0 /path", "a call from %s to %s: got %q, %v", from, to, got, err)
 		}
 	}
-	if got := NodeOf(t.Context()); got != "" {
-		t.Errorf("nobody's call: got %s", got)
-	}
+	assert.Empty(t, NodeOf(t.Context()), "nobody's call")
 }
 
 // TestRenewalWhileConnected changes a certificate under open streams and calls.
@@ -67,9 +63,7 @@ func TestRenewalWhileConnected(t *testing.T) {
 		s := one.mu.streams[1]
 		one.mu.Unlock()
 		c, err := s.Dial(string(nodeID(2)), time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return c
 	}
 	serial := func(c net.Conn) string {
@@ -78,33 +72,25 @@ func TestRenewalWhileConnected(t *testing.T) {
 	before := dial()
 	works := func() {
 		t.Helper()
-		if err := exchange(before, "still here"); err != nil {
-			t.Errorf("the stream of before: %v", err)
-		}
+		assert.NoError(t, exchange(before, "still here"), "the stream of before")
 		for from, to := range map[*Port]NodeID{one: nodeID(2), two: nodeID(1)} {
-			if _, err := call(t.Context(), from, to, "/"); err != nil {
-				t.Error(err)
-			}
+			_, err := call(t.Context(), from, to, "/")
+			assert.NoError(t, err)
 		}
 	}
 	works()
 	renewed := must(issueAuthority(testCluster, a.key, time.Now()))
-	if err := i.Accept(must(renewed.Sign(must(i.CSR()), nodeID(2), time.Now())), renewed.Certificate()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, i.Accept(must(renewed.Sign(must(i.CSR()), nodeID(2), time.Now())), renewed.Certificate()))
 	works()
 	after := dial()
 	defer func() { _ = after.Close() }()
-	if err := exchange(after, "new"); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, exchange(after, "new"))
 	if want := i.held.Load().certificate.Leaf.SerialNumber.String(); serial(after) != want || serial(before) == want {
 		t.Errorf("got %s before and %s after, want another one and %s", serial(before), serial(after), want)
 	}
 	one.Disconnect(nodeID(2))
-	if _, err := before.Read(make([]byte, 1)); err == nil {
-		t.Error("a stream survived Disconnect")
-	}
+	_, err := before.Read(make([]byte, 1))
+	assert.Error(t, err, "a stream survived Disconnect")
 	_ = before.Close()
 	for { // a call on the old connection may still fail
 		if _, err := call(t.Context(), two, nodeID(1), "/"); err == nil {
@@ -121,17 +107,14 @@ func TestRemovedNode(t *testing.T) {
 		o.Calls, o.Admits = whoAsks, func(NodeID) bool { return !removed.Load() }
 	})
 	two, _ := startPort(t, member(a, nodeID(2)), at, nil)
-	if got, err := call(t.Context(), two, nodeID(1), "/"); err != nil || !strings.HasPrefix(got, string(nodeID(2))) {
-		t.Errorf("got %q, %v", got, err)
-	}
+	got, err := call(t.Context(), two, nodeID(1), "/")
+	assert.True(t, err == nil && strings.HasPrefix(got, string(nodeID(2))), "got %q, %v", got, err)
 	removed.Store(true)
-	if got, err := call(t.Context(), two, nodeID(1), "/"); err != nil || !strings.Contains(got, ErrNotMember.Error()) {
-		t.Errorf("on the connection of before: got %q, %v", got, err)
-	}
+	got, err = call(t.Context(), two, nodeID(1), "/")
+	assert.True(t, err == nil && strings.Contains(got, ErrNotMember.Error()), "on the connection of before: got %q, %v", got, err)
 	one.Disconnect(nodeID(2))
-	if got, err := call(t.Context(), two, nodeID(1), "/"); err == nil {
-		t.Errorf("after Disconnect: got %q", got)
-	}
+	got, err = call(t.Context(), two, nodeID(1), "/")
+	assert.Error(t, err, "after Disconnect: got %q", got)
 }
 
 // TestRemovedDuringItsHandshake: Disconnect does not find a node that has not shown yet
@@ -145,12 +128,8 @@ func TestRemovedDuringItsHandshake(t *testing.T) {
 	echo(t, one, 1)
 	two, _ := startPort(t, member(a, nodeID(2)), at, nil)
 	c, err := streamsOf(t, two, 1).Dial(string(nodeID(1)), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := exchange(c, "hello"); err == nil {
-		t.Error("a removed node got a stream")
-	}
+	require.NoError(t, err)
+	assert.Error(t, exchange(c, "hello"), "a removed node got a stream")
 }
 
 func TestStreamsEnd(t *testing.T) {
@@ -164,50 +143,35 @@ func TestStreamsEnd(t *testing.T) {
 	dial := func() net.Conn {
 		t.Helper()
 		c, err := from.Dial(string(nodeID(2)), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return c
 	}
 	isClosed := func(name string, c net.Conn) {
 		t.Helper()
-		if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
-			t.Errorf("%s: got %d bytes, %v, want an end", name, n, err)
-		}
+		n, err := c.Read(make([]byte, 1))
+		assert.True(t, n == 0 && err != nil, "%s: got %d bytes, %v, want an end", name, n, err)
 	}
 	queued, second := dial(), dial()
 	accepted, err := to.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	third, beyond := dial(), dial()
 	log.await(t, "nobody accepts it for shard 5")
-	if got := two.Metrics().StreamsUnwanted; got != 1 {
-		t.Errorf("%d streams were unwanted, want the one beyond the bound", got)
-	}
-	if err := to.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Equal(t, uint64(1), two.Metrics().StreamsUnwanted, "streams were unwanted, want the one beyond the bound")
+	require.NoError(t, to.Close())
 	for name, c := range map[string]net.Conn{"accepted": accepted, "queued": queued, "the second": second, "the third": third, "beyond the bound": beyond} {
 		isClosed(name, c)
 	}
-	if _, err := to.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("Accept after Close: got %v", err)
-	}
-	if err := to.Close(); err != nil {
-		t.Errorf("a second Close: %v", err)
-	}
-	if _, err := to.Dial(string(nodeID(1)), 0); err == nil {
-		t.Error("closed streams dialed")
-	}
+	_, err = to.Accept()
+	assert.ErrorIs(t, err, net.ErrClosed, "Accept after Close")
+	assert.NoError(t, to.Close(), "a second Close")
+	_, err = to.Dial(string(nodeID(1)), 0)
+	assert.Error(t, err, "closed streams dialed")
 	isClosed("nobody accepts", dial())
 	log.await(t, "nobody accepts it for shard 5")
 
 	echo(t, two, 5) // taken again
 	again := dial()
-	if err := exchange(again, "again"); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, exchange(again, "again"))
 	if err := from.Close(); err != nil { // it closes what it has dialed
 		t.Error(err)
 	}
@@ -227,18 +191,15 @@ func TestGarbageAfterTheHandshake(t *testing.T) {
 				continue // a stream of shard 0
 			}
 			c, err := two.dial(t.Context(), nodeID(1), protocol, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			_, _ = io.WriteString(c, garbage)
 			_ = c.CloseWrite()
 			_, _ = io.Copy(io.Discard, c) // until the port closes it
 			_ = c.Close()
 		}
 	}
-	if got, err := call(t.Context(), two, nodeID(1), "/"); err != nil || got == "" {
-		t.Errorf("afterwards: got %q, %v", got, err)
-	}
+	got, err := call(t.Context(), two, nodeID(1), "/")
+	assert.True(t, err == nil && got != "", "afterwards: got %q, %v", got, err)
 }
 
 func TestStop(t *testing.T) {
@@ -248,19 +209,13 @@ func TestStop(t *testing.T) {
 		p, _ := newPort(t, member(a, nodeID(1)), &addresses{}, nil)
 		s := streamsOf(t, p, 1)
 		for range 2 {
-			if err := p.Stop(t.Context()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, p.Stop(t.Context()))
 		}
-		if err := p.Start(); !errors.Is(err, ErrStopped) {
-			t.Errorf("Start after Stop: got %v", err)
-		}
-		if _, err := s.Accept(); !errors.Is(err, net.ErrClosed) {
-			t.Errorf("Accept after Stop: got %v", err)
-		}
-		if _, err := p.Streams(2); !errors.Is(err, ErrStopped) {
-			t.Errorf("Streams after Stop: got %v", err)
-		}
+		assert.ErrorIs(t, p.Start(), ErrStopped, "Start after Stop")
+		_, err := s.Accept()
+		assert.ErrorIs(t, err, net.ErrClosed, "Accept after Stop")
+		_, err = p.Streams(2)
+		assert.ErrorIs(t, err, ErrStopped, "Streams after Stop")
 		if p.Addr() != nil {
 			t.Errorf("got the address %s", p.Addr())
 		}
@@ -269,51 +224,36 @@ func TestStop(t *testing.T) {
 		at := &addresses{}
 		one, _ := startPort(t, member(a, nodeID(1)), at, func(o *Options) { o.Calls = whoAsks })
 		two, _ := startPort(t, member(a, nodeID(2)), at, nil)
-		if err := one.Start(); err == nil {
-			t.Error("started twice")
-		}
+		assert.Error(t, one.Start(), "started twice")
 		from, to := streamsOf(t, two, 1), streamsOf(t, one, 1)
 		c, err := from.Dial(string(nodeID(1)), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		accepted, err := to.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := call(t.Context(), two, nodeID(1), "/"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		_, err = call(t.Context(), two, nodeID(1), "/")
+		require.NoError(t, err)
 		idle, err := net.Dial("tcp", one.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var stops sync.WaitGroup
 		for range 3 {
 			stops.Go(func() { _ = one.Stop(t.Context()) })
 		}
 		stops.Wait()
 		for name, c := range map[string]net.Conn{"dialed": c, "accepted": accepted, "idle": idle} {
-			if _, err := c.Read(make([]byte, 1)); err == nil {
-				t.Errorf("%s: still open", name)
-			}
+			_, err := c.Read(make([]byte, 1))
+			assert.Error(t, err, "%s: still open", name)
 			_ = c.Close()
 		}
-		if _, err := net.Dial("tcp", one.Addr().String()); err == nil {
-			t.Error("the port is open")
-		}
-		if got := one.Metrics(); got.Connections != 0 || got.Handshakes != 0 {
-			t.Errorf("got %+v, want nothing open", got)
-		}
-		if _, err := to.Dial(string(nodeID(2)), 0); !errors.Is(err, ErrStopped) {
-			t.Errorf("Dial after Stop: got %v", err)
-		}
-		if _, err := call(t.Context(), one, nodeID(2), "/"); !errors.Is(err, ErrStopped) {
-			t.Errorf("a call after Stop: got %v", err)
-		}
-		if _, err := call(t.Context(), two, nodeID(1), "/"); err == nil {
-			t.Error("a call of a stopped port was answered")
-		}
+		_, err = net.Dial("tcp", one.Addr().String())
+		assert.Error(t, err, "the port is open")
+		got := one.Metrics()
+		assert.True(t, got.Connections == 0 && got.Handshakes == 0, "got %+v, want nothing open", got)
+		_, err = to.Dial(string(nodeID(2)), 0)
+		assert.ErrorIs(t, err, ErrStopped, "Dial after Stop")
+		_, err = call(t.Context(), one, nodeID(2), "/")
+		assert.ErrorIs(t, err, ErrStopped, "a call after Stop")
+		_, err = call(t.Context(), two, nodeID(1), "/")
+		assert.Error(t, err, "a call of a stopped port was answered")
 	})
 	t.Run("a call is answered first", func(t *testing.T) {
 		at, came, answer := &addresses{}, make(chan struct{}), make(chan struct{})
@@ -323,9 +263,8 @@ func TestStop(t *testing.T) {
 		two, _ := startPort(t, member(a, nodeID(2)), at, nil)
 		var all sync.WaitGroup
 		all.Go(func() {
-			if got, err := call(t.Context(), two, nodeID(1), "/"); err != nil || got != "done" {
-				t.Errorf("got %q, %v", got, err)
-			}
+			got, err := call(t.Context(), two, nodeID(1), "/")
+			assert.True(t, err == nil && got == "done", "got %q, %v", got, err)
 		})
 		<-came
 		all.Go(func() { _ = one.Stop(t.Context()) })
@@ -349,9 +288,8 @@ func TestStop(t *testing.T) {
 		for _, c := range []struct{ caller, stopped *Port }{{two, two}, {three, one}} {
 			var all sync.WaitGroup
 			all.Go(func() {
-				if _, err := call(t.Context(), c.caller, nodeID(1), "/"); err == nil {
-					t.Error("answered")
-				}
+				_, err := call(t.Context(), c.caller, nodeID(1), "/")
+				assert.Error(t, err, "answered")
 			})
 			<-came
 			_ = c.stopped.Stop(ended)
@@ -362,21 +300,15 @@ func TestStop(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	_, err := New(Options{ConnectionsMax: -1})
-	if err == nil {
-		t.Fatal("got a port without options")
-	}
+	require.Error(t, err, "got a port without options")
 	for _, want := range []string{"no address", "no way to resolve", "no identity", "below zero"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q in it", err, want)
-		}
+		assert.Contains(t, err.Error(), want)
 	}
-	if _, err := New(Options{Address: ":0", Resolve: (&addresses{}).resolve, Identity: must(NewIdentity(nodeID(1)))}); !errors.Is(err, ErrNoCertificate) {
-		t.Errorf("got %v, want ErrNoCertificate", err)
-	}
+	_, err = New(Options{Address: ":0", Resolve: (&addresses{}).resolve, Identity: must(NewIdentity(nodeID(1)))})
+	assert.ErrorIs(t, err, ErrNoCertificate)
 	a := newAuthority(testCluster)
 	one, _ := startPort(t, member(a, nodeID(1)), &addresses{}, nil)
 	two, _ := newPort(t, member(a, nodeID(2)), &addresses{}, func(o *Options) { o.Address = one.Addr().String() })
-	if err := two.Start(); err == nil || !strings.Contains(err.Error(), one.Addr().String()) {
-		t.Errorf("a taken port: got %v", err)
-	}
+	err = two.Start()
+	assert.True(t, err != nil && strings.Contains(err.Error(), one.Addr().String()), "a taken port: got %v", err)
 }

@@ -13,6 +13,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // forge makes a certificate for the key of an identity, signed by that key itself.
@@ -94,9 +97,7 @@ func TestNobodyElseGetsIn(t *testing.T) {
 			}
 			_ = conn.Close()
 		}
-		if line := log.await(t, "refused"); !strings.Contains(line, want) {
-			t.Errorf("%s: got the line %s and the error %v, want %q", name, line, err, want)
-		}
+		assert.Contains(t, log.await(t, "refused"), want, "%s: got the line, %v", name, err)
 	}
 	for _, protocol := range []string{protocolStream, protocolCalls} {
 		for name, bad := range badIdentities(a) {
@@ -128,9 +129,7 @@ func TestNobodyElseGetsIn(t *testing.T) {
 
 	for _, garbage := range []string{"", "x", "GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01\xff\xff" + strings.Repeat("\xff", 70000), strings.Repeat("\x00", 100)} {
 		c, err := net.Dial("tcp", p.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_, _ = io.WriteString(c, garbage)
 		_ = c.(*net.TCPConn).CloseWrite()
 		_, _ = io.Copy(io.Discard, c) // until the port closes it
@@ -141,12 +140,9 @@ func TestNobodyElseGetsIn(t *testing.T) {
 	if c, err := streams.Accept(); err == nil {
 		t.Errorf("a stream came in from %s", c.RemoteAddr())
 	}
-	if reached.Load() != 0 {
-		t.Errorf("%d requests were handled", reached.Load())
-	}
-	if m := p.Metrics(); m.Handshakes != 0 || m.HandshakesFailed == 0 {
-		t.Errorf("got %+v, want no handshake left and some failed", m)
-	}
+	assert.Zero(t, reached.Load(), "requests were handled")
+	m := p.Metrics()
+	assert.True(t, m.Handshakes == 0 && m.HandshakesFailed != 0, "got %+v, want no handshake left and some failed", m)
 }
 
 // TestNobodyElseIsTaken dials what is not the node that it should be.
@@ -162,12 +158,9 @@ func TestNobodyElseIsTaken(t *testing.T) {
 			"call": func() error { _, err := call(t.Context(), one, nodeID(2), "/"); return err },
 		} {
 			err := dial()
-			if begin := fmt.Sprintf("%s node %s at %s: ", verb, nodeID(2), address); err == nil || want != nil && !errors.Is(err, want) || !strings.HasPrefix(err.Error(), begin) {
-				t.Errorf("%s: got %v, want %s%v", verb, err, begin, want)
-			}
-			if err != nil && strings.Contains(err.Error(), "\n") {
-				t.Errorf("%s: the error has more than a line: %v", verb, err)
-			}
+			begin := fmt.Sprintf("%s node %s at %s: ", verb, nodeID(2), address)
+			assert.True(t, err != nil && (want == nil || errors.Is(err, want)) && strings.HasPrefix(err.Error(), begin), "%s: got %v, want %s%v", verb, err, begin, want)
+			assert.False(t, err != nil && strings.Contains(err.Error(), "\n"), "%s: the error has more than a line: %v", verb, err)
 		}
 		one.outgoing.mu.Lock()
 		clear(one.outgoing.mu.failures)
@@ -188,18 +181,14 @@ func TestNobodyElseIsTaken(t *testing.T) {
 		p, _ := startPort(t, member(a, nodeID(2)), at, nil)
 		// NB: the near end of a connection listens nowhere, and nobody else can at its port.
 		near, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}}).Dial("tcp", p.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer func() { _ = near.Close() }()
 		at.set(nodeID(2), near.LocalAddr().String())
 		refused(t, nil)
 	})
 	t.Run("something else", func(t *testing.T) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		at.set(nodeID(2), l.Addr().String())
 		done := make(chan struct{})
 		go func() {
@@ -218,11 +207,8 @@ func TestNobodyElseIsTaken(t *testing.T) {
 		<-done
 	})
 	for _, nobody := range []string{"", "x", string(nodeID(9)), "a:1", strings.Repeat("x", 1000), "a\nb"} {
-		if _, err := s.Dial(nobody, 0); !errors.Is(err, ErrUnknownNode) || len(err.Error()) > 200 || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%.20q: got %v, want ErrUnknownNode", nobody, err)
-		}
+		_, err := s.Dial(nobody, 0)
+		assert.True(t, errors.Is(err, ErrUnknownNode) && len(err.Error()) <= 200 && !strings.Contains(err.Error(), "\n"), "%v %v", nobody, err)
 	}
-	if m := one.Metrics(); m.Connections != 0 {
-		t.Errorf("%d connections are left", m.Connections)
-	}
+	assert.Zero(t, one.Metrics().Connections, "connections are left")
 }

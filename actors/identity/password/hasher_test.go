@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 )
 
@@ -60,9 +62,8 @@ func TestHashesAreBounded(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		h.waitingMax++
-		if _, err := h.Matches(ctx, "", "x", h.Unknown); !errors.Is(err, context.Canceled) {
-			t.Errorf("a caller who has gone: got %v", err)
-		}
+		_, err := h.Matches(ctx, "", "x", h.Unknown)
+		assert.ErrorIs(t, err, context.Canceled, "a caller who has gone")
 		close(leave)
 		wait.Wait()
 		if most.Load() != slots || h.waiting.Load() != 0 || len(h.slots) != 0 || len(h.held.by) != 0 {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/argon2"
 
 	"troupe/actors/failure"
@@ -46,12 +48,8 @@ func TestPasswordRules(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			normal, err := Check("john.doe", test.password)
-			if (err == nil) != test.want || err != nil && (!errors.Is(err, failure.ErrInvalid) || normal != "") {
-				t.Fatalf("got %q, %v, want it taken: %v", normal, err, test.want)
-			}
-			if err != nil && len(test.password) > 6 && strings.Contains(err.Error(), test.password) {
-				t.Errorf("the error repeats the password: %v", err)
-			}
+			require.True(t, (err == nil) == test.want && !(err != nil && (!errors.Is(err, failure.ErrInvalid) || normal != "")), "%v %v %v", normal, err, test.want)
+			assert.False(t, err != nil && len(test.password) > 6 && strings.Contains(err.Error(), test.password), "the error repeats the password: %v", err)
 		})
 	}
 }
@@ -60,13 +58,9 @@ func TestPasswordRules(t *testing.T) {
 // that each line of it means something.
 func TestGuessedFirst(t *testing.T) {
 	for word := range guessedFirst {
-		if len(word) < charsMin || strings.ToLower(word) != word {
-			t.Errorf("%q is refused by its length, or not in lower case", word)
-		}
+		assert.True(t, len(word) >= charsMin && strings.ToLower(word) == word, "%q is refused by its length, or not in lower case", word)
 	}
-	if len(guessedFirst) < 90 {
-		t.Errorf("the list has %d words, want all of them", len(guessedFirst))
-	}
+	assert.GreaterOrEqual(t, len(guessedFirst), 90, "the list")
 }
 
 // TestPasswordsAreNormalised holds that a password is the same in every spelling
@@ -74,13 +68,10 @@ func TestGuessedFirst(t *testing.T) {
 func TestPasswordsAreNormalised(t *testing.T) {
 	composed, ok := Normal("Café crème")
 	decomposed, ok2 := Normal("Cafe\u0301 cre\u0300me")
-	if !ok || !ok2 || composed != decomposed {
-		t.Errorf("got %q and %q, want the same", composed, decomposed)
-	}
+	assert.True(t, ok && ok2 && composed == decomposed, "got %q and %q, want the same", composed, decomposed)
 	for _, other := range []string{"café crème", "Café crème ", "Cafe creme", "Ｃafé crème"} {
-		if got, _ := Normal(other); got == composed {
-			t.Errorf("%q is taken for %q", other, composed)
-		}
+		got, _ := Normal(other)
+		assert.NotEqual(t, composed, got, "%q is taken", other)
 	}
 }
 
@@ -90,13 +81,8 @@ func TestPasswordHashForm(t *testing.T) {
 	const want = "$argon2id$v=19$m=8,t=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$"
 	h := &Hash{Cost: cheap, Salt: []byte("0123456789abcdef")}
 	h.Sum = Derive("tall kid", h.Salt, h.Cost, HashBytes)
-	if got := h.String(); !strings.HasPrefix(got, want) || len(got) != len(want)+43 {
-		t.Errorf("got %s, want %s and 43 characters", got, want)
-	}
-	if !h.equals(argon2.IDKey([]byte("tall kid"), h.Salt, 1, 8, 1, 32)) || h.equals(argon2.IDKey([]byte("tall kit"), h.Salt, 1, 8, 1, 32)) {
-		t.Error("the hash is not that of argon2id")
-	}
-	if StandardCost.MemoryKiB < 19*1024 || StandardCost.Passes < 2 || !StandardCost.Valid() {
-		t.Errorf("the standard cost %+v is less than OWASP's least", StandardCost)
-	}
+	got := h.String()
+	assert.True(t, strings.HasPrefix(got, want) && len(got) == len(want)+43, "got %s, want %s and 43 characters", got, want)
+	assert.True(t, h.equals(argon2.IDKey([]byte("tall kid"), h.Salt, 1, 8, 1, 32)) && !h.equals(argon2.IDKey([]byte("tall kit"), h.Salt, 1, 8, 1, 32)))
+	assert.True(t, StandardCost.MemoryKiB >= 19*1024 && StandardCost.Passes >= 2 && StandardCost.Valid(), StandardCost)
 }

@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/persistence/clocktest"
 )
 
@@ -27,9 +29,8 @@ func TestWorkTakesBreaks(t *testing.T) {
 				t.Errorf("step %d: a break of %s, want %s", i, time.Since(before), step.want)
 			}
 		}
-		if want := 18*time.Millisecond + 24*time.Millisecond + time.Hour + longest; time.Since(start) != want {
-			t.Errorf("it took %s, want %s", time.Since(start), want)
-		}
+		want := 18*time.Millisecond + 24*time.Millisecond + time.Hour + longest
+		assert.Equal(t, want, time.Since(start), "it took")
 		done := make(chan struct{})
 		close(done)
 		clocktest.Advance(time.Second)

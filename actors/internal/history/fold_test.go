@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/internal/breaks"
 	"troupe/persistence"
@@ -109,24 +111,16 @@ func TestAFoldedEntryIsSmall(t *testing.T) {
 	e := statemachine.Entry{User: "john", Start: at, Event: "go", End: to, At: time.UnixMilli(1)}
 	whole := e.AppendJSON(nil)
 	folded := fold(&e, nil, false)
-	if !mayFold(&e, 2, len(whole)) || len(whole) < 12_000 || len(folded) > 250 {
-		t.Errorf("%d bytes become %d", len(whole), len(folded))
-	}
+	assert.True(t, mayFold(&e, 2, len(whole)) && len(whole) >= 12_000 && len(folded) <= 250, "%d bytes become %d", len(whole), len(folded))
 	for _, no := range []uint64{1, wholeEvery} {
-		if mayFold(&e, no, len(whole)) {
-			t.Errorf("entry %d may be folded", no)
-		}
+		assert.False(t, mayFold(&e, no, len(whole)), "entry %d may be folded", no)
 	}
-	if got, ok := Ending(folded, to); !ok || !bytes.Equal(got, whole) {
-		t.Errorf("got %s", got)
-	}
-	if _, ok := Ending(folded, at); ok {
-		t.Error("another end fits")
-	}
+	got, ok := Ending(folded, to)
+	assert.True(t, ok && bytes.Equal(got, whole), "got %s", got)
+	_, ok = Ending(folded, at)
+	assert.False(t, ok, "another end fits")
 	e.Start, e.End = at[:1], to[:1]
-	if mayFold(&e, 2, 1<<20) {
-		t.Error("one state machine gains by it")
-	}
+	assert.False(t, mayFold(&e, 2, 1<<20), "one state machine gains by it")
 }
 
 // TestAnAnswerHasTheNewestPart, whether entries are read or come one by one.
@@ -146,9 +140,8 @@ func TestAnAnswerHasTheNewestPart(t *testing.T) {
 			from--
 			size += 1 + len(all[from-1])
 		}
-		if want := strings.Join(all[from-1:], ","); string(joined.Text) != want || joined.From != uint64(from) {
-			t.Fatalf("after %d: got %d, %s, want %d, %s", n, joined.From, joined.Text, from, want)
-		}
+		want := strings.Join(all[from-1:], ",")
+		require.True(t, string(joined.Text) == want && joined.From == uint64(from), "after %d: got %d, %s, want %d, %s", n, joined.From, joined.Text, from, want)
 	}
 }
 
@@ -185,12 +178,9 @@ func TestTheEndOfAHistory(t *testing.T) {
 			if got, err := end.join(NewReader(from, 0, id)); err != nil || !bytes.Equal(got.Text, want.Text) || got.From != want.From {
 				t.Errorf("seed %d, %d bytes: got %d bytes from entry %d, %v, want %d from %d", seed, most, len(got.Text), got.From, err, len(want.Text), want.From)
 			}
-			if has := uint64(len(kept)) + 1 - want.From; machines > 20 && uint64(len(end.entries)) > 4*has+4 {
-				t.Errorf("seed %d, %d bytes: %d entries are kept for %d", seed, most, len(end.entries), has)
-			}
-			if from.reads > len(end.entries)+wholeEvery {
-				t.Errorf("seed %d, %d bytes: %d entries are read again", seed, most, from.reads)
-			}
+			has := uint64(len(kept)) + 1 - want.From
+			assert.False(t, machines > 20 && uint64(len(end.entries)) > 4*has+4, "seed %d, %d bytes: %d entries are kept for %d", seed, most, len(end.entries), has)
+			assert.LessOrEqual(t, from.reads, len(end.entries)+wholeEvery, "seed %d, %d bytes", seed, most)
 		}
 	}
 }
@@ -198,13 +188,9 @@ func TestTheEndOfAHistory(t *testing.T) {
 // TestADamagedFoldShows where the entry before is missing or another one.
 func TestADamagedFoldShows(t *testing.T) {
 	disk, err := storetest.NewDisk().Open(persistence.Options{Log: zerolog.Nop()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() {
-		if err := disk.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, disk.Close())
 	}()
 	shown, kept := walk(rand.New(rand.NewPCG(7, 7)), 40, 20)
 	_, other := walk(rand.New(rand.NewPCG(8, 8)), 40, 20)
@@ -224,14 +210,10 @@ func TestADamagedFoldShows(t *testing.T) {
 				w.Set(key.Entry(nil, disk.ShardOf(id), id, uint64(k+1)), value)
 			}
 		}
-		if err := disk.Commit(w); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, disk.Commit(w))
 		joined, _, err := Load(disk, disk.ShardOf(id), id, uint64(len(kept)))
 		if what == "nothing" {
-			if string(joined.Text) != strings.Join(shown, ",") || err != nil {
-				t.Errorf("got %v", err)
-			}
+			assert.True(t, string(joined.Text) == strings.Join(shown, ",") && err == nil, "got %v", err)
 		} else if !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: got %v", what, err)
 		}

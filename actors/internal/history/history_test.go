@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/persistence"
 	"troupe/persistence/key"
@@ -37,13 +39,9 @@ func with(n int, brought string) []byte {
 // TestWhatAnEventBrought stands beside its entry, and in the chain.
 func TestWhatAnEventBrought(t *testing.T) {
 	store, err := storetest.NewDisk().Open(persistence.Options{Log: zerolog.Nop()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, store.Close())
 	}()
 	long := `{"text":"` + strings.Repeat("x", DataBytesMax) + `"}`
 	id := key.ID{7}
@@ -59,34 +57,25 @@ func TestWhatAnEventBrought(t *testing.T) {
 		w.Set(key.Entry(nil, sh, id, uint64(n+1)), e)
 		all = append(all, e)
 	}
-	if err := store.Commit(w); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, store.Commit(w))
 	want := entry(1) + "," + entry(2) + "," + entry(3) + "," + entry(4) + "," + entry(5) + "," + entry(6)
-	if joined, got, err := Load(store, sh, id, 6); string(joined.Text) != want || got != chain || err != nil {
-		t.Errorf("got %s, %x, %v", joined.Text, got, err)
-	}
-	if page, end, err := Page(store, sh, id, 1, 6, false); string(page) != want || end != 6 || err != nil {
-		t.Errorf("a page: %s, %d, %v", page, end, err)
-	}
+	joined, got, err := Load(store, sh, id, 6)
+	assert.True(t, string(joined.Text) == want && got == chain && err == nil, "got %s, %x, %v", joined.Text, got, err)
+	page, end, err := Page(store, sh, id, 1, 6, false)
+	assert.True(t, string(page) == want && end == 6 && err == nil, "a page: %s, %d, %v", page, end, err)
 	want = entry(3) + "," + entry(2)
-	if page, end, err := Page(store, sh, id, 3, 2, false); string(page) != want || end != 2 || err != nil {
-		t.Errorf("a page, newest first: %s, %d, %v", page, end, err)
-	}
+	page, end, err = Page(store, sh, id, 3, 2, false)
+	assert.True(t, string(page) == want && end == 2 && err == nil, "a page, newest first: %s, %d, %v", page, end, err)
 	digest := fmt.Sprintf(`"data":null,"dataDigest":{"sha256":"%x","bytes":%d}`, sha256.Sum256([]byte(long)), len(long))
 	want = entry(1) + `,{"n":2,"data":{"a":1}},{"n":3,` + digest + `},{"n":4,"attempt":true},{"n":5,"data":{"b":2},"attempt":true},{"n":6,` + digest + `,"attempt":true}`
-	if page, _, err := Page(store, sh, id, 1, 6, true); string(page) != want || err != nil {
-		t.Errorf("a page with data: %s, %v", page, err)
-	}
+	page, _, err = Page(store, sh, id, 1, 6, true)
+	assert.True(t, string(page) == want && err == nil, "a page with data: %s, %v", page, err)
 	all[1][len(all[1])-tailBytes-2]++ // of what the event brought
 	w = store.NewBatch(sh)
 	w.Set(key.Entry(nil, sh, id, 2), all[1])
-	if err := store.Commit(w); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := Load(store, sh, id, 3); !errors.Is(err, ErrDamaged) {
-		t.Errorf("when what an event brought is altered: %v", err)
-	}
+	require.NoError(t, store.Commit(w))
+	_, _, err = Load(store, sh, id, 3)
+	assert.ErrorIs(t, err, ErrDamaged, "when what an event brought is altered")
 }
 
 func FuzzEntry(f *testing.F) {
@@ -108,13 +97,9 @@ func FuzzEntry(f *testing.F) {
 // or in another place shows.
 func TestLoad(t *testing.T) {
 	store, err := storetest.NewDisk().Open(persistence.Options{Log: zerolog.Nop()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, store.Close())
 	}()
 	for n, c := range []struct {
 		name  string
@@ -146,17 +131,11 @@ func TestLoad(t *testing.T) {
 		for number, value := range stored {
 			w.Set(key.Entry(nil, sh, id, number), value)
 		}
-		if err := store.Commit(w); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, store.Commit(w))
 		joined, got, err := Load(store, sh, id, c.ask)
 		damaged := c.want == "" && c.ask > 0
-		if string(joined.Text) != c.want || errors.Is(err, ErrDamaged) != damaged || !damaged && err != nil {
-			t.Errorf("%s: got %q, %v, want %q", c.name, joined.Text, err, c.want)
-		}
-		if c.ask == 3 && !damaged && got != chain {
-			t.Errorf("%s: got the chain %x, want %x", c.name, got, chain)
-		}
+		assert.True(t, string(joined.Text) == c.want && errors.Is(err, ErrDamaged) == damaged && (damaged || err == nil), "%v %v %v %v", c.name, joined.Text, err, c.want)
+		assert.False(t, c.ask == 3 && !damaged && got != chain, "%s: got the chain %x, want %x", c.name, got, chain)
 	}
 }
 
@@ -176,8 +155,7 @@ func TestEntry(t *testing.T) {
 		{Keep(append(make([]byte, HeadBytes), entry(1)...), nil, false), "", false}, // it keeps nothing, and is no attempt
 		{nil, "", false},
 	} {
-		if got, ok := Ending(c.stored, nil); string(got) != c.want || ok != c.ok {
-			t.Errorf("%x: got %q, %v, want %q, %v", c.stored, got, ok, c.want, c.ok)
-		}
+		got, ok := Ending(c.stored, nil)
+		assert.True(t, string(got) == c.want && ok == c.ok, "%x: got %q, %v, want %q, %v", c.stored, got, ok, c.want, c.ok)
 	}
 }

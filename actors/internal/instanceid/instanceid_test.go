@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/persistence/key"
 )
 
@@ -48,9 +50,8 @@ func TestDraw(t *testing.T) {
 		last = id
 	}
 	at := now.UnixMilli()
-	if want := []byte{byte(at >> 40), byte(at >> 32), byte(at >> 24), byte(at >> 16), byte(at >> 8), byte(at)}; !bytes.Equal(last[:6], want) {
-		t.Errorf("got the time %x, want %x", last[:6], want)
-	}
+	want := []byte{byte(at >> 40), byte(at >> 32), byte(at >> 24), byte(at >> 16), byte(at >> 8), byte(at)}
+	assert.Equal(t, string(want), string(last[:6]), "got the time")
 	if id := g.Draw(time.UnixMilli(-5)); !bytes.Equal(id[:6], make([]byte, 6)) {
 		t.Errorf("before 1970: got %s", Text(id))
 	}
@@ -65,8 +66,6 @@ func TestParsePart(t *testing.T) {
 		id + "-18446744073709551616-0": false, id + "-1-4294967296": false, strings.ToLower(id) + "-1-0": false, id + "--1-0": false,
 	} {
 		at, sequence, number, ok := ParsePart(text)
-		if ok != want || ok && PartText(at, sequence, number) != text {
-			t.Errorf("%s: got %t", text, ok)
-		}
+		assert.True(t, ok == want && (!ok || PartText(at, sequence, number) == text), "%s: got %t", text, ok)
 	}
 }

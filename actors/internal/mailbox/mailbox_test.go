@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/assert"
 	"go.uber.org/goleak"
 )
 
@@ -62,15 +63,12 @@ func TestMessagesOfManyAreHandledOneByOne(t *testing.T) {
 	var running sync.Mutex
 	next := make([]int, senders)
 	s := &seen{handle: func(x any) {
-		if !running.TryLock() {
-			t.Error("two messages at a time")
+		if !assert.True(t, running.TryLock(), "two messages at a time") {
 			return
 		}
 		defer running.Unlock()
 		if m, ok := x.(message); ok {
-			if next[m.sender] != m.number {
-				t.Errorf("sender %d: got message %d, want %d", m.sender, m.number, next[m.sender])
-			}
+			assert.Equal(t, m.number, next[m.sender], "sender %d: got message", m.sender)
 			next[m.sender] = m.number + 1
 		}
 	}}
@@ -106,14 +104,11 @@ func TestASuspendedMailboxTakesOnlySystemMessages(t *testing.T) {
 	m.PostUserMessage("end")
 	m.PostSystemMessage("suspended")
 	<-suspended
-	if m.UserMessageCount() != 2 {
-		t.Errorf("suspended: got %d messages that wait, want 2", m.UserMessageCount())
-	}
+	assert.Equal(t, 2, m.UserMessageCount(), "suspended")
 	m.PostSystemMessage(&actor.ResumeMailbox{})
 	<-ended
-	if want := []any{"suspended", "first", "end"}; !slices.Equal(s.messages, want) {
-		t.Errorf("got %v, want %v", s.messages, want)
-	}
+	want := []any{"suspended", "first", "end"}
+	assert.True(t, slices.Equal(s.messages, want), "got %v, want %v", s.messages, want)
 }
 
 // TestAPanicIsEscalated with its message, and the next message is handled.
@@ -127,9 +122,8 @@ func TestAPanicIsEscalated(t *testing.T) {
 	m.PostUserMessage("panic")
 	m.PostUserMessage("end")
 	<-ended
-	if want := []any{"panic"}; !slices.Equal(s.failed, want) {
-		t.Errorf("escalated: got %v, want %v", s.failed, want)
-	}
+	want := []any{"panic"}
+	assert.True(t, slices.Equal(s.failed, want), "escalated: got %v, want %v", s.failed, want)
 }
 
 // TestWhoPostsHandlesOneMessage, its own, and not those that come meanwhile.
@@ -149,9 +143,7 @@ func TestWhoPostsHandlesOneMessage(t *testing.T) {
 	m, ended = start(t, s)
 	m.PostUserMessage("first") // NB: with "end" it would never return
 	s.mu.Lock()
-	if len(s.messages) == 0 || s.messages[0] != "first" {
-		t.Errorf("handled %v when the first was posted", s.messages)
-	}
+	assert.True(t, len(s.messages) != 0 && s.messages[0] == "first", "handled %v when the first was posted", s.messages)
 	s.mu.Unlock()
 	close(hold)
 	<-ended

@@ -1,8 +1,9 @@
 package retry
 
 import (
-	"errors"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
 )
@@ -16,9 +17,7 @@ func FuzzFirst(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, err := Parse(b)
 		if err != nil {
-			if !errors.Is(err, failure.ErrExecution) {
-				t.Fatalf("error of another kind: %v", err)
-			}
+			require.ErrorIs(t, err, failure.ErrExecution, "error of another kind")
 			return
 		}
 		again, err := Parse(s.Append(nil))

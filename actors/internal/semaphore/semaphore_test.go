@@ -2,12 +2,13 @@ package semaphore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 )
@@ -50,9 +51,7 @@ func TestAUserAloneMayTakeAll(t *testing.T) {
 	for range 3 {
 		slots = append(slots, take(t, s, "john"))
 	}
-	if s.Slot("john").TryAcquire() {
-		t.Error("a fourth of three")
-	}
+	assert.False(t, s.Slot("john").TryAcquire(), "a fourth of three")
 	for _, slot := range slots {
 		slot.Release()
 		slot.Release() // does nothing
@@ -91,9 +90,8 @@ func TestWhoHasLessKeepsIt(t *testing.T) {
 		s := New[string](3)
 		_, _, mary := take(t, s, "john"), take(t, s, "john"), take(t, s, "mary")
 		john := await(t.Context(), s, "john")
-		if err := mary.Yield(t.Context()); err != nil || served(john) {
-			t.Errorf("mary gave her only slot to john, who has two: %v", err)
-		}
+		err := mary.Yield(t.Context())
+		assert.True(t, err == nil && !served(john), "mary gave her only slot to john, who has two: %v", err)
 	})
 }
 
@@ -107,13 +105,9 @@ func TestReservingLeavesRoomForOthers(t *testing.T) {
 		for s.Slot(c.user).TryAcquire() {
 			got++
 		}
-		if got != c.want {
-			t.Errorf("%s: got %d slots, want %d", c.user, got, c.want)
-		}
+		assert.Equal(t, c.want, got, c.user)
 	}
-	if one := NewReserving[string](1); !one.Slot("john").TryAcquire() {
-		t.Error("the only slot cannot be taken")
-	}
+	assert.True(t, NewReserving[string](1).Slot("john").TryAcquire(), "the only slot cannot be taken")
 }
 
 // TestAWaiterWhoLeavesTakesNothing, and nothing of it is kept.
@@ -124,16 +118,12 @@ func TestAWaiterWhoLeavesTakesNothing(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		mary, eve := await(ctx, s, "mary"), await(t.Context(), s, "eve")
-		if err := <-mary.done; !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("mary: got %v, want context.DeadlineExceeded", err)
-		}
-		if err := s.Slot("mary").Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("with a context that has ended: got %v", err)
-		}
+		err := <-mary.done
+		assert.ErrorIs(t, err, context.DeadlineExceeded, "mary")
+		assert.ErrorIs(t, s.Slot("mary").Acquire(ctx), context.DeadlineExceeded, "with a context that has ended")
 		john.Release()
-		if err := <-eve.done; err != nil {
-			t.Errorf("eve: got %v", err)
-		}
+		err = <-eve.done
+		assert.NoError(t, err, "eve")
 		eve.Release()
 		if s.Held()+s.Waiting()+len(s.mu.users)+s.mu.queue.Len() != 0 {
 			t.Errorf("%d held, %d waiting, %d users, want nothing", s.Held(), s.Waiting(), len(s.mu.users))
@@ -269,7 +259,5 @@ func (m *model) check(t *rapid.T, s *Semaphore[string]) {
 		default:
 		}
 	}
-	if got, want := fmt.Sprint(s.Held(), s.Waiting()), fmt.Sprint(m.size-m.free(), len(m.waiting)); got != want {
-		t.Fatalf("held and waiting: got %s, want %s", got, want)
-	}
+	require.Equal(t, fmt.Sprint(m.size-m.free(), len(m.waiting)), fmt.Sprint(s.Held(), s.Waiting()), "held and waiting")
 }

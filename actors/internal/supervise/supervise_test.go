@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
 	"go.uber.org/goleak"
 
 	"troupe/actors"
@@ -25,9 +26,7 @@ func start(t *testing.T, most int, wait time.Duration) (*Supervisor, *bytes.Buff
 	system := actors.NewSystem(zerolog.Nop())
 	s := Start(Options{System: system, Name: "test", WorkersMax: most, WaitMax: wait, Log: zerolog.New(log)})
 	t.Cleanup(func() {
-		if err := errors.Join(s.Stop(context.Background()), system.Stop(context.Background())); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, errors.Join(s.Stop(context.Background()), system.Stop(context.Background())))
 	})
 	return s, log
 }
@@ -39,9 +38,7 @@ func TestWorkRunsAndItsErrorComesBack(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 200 {
 		wg.Go(func() {
-			if err := s.Do(t.Context(), "john", "count", func(context.Context) error { ran.Add(1); return want }); !errors.Is(err, want) {
-				t.Errorf("got %v", err)
-			}
+			assert.ErrorIs(t, s.Do(t.Context(), "john", "count", func(context.Context) error { ran.Add(1); return want }), want)
 		})
 	}
 	wg.Wait()
@@ -55,36 +52,24 @@ func TestOneThatWaitsHoldsUpNobody(t *testing.T) {
 	release, begun := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := s.Do(t.Context(), "john", "slow", func(context.Context) error { close(begun); <-release; return nil }); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.Do(t.Context(), "john", "slow", func(context.Context) error { close(begun); <-release; return nil }))
 	})
 	<-begun
 	for range 5 {
-		if err := s.Do(t.Context(), "mary", "fast", func(context.Context) error { return nil }); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.Do(t.Context(), "mary", "fast", func(context.Context) error { return nil }))
 	}
 	second := make(chan struct{})
 	wg.Go(func() {
-		if err := s.Do(t.Context(), "mary", "slow", func(context.Context) error { close(second); <-release; return nil }); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.Do(t.Context(), "mary", "slow", func(context.Context) error { close(second); <-release; return nil }))
 	})
 	<-second
-	if err := s.Do(t.Context(), "john", "third", func(context.Context) error { t.Error("it ran"); return nil }); !errors.Is(err, ErrBusy) {
-		t.Errorf("a third: got %v, want ErrBusy", err)
-	}
+	assert.ErrorIs(t, s.Do(t.Context(), "john", "third", func(context.Context) error { t.Error("it ran"); return nil }), ErrBusy)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if err := s.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("stop with open requests: got %v", err)
-	}
+	assert.ErrorIs(t, s.Stop(ctx), context.DeadlineExceeded, "stop with open requests")
 	close(release)
 	wg.Wait()
-	if err := s.Do(t.Context(), "john", "late", func(context.Context) error { return nil }); !errors.Is(err, ErrStopped) {
-		t.Errorf("after Stop: got %v, want ErrStopped", err)
-	}
+	assert.ErrorIs(t, s.Do(t.Context(), "john", "late", func(context.Context) error { return nil }), ErrStopped, "after Stop")
 }
 
 // TestOneUserLeavesHalfOfTheWorkers to others, waits for one, and is sent away by
@@ -102,27 +87,21 @@ func TestOneUserLeavesHalfOfTheWorkers(t *testing.T) {
 	for s.workers.Waiting() < 2 {
 		runtime.Gosched()
 	}
-	if err := s.Do(t.Context(), "mary", "fast", func(context.Context) error { return nil }); err != nil {
-		t.Errorf("mary, while john has half: %v", err)
-	}
+	assert.NoError(t, s.Do(t.Context(), "mary", "fast", func(context.Context) error { return nil }), "mary, while john has half")
 	release <- struct{}{}
 	<-begun // john's third
-	if err := <-answers; err != nil {
-		t.Errorf("john's first: %v", err)
-	}
+	err := <-answers
+	assert.NoError(t, err, "john's first")
 	stopped := make(chan error)
 	go func() { stopped <- s.Stop(t.Context()) }()
-	if err := <-answers; !errors.Is(err, ErrStopped) {
-		t.Errorf("john's fourth, which waits: got %v, want ErrStopped", err)
-	}
+	err = <-answers
+	assert.ErrorIs(t, err, ErrStopped, "john's fourth, which waits")
 	close(release)
-	if err := <-stopped; err != nil {
-		t.Error(err)
-	}
+	err = <-stopped
+	assert.NoError(t, err)
 	for range 2 {
-		if err := <-answers; err != nil {
-			t.Errorf("what was accepted: %v", err)
-		}
+		err := <-answers
+		assert.NoError(t, err, "what was accepted")
 	}
 }
 
@@ -134,9 +113,8 @@ func TestStopThatRunsOutOfTimeLeavesNobodyWaiting(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 50 {
 			wg.Go(func() {
-				if err := s.Do(t.Context(), "john", "x", func(context.Context) error { return nil }); err != nil && !errors.Is(err, ErrStopped) {
-					t.Error(err)
-				}
+				err := s.Do(t.Context(), "john", "x", func(context.Context) error { return nil })
+				assert.False(t, err != nil && !errors.Is(err, ErrStopped), err)
 			})
 		}
 		ended, cancel := context.WithCancel(t.Context())
@@ -149,13 +127,9 @@ func TestStopThatRunsOutOfTimeLeavesNobodyWaiting(t *testing.T) {
 func TestAPanicCostsOnlyItsRequest(t *testing.T) {
 	s, log := start(t, 0, time.Minute)
 	for range 20 { // more than protoactor restarts an actor
-		if err := s.Do(t.Context(), "john", "bad", func(context.Context) error { panic("oh") }); !errors.Is(err, ErrPanicked) {
-			t.Errorf("got %v, want ErrPanicked", err)
-		}
+		assert.ErrorIs(t, s.Do(t.Context(), "john", "bad", func(context.Context) error { panic("oh") }), ErrPanicked)
 	}
-	if err := s.Do(t.Context(), "john", "good", func(context.Context) error { return nil }); err != nil {
-		t.Errorf("the next request: %v", err)
-	}
+	assert.NoError(t, s.Do(t.Context(), "john", "good", func(context.Context) error { return nil }), "the next request")
 	if s.Metrics().Panics != 20 || !strings.Contains(log.String(), `"request":"bad"`) {
 		t.Errorf("%+v, log %s", s.Metrics(), log)
 	}
@@ -165,7 +139,5 @@ func TestACallerWhoHasGoneIsNotWorkedFor(t *testing.T) {
 	s, _ := start(t, 0, time.Minute)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Do(ctx, "john", "gone", func(context.Context) error { t.Error("it ran"); return nil }); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", err)
-	}
+	assert.ErrorIs(t, s.Do(ctx, "john", "gone", func(context.Context) error { t.Error("it ran"); return nil }), context.Canceled)
 }

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestWaitReturnsWhenEarlierReadersHaveLeft(t *testing.T) {
@@ -30,9 +32,7 @@ func TestWaitReturnsWhenEarlierReadersHaveLeft(t *testing.T) {
 		p.Wait()
 		for row := range p.readers {
 			for i := range p.readers[row] {
-				if n := p.readers[row][i].n.Load(); n != 0 {
-					t.Errorf("%d readers are counted when all have left", n)
-				}
+				assert.Zero(t, p.readers[row][i].n.Load(), "readers are counted when all have left")
 			}
 		}
 	})
@@ -54,9 +54,7 @@ func TestNobodyReadsWhatIsGone(t *testing.T) {
 				r := p.Enter(hint)
 				v := current.Load()
 				for range 2 { // also while it holds on to the value
-					if v.retired.Load() {
-						t.Error("a reader has a value that was retired")
-					}
+					assert.False(t, v.retired.Load(), "a reader has a value that was retired")
 				}
 				p.Leave(r)
 				reads.Add(1)

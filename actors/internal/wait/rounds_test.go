@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // TestARoundBeginsAfterTheCall: a call that has begun already proves nothing to who comes now.
@@ -22,14 +24,11 @@ func TestARoundBeginsAfterTheCall(t *testing.T) {
 		synctest.Wait()
 		answers <- nil
 		synctest.Wait()
-		if len(done) != 1 || begun != 2 {
-			t.Errorf("the first answer was for %d, in %d calls, want 1 in 2", len(done), begun)
-		}
+		assert.True(t, len(done) == 1 && begun == 2, "the first answer was for %d, in %d calls, want 1 in 2", len(done), begun)
 		answers <- refused
 		synctest.Wait()
-		if first, next := <-done, <-done; first != nil || !errors.Is(next, refused) || len(done) != 1 || begun != 2 {
-			t.Errorf("got %v and %v in %d calls, want nil and the refusal in 2", first, next, begun)
-		}
+		first, next := <-done, <-done
+		assert.True(t, first == nil && errors.Is(next, refused) && len(done) == 1 && begun == 2, "%v %v %v", first, next, begun)
 	})
 }
 
@@ -47,16 +46,12 @@ func TestAWaitIsBounded(t *testing.T) {
 		late := make(chan error, 1)
 		go func() { late <- r.Await(t.Context()) }()
 		synctest.Wait()
-		if err := r.Await(t.Context()); !errors.Is(err, ErrWaiting) {
-			t.Errorf("the third: got %v, want ErrWaiting", err)
-		}
+		assert.ErrorIs(t, r.Await(t.Context()), ErrWaiting, "the third")
 		leave()
-		if err := <-gone; !errors.Is(err, context.Canceled) {
-			t.Errorf("who leaves: got %v", err)
-		}
-		if err := <-late; !errors.Is(err, ErrNoAnswer) {
-			t.Errorf("who waits: got %v, want ErrNoAnswer", err)
-		}
+		err := <-gone
+		assert.ErrorIs(t, err, context.Canceled, "who leaves")
+		err = <-late
+		assert.ErrorIs(t, err, ErrNoAnswer, "who waits")
 		<-time.After(3 * time.Second) // the goroutine ends
 	})
 }

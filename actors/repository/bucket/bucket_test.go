@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"troupe/actors/repository"
@@ -26,13 +28,9 @@ func optionsFor(s *buckettest.Server, b *buckettest.Bucket) Options {
 func newBucket(t testing.TB, o Options) *Bucket {
 	t.Helper()
 	b, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, b.Close())
 	})
 	return b
 }
@@ -51,9 +49,7 @@ func TestSuite(t *testing.T) {
 				edit.Prefix = prefix
 				if prefix != "" {
 					for _, key := range []string{"above.rml", "templates/of/beside.rml", "templates/of/us.rml"} {
-						if err := edit.PutKey(key, "x"); err != nil {
-							t.Fatal(err)
-						}
+						require.NoError(t, edit.PutKey(key, "x"))
 					}
 				}
 				return newBucket(t, optionsFor(server, edit)), edit

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
 	"troupe/actors/logtest"
@@ -27,9 +29,7 @@ import (
 func put(t testing.TB, b *buckettest.Bucket, files ...string) {
 	t.Helper()
 	for _, file := range files {
-		if err := b.Put(file, "text of "+file); err != nil {
-			t.Fatalf("put %s: %v", file, err)
-		}
+		require.NoError(t, b.Put(file, "text of "+file), "put %s", file)
 	}
 }
 
@@ -66,13 +66,11 @@ func TestOptionsWithFaults(t *testing.T) {
 	} {
 		o := good
 		c.change(&o)
-		if _, err := Open(o); err == nil || !strings.Contains(err.Error(), c.fault) || strings.Contains(err.Error(), "secret@") {
-			t.Errorf("%+v: got %v, want %q", o, err, c.fault)
-		}
+		_, err := Open(o)
+		assert.True(t, err != nil && strings.Contains(err.Error(), c.fault) && !strings.Contains(err.Error(), "secret@"), "%+v: got %v, want %q", o, err, c.fault)
 	}
-	if b, err := Open(good); err != nil || b.Close() != nil {
-		t.Errorf("got %v for good options", err)
-	}
+	b, err := Open(good)
+	assert.True(t, err == nil && b.Close() == nil, "got %v for good options", err)
 }
 
 // TestAStoreThatCannotBeReadIsUnavailable and never an empty repository, nor a
@@ -95,14 +93,12 @@ func TestAStoreThatCannotBeReadIsUnavailable(t *testing.T) {
 			change(&o)
 			b := newBucket(t, o)
 			for _, folder := range []string{"/", "/d", "/none"} {
-				if l, err := b.List(t.Context(), folder); !errors.Is(err, failure.ErrUnavailable) || errors.Is(err, fs.ErrNotExist) {
-					t.Errorf("list %s: got %v, %v", folder, l, err)
-				}
+				l, err := b.List(t.Context(), folder)
+				assert.True(t, errors.Is(err, failure.ErrUnavailable) && !errors.Is(err, fs.ErrNotExist), "list %s: got %v, %v", folder, l, err)
 			}
 			for _, file := range []string{"/d/a.rml", "/none"} {
-				if text, err := read(b, file); !errors.Is(err, failure.ErrUnavailable) || errors.Is(err, fs.ErrNotExist) {
-					t.Errorf("open %s: got %q, %v", file, text, err)
-				}
+				text, err := read(b, file)
+				assert.True(t, errors.Is(err, failure.ErrUnavailable) && !errors.Is(err, fs.ErrNotExist), "open %s: got %q, %v", file, text, err)
 			}
 		})
 	}
@@ -114,9 +110,7 @@ func TestRightsInTheStore(t *testing.T) {
 	server := buckettest.Start(t)
 	edit := server.Bucket(nameOf(t))
 	put(t, edit, "/open/a.rml", "/closed/b.rml")
-	if err := edit.Open("/open"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, edit.Open("/open"))
 	o := optionsFor(server, edit)
 	o.AccessKey, o.SecretKey, o.Region = "", "", "us-east-1"
 	b := newBucket(t, o)
@@ -127,9 +121,7 @@ func TestRightsInTheStore(t *testing.T) {
 		t.Errorf("a closed file: got %q, %v", text, err)
 	}
 	l, err := b.List(t.Context(), "/")
-	if err != nil || !slices.Equal(l.Folders, []string{"closed", "open"}) {
-		t.Errorf("list: got %+v, %v", l, err)
-	}
+	assert.True(t, err == nil && slices.Equal(l.Folders, []string{"closed", "open"}), "list: got %+v, %v", l, err)
 }
 
 // TestMachineRole signs with the keys that the machine is given, here as AWS gives
@@ -151,9 +143,8 @@ func TestMachineRole(t *testing.T) {
 	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", given.URL)
 	o := optionsFor(server, edit)
 	o.AccessKey, o.SecretKey, o.MachineRole = "", "", true
-	if text, err := read(newBucket(t, o), "/a.rml"); text != "text of /a.rml" || err != nil {
-		t.Errorf("got %q, %v", text, err)
-	}
+	text, err := read(newBucket(t, o), "/a.rml")
+	assert.True(t, text == "text of /a.rml" && err == nil, "got %q, %v", text, err)
 }
 
 // TestKeysThatAreNoPaths are left out, and counted.
@@ -170,19 +161,15 @@ func TestKeysThatAreNoPaths(t *testing.T) {
 		{"/empty", "", "", 1},
 	} {
 		l, err := b.List(t.Context(), c.folder)
-		if err != nil {
-			t.Errorf("%s: %v", c.folder, err)
+		if !assert.NoError(t, err, c.folder) {
 			continue
 		}
 		slices.Sort(l.Folders)
-		if files, folders := strings.Join(l.Files, " "), strings.Join(l.Folders, " "); files != c.files || folders != c.folders || l.Left != c.left || l.Unwatched {
-			t.Errorf("%s: got %+v, want %+v", c.folder, l, c)
-		}
+		files, folders := strings.Join(l.Files, " "), strings.Join(l.Folders, " ")
+		assert.True(t, files == c.files && folders == c.folders && l.Left == c.left && !l.Unwatched, "%s: got %+v, want %+v", c.folder, l, c)
 	}
 	// Watch sees the same folders as List: nothing has changed.
-	if err := b.look(t.Context(), func(c repository.Change) { t.Errorf("told %+v", c) }); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, b.look(t.Context(), func(c repository.Change) { t.Errorf("told %+v", c) }))
 }
 
 // TestALookTellsEachFolderThatChanged, until it is listed again.
@@ -197,15 +184,11 @@ func TestALookTellsEachFolderThatChanged(t *testing.T) {
 	}
 	told := func() string {
 		var folders []string
-		if err := b.look(t.Context(), func(c repository.Change) { folders = append(folders, c.Folder+c.Name) }); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, b.look(t.Context(), func(c repository.Change) { folders = append(folders, c.Folder+c.Name) }))
 		slices.Sort(folders)
 		return strings.Join(folders, " ")
 	}
-	if got := told(); got != "" {
-		t.Errorf("told %s, and nobody has listed", got)
-	}
+	assert.Empty(t, told(), "told")
 	list()
 	for _, c := range []struct {
 		what      string
@@ -228,42 +211,31 @@ func TestALookTellsEachFolderThatChanged(t *testing.T) {
 			store.change("", "*")
 		}
 		for range 2 {
-			if got := told(); got != c.want {
-				t.Errorf("%s: told %q, want %q", c.what, got, c.want)
-			}
+			assert.Equal(t, c.want, told(), "%s: told", c.what)
 		}
 		list()
-		if got := told(); got != "" {
-			t.Errorf("%s: told %q once more", c.what, got)
-		}
+		assert.Empty(t, told(), "%s: told", c.what)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.mu.folders) != 1 {
-		t.Errorf("%d folders are remembered of an empty bucket", len(b.mu.folders))
-	}
+	assert.Len(t, b.mu.folders, 1, "folders are remembered of an empty bucket")
 }
 
 // TestLargeFilesAndKeys holds the limits of both, and keys that no store has.
 func TestLargeFilesAndKeys(t *testing.T) {
 	server := buckettest.Start(t)
 	edit := server.Bucket(nameOf(t))
-	if err := errors.Join(edit.Put("/at.rml", strings.Repeat("x", 1000)), edit.Put("/above.rml", strings.Repeat("x", 1001))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(edit.Put("/at.rml", strings.Repeat("x", 1000)), edit.Put("/above.rml", strings.Repeat("x", 1001))))
 	o := optionsFor(server, edit)
 	o.FileBytesMax = 1000
 	b := newBucket(t, o)
-	if text, err := read(b, "/at.rml"); len(text) != 1000 || err != nil {
-		t.Errorf("at the limit: got %d bytes, %v", len(text), err)
-	}
-	if _, err := read(b, "/above.rml"); !errors.Is(err, failure.ErrTooLarge) {
-		t.Errorf("above the limit: got %v", err)
-	}
+	text, err := read(b, "/at.rml")
+	assert.True(t, len(text) == 1000 && err == nil, "at the limit: got %d bytes, %v", len(text), err)
+	_, err = read(b, "/above.rml")
+	assert.ErrorIs(t, err, failure.ErrTooLarge, "above the limit")
 	for _, file := range []string{"/", "/" + strings.Repeat("x", 1024), "/" + strings.Repeat("x", 1025), "/ ", "/\u00a0", "/\u3000\u3000"} {
-		if _, err := read(b, file); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("%.20q: got %v, want fs.ErrNotExist", file, err)
-		}
+		_, err := read(b, file)
+		assert.True(t, errors.Is(err, fs.ErrNotExist) && !errors.Is(err, failure.ErrUnavailable), "%.20q: got %v, want fs.ErrNotExist", file, err)
 	}
 }
 
@@ -277,9 +249,7 @@ func TestAnAnswerThatBreaksOff(t *testing.T) {
 	store.hang("slow.rml", 3)
 	for _, file := range []string{"/a.rml", "/slow.rml"} {
 		text, err := read(b, file)
-		if !errors.Is(err, failure.ErrUnavailable) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("%s: got %q, %v", file, text, err)
-		}
+		assert.True(t, errors.Is(err, failure.ErrUnavailable) && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF), "%s: got %q, %v", file, text, err)
 	}
 }
 
@@ -294,20 +264,13 @@ func TestAClosedFile(t *testing.T) {
 		b.transport.DialContext = pipes.Dial
 		for range 20 {
 			f, err := b.Open(t.Context(), "/a.rml")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := f.Close(); err != nil {
-				t.Error(err)
-			}
-			if n, err := f.ReadAt(make([]byte, 1), 0); n != 0 || !errors.Is(err, fs.ErrClosed) {
-				t.Errorf("got %d, %v", n, err)
-			}
+			require.NoError(t, err)
+			assert.NoError(t, f.Close())
+			n, err := f.ReadAt(make([]byte, 1), 0)
+			assert.True(t, n == 0 && errors.Is(err, fs.ErrClosed), "got %d, %v", n, err)
 			synctest.Wait() // until the connection is idle
 		}
-		if n := store.connections(); n != 1 {
-			t.Errorf("20 files took %d connections, want one", n)
-		}
+		assert.Equal(t, 1, store.connections(), "20 files took")
 	})
 }
 
@@ -319,9 +282,8 @@ func TestAStoreThatComesBack(t *testing.T) {
 	o.Log, o.Poll = zerolog.New(log), time.Millisecond
 	b := newBucket(t, o)
 	for _, folder := range []string{"/", "/d"} {
-		if _, err := b.List(t.Context(), folder); err != nil {
-			t.Fatal(err)
-		}
+		_, err := b.List(t.Context(), folder)
+		require.NoError(t, err)
 	}
 	store.fail(http.StatusForbidden)
 	told := make(chan repository.Change, 100)
@@ -348,13 +310,10 @@ func TestAStoreThatComesBack(t *testing.T) {
 	logged("cannot be looked at")
 	store.change("d/b.rml", "")
 	store.fail(0)
-	if c := <-told; c.Folder != "/d" {
-		t.Errorf("told %+v", c)
-	}
+	c := <-told
+	assert.Equal(t, "/d", c.Folder, "told")
 	logged("is looked at again")
-	if n := log.Count("cannot be looked at"); n != 1 {
-		t.Errorf("the log has it %d times", n)
-	}
+	assert.Equal(t, 1, log.Count("cannot be looked at"), "the log")
 }
 
 // TestOneSlowLookIsNoReasonToWait: looks that all take long have pauses that do.
@@ -365,8 +324,6 @@ func TestOneSlowLookIsNoReasonToWait(t *testing.T) {
 		{time.Millisecond, 11 * time.Second, time.Second},
 		{10 * time.Second, 11 * time.Second, 200 * time.Second},
 	} {
-		if got := pauseAfter(time.Second, c.took, c.before); got != c.want {
-			t.Errorf("%s behind %s: got %s, want %s", c.took, c.before, got, c.want)
-		}
+		assert.Equal(t, c.want, pauseAfter(time.Second, c.took, c.before), "%s behind %s", c.took, c.before)
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"troupe/actors/failure"
@@ -46,19 +48,13 @@ func newDisk(t testing.TB, o Options) (*Disk, folder) {
 	t.Helper()
 	if o.Dir == "" {
 		o.Dir = filepath.Join(t.TempDir(), "repository")
-		if err := os.Mkdir(o.Dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(o.Dir, 0o755))
 	}
 	o.Log = zerolog.Nop()
 	d, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, d.Close())
 	})
 	return d, folder(o.Dir)
 }
@@ -69,9 +65,7 @@ func TestDiskIsASource(t *testing.T) {
 
 func must(t testing.TB, errs ...error) {
 	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(errs...))
 }
 
 // TestOnlyRegularFiles holds gateway/INTERFACE.md, "What is never listed", and what
@@ -100,21 +94,17 @@ func TestOnlyRegularFiles(t *testing.T) {
 	l, err := d.List(t.Context(), "/")
 	must(t, err)
 	slices.Sort(l.Folders)
-	if got := fmt.Sprint(l.Files, l.Folders); got != "[a.rml] [folder.rml in]" {
-		t.Errorf("got %s, want the file a.rml and the folders folder.rml and in", got)
-	}
+	assert.Equal(t, "[a.rml] [folder.rml in]", fmt.Sprint(l.Files, l.Folders))
 	for _, path := range []string{
 		"/out.rml", "/link.rml", "/dangling.rml", "/loop.rml", "/outside", "/outside/secret.rml", "/inside", "/inside/a.rml", "/here/a.rml",
 		"/here/here/a.rml", "/above/repository/a.rml", "/pipe.rml", "/pipe.rml/a", "/folder.rml", "/socket.rml",
 	} {
-		if file, err := d.Open(t.Context(), path); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("open %s: got %v and %v, want fs.ErrNotExist", path, file, err)
-		}
+		file, err := d.Open(t.Context(), path)
+		assert.ErrorIs(t, err, fs.ErrNotExist, "open %s: got %v", path, file)
 	}
 	for _, path := range []string{"/outside", "/inside", "/here", "/above", "/here/in", "/pipe.rml", "/a.rml", "/loop.rml"} {
-		if l, err := d.List(t.Context(), path); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("list %s: got %+v and %v, want fs.ErrNotExist", path, l, err)
-		}
+		l, err := d.List(t.Context(), path)
+		assert.ErrorIs(t, err, fs.ErrNotExist, "list %s: got %+v", path, l)
 	}
 }
 
@@ -133,9 +123,8 @@ func TestOnlyOneNameUnlessOurs(t *testing.T) {
 	}
 	must(t, os.Chown(f.at("/a.rml"), 12345, 12345))
 	for _, path := range []string{"/a.rml", "/b.rml"} {
-		if file, err := d.Open(t.Context(), path); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("open %s of somebody else: got %v and %v, want fs.ErrNotExist", path, file, err)
-		}
+		file, err := d.Open(t.Context(), path)
+		assert.ErrorIs(t, err, fs.ErrNotExist, "open %s of somebody else: got %v", path, file)
 	}
 	must(t, os.Remove(f.at("/b.rml")))
 	if file, err := d.Open(t.Context(), "/a.rml"); err != nil {
@@ -155,19 +144,15 @@ func TestUnreadable(t *testing.T) {
 	must(t, os.Chmod(f.at("/closed.rml"), 0), os.Chmod(f.at("/d"), 0), os.Chmod(f.at("/names"), 0o100))
 	defer func() { must(t, os.Chmod(f.at("/d"), 0o700), os.Chmod(f.at("/names"), 0o700)) }()
 	for _, path := range []string{"/closed.rml", "/d/a.rml"} {
-		if file, err := d.Open(t.Context(), path); !errors.Is(err, fs.ErrPermission) {
-			t.Errorf("open %s: got %v and %v, want fs.ErrPermission", path, file, err)
-		}
+		file, err := d.Open(t.Context(), path)
+		assert.ErrorIs(t, err, fs.ErrPermission, "open %s: got %v", path, file)
 	}
 	for _, path := range []string{"/d", "/names"} {
-		if l, err := d.List(t.Context(), path); !errors.Is(err, fs.ErrPermission) {
-			t.Errorf("list %s: got %v and %v, want fs.ErrPermission", path, l, err)
-		}
+		l, err := d.List(t.Context(), path)
+		assert.ErrorIs(t, err, fs.ErrPermission, "list %s: got %v", path, l)
 	}
 	l, err := d.List(t.Context(), "/")
-	if err != nil || len(l.Files) != 1 || len(l.Folders) != 2 {
-		t.Errorf("list /: got %+v and %v, want all names", l, err)
-	}
+	assert.True(t, err == nil && len(l.Files) == 1 && len(l.Folders) == 2, "list /: got %+v and %v, want all names", l, err)
 }
 
 func TestFilesAreBounded(t *testing.T) {
@@ -176,9 +161,8 @@ func TestFilesAreBounded(t *testing.T) {
 	file, err := d.Open(t.Context(), "/small")
 	must(t, err)
 	_ = file.Close()
-	if file, err := d.Open(t.Context(), "/large"); !errors.Is(err, failure.ErrTooLarge) {
-		t.Errorf("got %v and %v, want ErrTooLarge", file, err)
-	}
+	file, err = d.Open(t.Context(), "/large")
+	assert.ErrorIs(t, err, failure.ErrTooLarge, "got %v", file)
 }
 
 // TestNamesThatHaveNoPathAreLeftOut holds gateway/INTERFACE.md,
@@ -197,9 +181,7 @@ func TestNamesThatHaveNoPathAreLeftOut(t *testing.T) {
 	}
 	l, err := d.List(t.Context(), "/")
 	must(t, err)
-	if len(l.Files) != 1 || len(l.Folders) != 0 || l.Left != left {
-		t.Errorf("got %q, %q and %d left out, want a.rml and %d left out", l.Files, l.Folders, l.Left, left)
-	}
+	assert.True(t, len(l.Files) == 1 && len(l.Folders) == 0 && l.Left == left, "got %q, %q and %d left out, want a.rml and %d left out", l.Files, l.Folders, l.Left, left)
 }
 
 // TestSwapping opens a path while somebody replaces the file, and the folders on
@@ -224,8 +206,7 @@ func TestSwapping(t *testing.T) {
 				func() error { return os.Symlink("hidden", path) },
 				func() error { return syscall.Mkfifo(path, 0o644) },
 			} {
-				if err := errors.Join(os.Rename(path, aside), make(), os.Remove(path), os.Rename(aside, path)); err != nil {
-					t.Error(err)
+				if !assert.NoError(t, errors.Join(os.Rename(path, aside), make(), os.Remove(path), os.Rename(aside, path))) {
 					return
 				}
 			}
@@ -234,8 +215,7 @@ func TestSwapping(t *testing.T) {
 				func() error { return os.Symlink("../hidden/a.rml", file) },
 				func() error { return syscall.Mkfifo(file, 0o644) },
 			} {
-				if err := errors.Join(os.Remove(file), make(), os.Remove(file), os.WriteFile(file, []byte("open"), 0o644)); err != nil {
-					t.Error(err)
+				if !assert.NoError(t, errors.Join(os.Remove(file), make(), os.Remove(file), os.WriteFile(file, []byte("open"), 0o644))) {
 					return
 				}
 			}
@@ -251,8 +231,8 @@ func TestSwapping(t *testing.T) {
 				}
 				text, err := io.ReadAll(io.NewSectionReader(file, 0, 100))
 				_ = file.Close()
-				if got := string(text); err != nil || got != "open" && got != "" {
-					t.Errorf("got %q and %v", got, err)
+				got := string(text)
+				if !assert.True(t, err == nil && (got == "open" || got == ""), "got %q and %v", got, err) {
 					return
 				}
 				reads.Add(1)
@@ -260,8 +240,8 @@ func TestSwapping(t *testing.T) {
 		})
 		all.Go(func() {
 			for ctx.Err() == nil {
-				if l, err := d.List(context.Background(), "/d"); err == nil && len(l.Folders) > 0 {
-					t.Errorf("another folder was listed: %+v", l)
+				l, err := d.List(context.Background(), "/d")
+				if !assert.False(t, err == nil && len(l.Folders) > 0, "another folder was listed: %+v", l) {
 					return
 				}
 			}
@@ -309,9 +289,7 @@ func TestTooManyOpenFiles(t *testing.T) {
 		if file != nil {
 			_ = file.Close()
 		}
-		if !errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("with %d left: got %v, want ErrUnavailable", left, err)
-		}
+		assert.ErrorIs(t, err, failure.ErrUnavailable, "with %d left", left)
 	}
 }
 
@@ -324,9 +302,7 @@ func TestSwappingControl(t *testing.T) {
 	must(t, err)
 	defer func() { _ = root.Close() }()
 	text, err := root.ReadFile("d/a.rml")
-	if err != nil || string(text) != "secret" {
-		t.Errorf("got %q and %v: then enter needs to do less", text, err)
-	}
+	assert.True(t, err == nil && string(text) == "secret", "got %q and %v: then enter needs to do less", text, err)
 }
 
 // TestChangesAreSeen holds what the conformance suite cannot do on other sources: links,
@@ -334,9 +310,8 @@ func TestSwappingControl(t *testing.T) {
 func TestChangesAreSeen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "repository")
 	d, f := newDisk(t, Options{Dir: dir})
-	if _, err := d.List(t.Context(), "/"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a repository that is missing: got %v, want fs.ErrNotExist", err)
-	}
+	_, err := d.List(t.Context(), "/")
+	assert.ErrorIs(t, err, fs.ErrNotExist, "a repository that is missing")
 	next := folder(dir + ".next")
 	sourcetest.Follow(t, d, []sourcetest.Step{
 		{What: "a repository that comes", Do: func() error { return f.Put("/a.rml", "") }, Want: "/a.rml"},
@@ -361,11 +336,7 @@ func TestWithoutNotice(t *testing.T) {
 	d := &Disk{o: Options{Dir: string(f), FileBytesMax: 10, Log: zerolog.Nop()}}
 	must(t, f.Put("/a.rml", "a"))
 	l, err := d.List(t.Context(), "/")
-	if err != nil || !l.Unwatched || len(l.Files) != 1 {
-		t.Errorf("got %+v and %v, want one file in an unwatched folder", l, err)
-	}
-	if err := d.Watch(t.Context(), func(repository.Change) {}); !errors.Is(err, errUnwatched) {
-		t.Errorf("watch: got %v, want errUnwatched", err)
-	}
+	assert.True(t, err == nil && l.Unwatched && len(l.Files) == 1, "got %+v and %v, want one file in an unwatched folder", l, err)
+	assert.ErrorIs(t, d.Watch(t.Context(), func(repository.Change) {}), errUnwatched, "watch")
 	must(t, d.Close())
 }

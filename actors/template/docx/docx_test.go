@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/template/param"
 	"troupe/actors/template/templatetest"
 )
@@ -180,14 +183,11 @@ func TestReaderErrors(t *testing.T) {
 	broken := errors.New("the disk is gone")
 	for at := range len(file) {
 		_, err := Parameters(brokenFile{file, int64(at), broken}, int64(len(file)), param.Limits{})
-		if err != nil && !errors.Is(err, broken) {
-			t.Errorf("unreadable from byte %d: got %v, want the reader's error", at, err)
-		}
+		assert.False(t, err != nil && !errors.Is(err, broken), "unreadable from byte %d: got %v, want the reader's error", at, err)
 	}
 	for _, size := range []int64{-1, 0, 1, int64(len(file)) - 1, 1 << 20} {
-		if _, err := Parameters(bytes.NewReader(file), size, param.Limits{}); !errors.Is(err, param.ErrNotTemplate) {
-			t.Errorf("size %d of %d: got %v, want ErrNotTemplate", size, len(file), err)
-		}
+		_, err := Parameters(bytes.NewReader(file), size, param.Limits{})
+		assert.ErrorIs(t, err, param.ErrNotTemplate, "size %d of %d", size, len(file))
 	}
 }
 
@@ -213,18 +213,14 @@ func TestRoundTripControl(t *testing.T) {
 	for seed := range uint64(50) {
 		file, want := templatetest.Document(rand.New(rand.NewPCG(seed, 0)), []param.Param{{Name: "a", Type: "date"}, {Name: "b c", Default: "d-e"}})
 		archive, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		list := param.NewCollector(param.Limits{})
 		for _, f := range archive.File {
 			if !strings.HasSuffix(f.Name, ".xml") {
 				continue
 			}
 			content, err := f.Open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var all bytes.Buffer
 			_, _ = all.ReadFrom(content) // what cannot be read is a mistake, too
 			s := param.NewScanner(list)
@@ -237,7 +233,5 @@ func TestRoundTripControl(t *testing.T) {
 			caught++
 		}
 	}
-	if caught < 25 {
-		t.Errorf("only %d of 50 documents tell a reader that takes all texts of all parts for one", caught)
-	}
+	assert.GreaterOrEqual(t, caught, 25, "only")
 }

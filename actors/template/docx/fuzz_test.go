@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/template/param"
 	"troupe/actors/template/templatetest"
 )
@@ -18,9 +21,7 @@ import (
 func mustBeKnown(t *testing.T, params []param.Param, err error) {
 	t.Helper()
 	known := errors.Is(err, param.ErrNotTemplate) || errors.Is(err, param.ErrTooLarge) || errors.Is(err, param.ErrEncrypted)
-	if err != nil && (!known || params != nil) || err == nil && params == nil {
-		t.Errorf("got %q, %v; want parameters or an error of a kind", params, err)
-	}
+	assert.True(t, !(err != nil && (!known || params != nil)) && (err != nil || params != nil), "got %q, %v; want parameters or an error of a kind", params, err)
 }
 
 // FuzzFile: whatever the bytes of a file are, there is an answer of a known kind.
@@ -52,15 +53,11 @@ func FuzzBody(f *testing.F) {
 	for seed := range uint64(20) {
 		file, _ := templatetest.Document(rand.New(rand.NewPCG(seed, 0)), []param.Param{{Name: "a"}, {Name: "b", Type: "c"}})
 		archive, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		for _, part := range archive.File {
 			if content, err := part.Open(); err == nil && path.Ext(part.Name) == ".xml" {
 				body, err := io.ReadAll(content)
-				if err != nil {
-					f.Fatal(err)
-				}
+				require.NoError(f, err)
 				f.Add(body)
 			}
 		}
@@ -76,13 +73,9 @@ func FuzzBody(f *testing.F) {
 		if err != nil {
 			return // encoding/xml does not read it: another encoding, another version
 		}
-		if len(want) != len(params) {
-			t.Fatalf("%q:\ngot  %q\nwant %q", body, params, want)
-		}
+		require.Len(t, want, len(params), "%q:\ngot  %q", body, params)
 		for i := range want {
-			if want[i] != params[i] {
-				t.Errorf("%q:\ngot  %q\nwant %q", body, params, want)
-			}
+			assert.Equal(t, want[i], params[i], "%q:\ngot  %q\nwant %q", body, params, want)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/actors/template/param"
@@ -25,8 +26,6 @@ func TestWhatGoesInComesOut(t *testing.T) {
 		chance := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		file, want := templatetest.Document(chance, params)
 		got, err := parse(file)
-		if err != nil || !slices.Equal(got, want) {
-			t.Fatalf("got  %q, %v\nwant %q", got, err, want)
-		}
+		require.True(t, err == nil && slices.Equal(got, want), "got  %q, %v\nwant %q", got, err, want)
 	})
 }

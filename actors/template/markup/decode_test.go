@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/japanese"
@@ -20,9 +22,7 @@ import (
 func encoded(t *testing.T, e encoding.Encoding, text string) string {
 	t.Helper()
 	out, err := e.NewEncoder().String(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return out
 }
 
@@ -79,9 +79,7 @@ func TestEncodings(t *testing.T) {
 						continue
 					}
 				}
-				if got != test.want {
-					t.Errorf("%s: got %q, %v; want %q", name, got, err, test.want)
-				}
+				assert.Equal(t, test.want, got, "%v %v", name, err)
 			}
 		})
 	}
@@ -106,12 +104,10 @@ func TestReplacementAcrossReads(t *testing.T) {
 	for n := range 6 {
 		text := strings.Repeat("x", n) + "\xff\xfd" + "yz"
 		c := &replacementChecker{r: iotest.OneByteReader(strings.NewReader(strings.ReplaceAll(text, "\xff\xfd", replacement))), name: "x"}
-		if _, err := io.ReadAll(c); !errors.Is(err, param.ErrNotTemplate) {
-			t.Errorf("after %d bytes: got %v, want a fault", n, err)
-		}
+		_, err := io.ReadAll(c)
+		assert.ErrorIs(t, err, param.ErrNotTemplate, "after %d bytes", n)
 	}
 	c := &replacementChecker{r: iotest.OneByteReader(strings.NewReader("\u00ef\u00bf\u00bd\uffff\uffef")), name: "x"}
-	if got, err := io.ReadAll(c); err != nil || !slices.Equal(got, []byte("\u00ef\u00bf\u00bd\uffff\uffef")) {
-		t.Errorf("got %q, %v; want all of it", got, err)
-	}
+	got, err := io.ReadAll(c)
+	assert.True(t, err == nil && slices.Equal(got, []byte("\u00ef\u00bf\u00bd\uffff\uffef")), "got %q, %v; want all of it", got, err)
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/template/param"
 )
 
@@ -94,9 +96,8 @@ func TestEvents(t *testing.T) {
 					want[i] = strings.ReplaceAll(want[i], "\u0085\u007f", `\u0085\x7f`)
 					want[i] = strings.ReplaceAll(want[i], "\u2028", `\u2028`)
 				}
-				if got, err := events(r, param.Limits{}); err != nil || !slices.Equal(got, want) {
-					t.Errorf("%s:\ngot  %q, %v\nwant %q", name, got, err, want)
-				}
+				got, err := events(r, param.Limits{})
+				assert.True(t, err == nil && slices.Equal(got, want), "%s:\ngot  %q, %v\nwant %q", name, got, err, want)
 			}
 		})
 	}
@@ -197,9 +198,7 @@ func TestNotWellFormed(t *testing.T) {
 			if test.want == "" && err == nil {
 				continue
 			}
-			if !errors.Is(err, param.ErrNotTemplate) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%q, %s:\ngot  %v\nwant %s", test.text, name, err, test.want)
-			}
+			assert.True(t, errors.Is(err, param.ErrNotTemplate) && strings.Contains(err.Error(), test.want), "%q, %s:\ngot  %v\nwant %s", test.text, name, err, test.want)
 		}
 	}
 }
@@ -207,9 +206,7 @@ func TestNotWellFormed(t *testing.T) {
 func TestFaultsHaveLines(t *testing.T) {
 	text := "<a>" + strings.Repeat(strings.Repeat("x", 99)+"\n", 5000) + "<b></a>"
 	_, err := events(strings.NewReader(text), param.Limits{})
-	if err == nil || !strings.Contains(err.Error(), "line 5001: ") {
-		t.Errorf("got %v, want line 5001", err)
-	}
+	assert.True(t, err != nil && strings.Contains(err.Error(), "line 5001: "), "got %v, want line 5001", err)
 }
 
 // TestLimits: encoding/xml has no limits of this kind (persistence/PROMISES.md,
@@ -238,9 +235,7 @@ func TestLimits(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := events(strings.NewReader(test.text), test.limits)
 			refused := errors.Is(err, param.ErrTooLarge) && strings.Contains(err.Error(), test.want)
-			if refused != (test.want != "") || err != nil && !refused {
-				t.Errorf("got %v, want %q", err, test.want)
-			}
+			assert.True(t, refused == (test.want != "") && (err == nil || refused), "got %v, want %q", err, test.want)
 		})
 	}
 }
@@ -393,9 +388,7 @@ func FuzzParser(f *testing.F) {
 		}
 		switch {
 		case err == nil && wantErr == nil:
-			if !slices.Equal(got, want) {
-				t.Errorf("%q:\ngot  %q\nwant %q", text, got, want)
-			}
+			assert.True(t, slices.Equal(got, want), "%q:\ngot  %q\nwant %q", text, got, want)
 		case err != nil && wantErr == nil && !slices.ContainsFunc(stricter, contains(err)):
 			t.Errorf("%q: got %v, encoding/xml takes it", text, err)
 		case err == nil && wantErr != nil && !slices.ContainsFunc(looser, contains(wantErr)):

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/actors/template/param"
@@ -65,12 +67,9 @@ func TestGrammar(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
 			got, err := templatetest.Scan(param.Limits{}, test.text)
-			if err != nil || !slices.Equal(got, test.want) || got == nil {
-				t.Errorf("scan(%q):\ngot  %q, %v\nwant %q", test.text, got, err, test.want)
-			}
-			if got := naive(test.text); !slices.Equal(got, test.want) {
-				t.Errorf("the naive scanner on %q:\ngot  %q\nwant %q", test.text, got, test.want)
-			}
+			assert.True(t, err == nil && slices.Equal(got, test.want) && got != nil, "scan(%q):\ngot  %q, %v\nwant %q", test.text, got, err, test.want)
+			got = naive(test.text)
+			assert.True(t, slices.Equal(got, test.want), "the naive scanner on %q:\ngot  %q\nwant %q", test.text, got, test.want)
 		})
 	}
 }
@@ -155,9 +154,8 @@ func FuzzScanner(f *testing.F) {
 			parts, rest = append(parts, rest[:n]), rest[n:]
 		}
 		want := naive(text)
-		if got, err := templatetest.Scan(param.Limits{Nesting: 1000}, parts...); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%q:\ngot  %q, %v\nwant %q", text, got, err, want)
-		}
+		got, err := templatetest.Scan(param.Limits{Nesting: 1000}, parts...)
+		assert.True(t, err == nil && slices.Equal(got, want), "%q:\ngot  %q, %v\nwant %q", text, got, err, want)
 	})
 }
 
@@ -177,9 +175,8 @@ func TestWhatGoesInComesOut(t *testing.T) {
 			parts, rest = append(parts, rest[:n]), rest[n:]
 		}
 		want := templatetest.Distinct(params)
-		if got, err := templatetest.Scan(param.Limits{}, parts...); err != nil || !slices.Equal(got, want) {
-			t.Fatalf("%q:\ngot  %q, %v\nwant %q", text.String(), got, err, want)
-		}
+		got, err := templatetest.Scan(param.Limits{}, parts...)
+		require.True(t, err == nil && slices.Equal(got, want), "%q:\ngot  %q, %v\nwant %q", text.String(), got, err, want)
 	})
 }
 
@@ -215,9 +212,7 @@ func TestLimits(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := templatetest.Scan(test.limits, test.text)
 			refused := errors.Is(err, param.ErrTooLarge) && strings.Contains(err.Error(), test.want) && got == nil
-			if refused != (test.want != "") || err != nil && !refused {
-				t.Errorf("got %d parameters, %v; want %q", len(got), err, test.want)
-			}
+			assert.True(t, refused == (test.want != "") && (err == nil || refused), "got %d parameters, %v; want %q", len(got), err, test.want)
 		})
 	}
 }
@@ -229,8 +224,6 @@ func TestQuote(t *testing.T) {
 		strings.Repeat("a", 100):   `"` + strings.Repeat("a", 62) + `"`,
 		strings.Repeat("\xff", 70): `"` + strings.Repeat(`\xff`, 15) + `"`,
 	} {
-		if got := param.Quote(in); got != want {
-			t.Errorf("Quote(%q): got %s, want %s", in, got, want)
-		}
+		assert.Equal(t, want, param.Quote(in), "Quote(%q)", in)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
@@ -83,23 +85,19 @@ func TestRefused(t *testing.T) {
 		strings.Repeat(" ", 20<<20+1): param.ErrTooLarge,
 		strings.Repeat("<a>", 257):    param.ErrTooLarge,
 	} {
-		if got, err := parse(text); !errors.Is(err, want) || got != nil {
-			t.Errorf("%.40q: got %v, %v; want %v", text, got, err, want)
-		}
+		got, err := parse(text)
+		assert.True(t, errors.Is(err, want) && got == nil, "%.40q: got %v, %v; want %v", text, got, err, want)
 	}
 }
 
 func TestReaderErrors(t *testing.T) {
 	broken := errors.New("the disk is gone")
-	if _, err := Parameters(brokenFile{broken}, 100, param.Limits{}); !errors.Is(err, broken) {
-		t.Errorf("got %v, want the reader's error", err)
-	}
-	if _, err := Parameters(strings.NewReader("<a/>"), -1, param.Limits{}); !errors.Is(err, param.ErrNotTemplate) {
-		t.Errorf("a negative size: got %v", err)
-	}
-	if _, err := Parameters(strings.NewReader("<a>x</a>"), 1000, param.Limits{}); err != nil {
-		t.Errorf("a file that is shorter than it was: got %v", err)
-	}
+	_, err := Parameters(brokenFile{broken}, 100, param.Limits{})
+	assert.ErrorIs(t, err, broken)
+	_, err = Parameters(strings.NewReader("<a/>"), -1, param.Limits{})
+	assert.ErrorIs(t, err, param.ErrNotTemplate, "a negative size")
+	_, err = Parameters(strings.NewReader("<a>x</a>"), 1000, param.Limits{})
+	assert.NoError(t, err, "a file that is shorter")
 }
 
 type brokenFile struct{ err error }
@@ -117,9 +115,7 @@ func TestWhatGoesInComesOut(t *testing.T) {
 		w.element(0)
 		text, params := w.text.String(), templatetest.Distinct(w.params)
 		got, err := parse(encode(t, name, text))
-		if err != nil || !slices.Equal(got, params) {
-			t.Fatalf("%q:\ngot  %q, %v\nwant %q", text, got, err, params)
-		}
+		require.True(t, err == nil && slices.Equal(got, params), "%q:\ngot  %q, %v\nwant %q", text, got, err, params)
 	})
 }
 
@@ -136,9 +132,7 @@ func encode(t *rapid.T, name, text string) string {
 		e = charmap.ISO8859_1
 	}
 	out, err := e.NewEncoder().String(declaration + text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return out
 }
 
@@ -247,16 +241,13 @@ func FuzzParameters(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		got, err := Parameters(bytes.NewReader(text), int64(len(text)), param.Limits{})
 		if err != nil {
-			if !errors.Is(err, param.ErrNotTemplate) && !errors.Is(err, param.ErrTooLarge) {
-				t.Errorf("%q: got %v, want one of the kinds", text, err)
-			}
+			assert.False(t, !errors.Is(err, param.ErrNotTemplate) && !errors.Is(err, param.ErrTooLarge), "%q: got %v, want one of the kinds", text, err)
 			return
 		}
 		if bytes.ContainsAny(text, "\t\r\n") {
 			return // encoding/xml does not normalise values
 		}
-		if want, err := naive(text); err == nil && !slices.Equal(got, want) {
-			t.Errorf("%q:\ngot  %q\nwant %q", text, got, want)
-		}
+		want, err := naive(text)
+		assert.False(t, err == nil && !slices.Equal(got, want), "%q:\ngot  %q\nwant %q", text, got, want)
 	})
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // shown is what a test looks at in an answer.
@@ -48,30 +50,20 @@ func call(t *testing.T, s *Server, method, path, body string) shown {
 func exercise(t *testing.T, s *Server) string {
 	t.Helper()
 	created := call(t, s, "POST", "/workflow/api/v1/create", `{"workflowId":"w","data":{"svcPublic":{"a":1}}}`)
-	if len(created.ID) != 26 || created.States[0].Node != "draft" || string(created.Public) != `{"a":1}` {
-		t.Errorf("created: got %+v", created)
-	}
+	assert.True(t, len(created.ID) == 26 && created.States[0].Node == "draft" && string(created.Public) == `{"a":1}`, "created: got %+v", created)
 	moved := call(t, s, "POST", "/workflow/api/v1/event",
 		`{"workflowId":"w","instanceId":"`+created.ID+`","event":{"name":"submit","data":{"b":2}}}`)
-	if moved.States[0].Node != "review" || string(moved.Private) != `{"b":2}` || len(moved.History) != 2 || moved.History[1].Event != "submit" {
-		t.Errorf("moved: got %+v", moved)
-	}
+	assert.True(t, moved.States[0].Node == "review" && string(moved.Private) == `{"b":2}` && len(moved.History) == 2 && moved.History[1].Event == "submit", moved)
 	read := call(t, s, "GET", "/workflow/api/v1/instance/w/"+created.ID, "")
-	if read.States[0].Node != "review" || len(read.History) != 2 || read.History[1].At.IsZero() {
-		t.Errorf("read: got %+v", read)
-	}
+	assert.True(t, read.States[0].Node == "review" && len(read.History) == 2 && !read.History[1].At.IsZero(), "read: got %+v", read)
 	return created.ID
 }
 
 func TestTheHTTPCeilingAnswersLikeTheInterface(t *testing.T) {
 	s, err := Open("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	exercise(t, s)
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, s.Close())
 }
 
 // TestWhatTheDurableCeilingAnsweredSurvivesALossOfPower takes what was synced when
@@ -79,18 +71,12 @@ func TestTheHTTPCeilingAnswersLikeTheInterface(t *testing.T) {
 func TestWhatTheDurableCeilingAnsweredSurvivesALossOfPower(t *testing.T) {
 	files := vfs.NewCrashableMem()
 	s, err := openStore("store", files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	id := exercise(t, s)
 	left := files.CrashClone(vfs.CrashCloneCfg{})
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Close())
 	db, err := pebble.Open("store", &pebble.Options{FS: left, Logger: quiet{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = db.Close() }()
 	for key, want := range map[string]string{
 		id:                                      `"nodeId":"review"`,
@@ -98,22 +84,17 @@ func TestWhatTheDurableCeilingAnsweredSurvivesALossOfPower(t *testing.T) {
 		id + "\x00\x00\x00\x00\x00\x00\x00\x02": `"startState":["draft"],"transitionEvent":"submit"`,
 	} {
 		value, closer, err := db.Get([]byte(key))
-		if err != nil {
-			t.Errorf("%q: %v", key, err)
+		if !assert.NoError(t, err, key) {
 			continue
 		}
-		if !json.Valid(value) || !strings.Contains(string(value), want) {
-			t.Errorf("%q: got %s, want %s in it", key, value, want)
-		}
+		assert.True(t, json.Valid(value) && strings.Contains(string(value), want), "%q: got %s, want %s in it", key, value, want)
 		_ = closer.Close()
 	}
 }
 
 func TestStatuses(t *testing.T) {
 	s, err := Open("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, c := range []struct {
 		method, path, body string
 		want               int
@@ -125,8 +106,6 @@ func TestStatuses(t *testing.T) {
 	} {
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, httptest.NewRequest(c.method, c.path, strings.NewReader(c.body)))
-		if w.Code != c.want {
-			t.Errorf("%s %s %s: got %d, want %d", c.method, c.path, c.body, w.Code, c.want)
-		}
+		assert.Equal(t, c.want, w.Code, "%v %v %v", c.method, c.path, c.body)
 	}
 }

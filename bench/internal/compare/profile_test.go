@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/pprof/profile"
+	"github.com/stretchr/testify/require"
 )
 
 // TestPartsAreAskedInOrder: what serves others is counted where it happens, and the rest by who asked for it.
@@ -93,9 +94,7 @@ func functions(t *testing.T) (names []string) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	return names
 }

@@ -3,15 +3,15 @@ package fairness
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine"
 )
 
 // TestWhatAnAuthorPublishesIsADefinition: an attack that is refused is refused for its cost, not for a slip.
 func TestWhatAnAuthorPublishesIsADefinition(t *testing.T) {
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	texts := map[string]string{
 		"clock": schedules(100), "spin": spinning, "hidden": hidden, "fork": forking(), "wide": wide(), "guarded": guards(5, 2000),
 		"doubling": doubling(5), "pattern": patterned(2, 100),

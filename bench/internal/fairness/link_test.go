@@ -1,13 +1,15 @@
 package fairness
 
 import (
-	"bytes"
 	"io"
 	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestALinkHasItsBytesASecond each way, for all connections together.
@@ -25,29 +27,23 @@ func TestALinkHasItsBytesASecond(t *testing.T) {
 				got <- all
 			}()
 			c := over.carry(here)
-			if n, err := io.WriteString(c, text); n != len(text) || err != nil {
-				t.Fatalf("sent %d, %v", n, err)
-			}
+			n, err := io.WriteString(c, text)
+			require.True(t, n == len(text) && err == nil, "sent %d, %v", n, err)
 			_ = c.Close()
-			if !bytes.Equal(<-got, []byte(text)) {
-				t.Error("something else has come")
-			}
+			assert.Equal(t, string([]byte(text)), string(<-got), "something else has come")
 		}
 		const want = 2*time.Second + linkBurst*time.Microsecond // a burst goes at once
-		if took := time.Since(begun); (took - want).Abs() > time.Millisecond {
-			t.Errorf("it took %s, want %s", took, want)
-		}
+		took := time.Since(begun)
+		assert.LessOrEqual(t, (took - want).Abs(), time.Millisecond, "it took %s, want %s", took, want)
 		here, there := net.Pipe()
 		go func() {
 			_, _ = io.WriteString(there, text)
 			_ = there.Close()
 		}()
 		begun = time.Now()
-		if all, err := io.ReadAll(over.carry(here)); len(all) != len(text) || err != nil {
-			t.Errorf("read %d, %v", len(all), err)
-		}
-		if took := time.Since(begun); (took - time.Second).Abs() > time.Millisecond {
-			t.Errorf("the way back took %s, want a second", took)
-		}
+		all, err := io.ReadAll(over.carry(here))
+		assert.True(t, len(all) == len(text) && err == nil, "read %d, %v", len(all), err)
+		took = time.Since(begun)
+		assert.LessOrEqual(t, (took - time.Second).Abs(), time.Millisecond, "the way back took %s, want a second", took)
 	})
 }

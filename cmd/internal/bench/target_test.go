@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/bench/load"
 	"troupe/bench/trial"
 	"troupe/cmd/internal/cli"
@@ -22,22 +25,16 @@ func TestEachServiceGetsItsOwnTokens(t *testing.T) {
 	b := benchCommand{as: []string{"bench=" + filepath.Join(dir, "john")}, against: "http://127.0.0.1:2", againstToken: filepath.Join(dir, "mary")}
 	b.at.Address = "http://127.0.0.1:1"
 	plan := trial.Plan{Load: load.Options{Scenario: load.BuiltIn()}}
-	if err := b.targets(&plan); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.targets(&plan))
 	mine, other := plan.Targets[0], plan.Targets[1]
-	if mine.Token != "mine" || mine.Tokens["bench"] != "john" || other.Token != "mary" || len(other.Tokens) != 0 {
-		t.Errorf("got %+v and %+v", mine, other)
-	}
+	assert.True(t, mine.Token == "mine" && mine.Tokens["bench"] == "john" && other.Token == "mary" && len(other.Tokens) == 0, "got %+v and %+v", mine, other)
 	b.at.TokenFile = filepath.Join(dir, "gone")
-	if err := b.targets(&plan); err == nil || strings.Contains(err.Error(), "--context") {
-		t.Errorf("without the file of the token: got %v", err)
-	}
+	err := b.targets(&plan)
+	assert.True(t, err != nil && !strings.Contains(err.Error(), "--context"), "without the file of the token: got %v", err)
 	b.at.TokenFile = ""
 	t.Setenv("TROUPE_TOKEN", "")
-	if err := b.targets(&plan); err == nil || !strings.Contains(err.Error(), "--context local") {
-		t.Errorf("without a token: got %v", err)
-	}
+	err = b.targets(&plan)
+	assert.True(t, err != nil && strings.Contains(err.Error(), "--context local"), "without a token: got %v", err)
 }
 
 func TestTheLiveLine(t *testing.T) {
@@ -54,9 +51,7 @@ func TestTheLiveLine(t *testing.T) {
 			"troupe 1000/s 2/3: 1000/s  p50 1.5 ms  p99 20.0 ms  errors 7  1.5s of 10s",
 		},
 	} {
-		if got := liveText(&c.p); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
+		assert.Equal(t, c.want, liveText(&c.p))
 	}
 	var b strings.Builder
 	l := &progressLine{live: cli.NewLiveLine(&b), parts: &b} // nobody's terminal
@@ -70,14 +65,10 @@ func TestTheLiveLine(t *testing.T) {
 	}
 	l.live.Say("not on a pipe")
 	l.live.Clear()
-	if got, want := b.String(), "troupe: starting\ntroupe: measuring for 10s\nother: measuring for 10s\n"; got != want {
-		t.Errorf("got %q on a pipe, want %q", got, want)
-	}
+	assert.Equal(t, "troupe: starting\ntroupe: measuring for 10s\nother: measuring for 10s\n", b.String())
 }
 
 func TestTheCommandLineIsShownAsItCanBeTyped(t *testing.T) {
 	got := commandLine([]string{"bench", "--fail-if", "p99>20ms,errors>0", "--rate=1,2", "it's", ""})
-	if want := `troupe bench --fail-if 'p99>20ms,errors>0' --rate=1,2 'it'\''s' ''`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	assert.Equal(t, `troupe bench --fail-if 'p99>20ms,errors>0' --rate=1,2 'it'\''s' ''`, got)
 }

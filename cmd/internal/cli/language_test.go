@@ -1,6 +1,10 @@
 package cli
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
 
 func TestReaderLanguage(t *testing.T) {
 	for _, c := range []struct{ all, messages, lang, want string }{
@@ -15,11 +19,8 @@ func TestReaderLanguage(t *testing.T) {
 		t.Setenv("LC_ALL", c.all)
 		t.Setenv("LC_MESSAGES", c.messages)
 		t.Setenv("LANG", c.lang)
-		if got := ReaderLanguage(); got != c.want {
-			t.Errorf("%+v: got %q", c, got)
-		}
-		if got := ReaderLanguages(); len(got) == 0 != (c.want == "") {
-			t.Errorf("%+v: got %q", c, got)
-		}
+		assert.Equal(t, c.want, ReaderLanguage())
+		got := ReaderLanguages()
+		assert.Equal(t, c.want == "", len(got) == 0, "got %q", got)
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"maps"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestJSONOnATerminal holds that JSON cannot steer a terminal, and stays the
@@ -15,19 +18,13 @@ func TestJSONOnATerminal(t *testing.T) {
 	text := "{\"a\\n\": \"\u009b2J\u202e\U000e0001\x7f é\",\n \"b\": 1.50}"
 	var b bytes.Buffer
 	o := Output{Form: FormJSON, To: &b, terminal: true}
-	if err := o.Document([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if want := "{\"a\\n\": \"\\u009b2J\\u202e\\udb40\\udc01\\u007f é\",\n \"b\": 1.50}\n"; b.String() != want {
-		t.Errorf("got %q, want %q", b.String(), want)
-	}
+	require.NoError(t, o.Document([]byte(text)))
+	assert.Equal(t, "{\"a\\n\": \"\\u009b2J\\u202e\\udb40\\udc01\\u007f é\",\n \"b\": 1.50}\n", b.String())
 	var got, want map[string]any
-	if err := errors.Join(json.Unmarshal(b.Bytes(), &got), json.Unmarshal([]byte(text), &want)); err != nil || !maps.Equal(got, want) {
-		t.Errorf("got %v, %v, want %v", got, err, want)
-	}
+	err := errors.Join(json.Unmarshal(b.Bytes(), &got), json.Unmarshal([]byte(text), &want))
+	assert.True(t, err == nil && maps.Equal(got, want), "got %v, %v, want %v", got, err, want)
 	b.Reset()
 	o.terminal = false
-	if err := o.Document([]byte(text)); err != nil || strings.TrimSuffix(b.String(), "\n") != text {
-		t.Errorf("to a file: got %q, %v, want the same bytes", b.String(), err)
-	}
+	err = o.Document([]byte(text))
+	assert.True(t, err == nil && strings.TrimSuffix(b.String(), "\n") == text, "to a file: got %q, %v, want the same bytes", b.String(), err)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // TestEndSignals: a signal that is ignored stays so.
@@ -16,11 +18,9 @@ func TestEndSignals(t *testing.T) {
 			signal.Reset(syscall.SIGHUP)
 		}
 	}()
-	if got := EndSignals(); slices.Contains(got, os.Signal(syscall.SIGHUP)) == was {
-		t.Errorf("SIGHUP ignored: %v, got %v", was, got)
-	}
+	got := EndSignals()
+	assert.NotEqual(t, was, slices.Contains(got, os.Signal(syscall.SIGHUP)), "SIGHUP ignored, %v", got)
 	signal.Ignore(syscall.SIGHUP)
-	if got := EndSignals(); slices.Contains(got, os.Signal(syscall.SIGHUP)) {
-		t.Errorf("beside nohup: got %v", got)
-	}
+	got = EndSignals()
+	assert.False(t, slices.Contains(got, os.Signal(syscall.SIGHUP)), "beside nohup: got %v", got)
 }

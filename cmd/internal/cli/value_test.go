@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 )
 
@@ -14,22 +15,19 @@ func TestParseDuration(t *testing.T) {
 		"1d12h": 36 * time.Hour, "0d": 0, "65535d": 65535 * day, "1.5h": 90 * time.Minute,
 	}
 	for text, want := range good {
-		if got, err := ParseDuration(text); got != want || err != nil {
-			t.Errorf("parseDuration(%q): got %v, %v, want %v", text, got, err, want)
-		}
+		got, err := ParseDuration(text)
+		assert.True(t, got == want && err == nil, "parseDuration(%q): got %v, %v, want %v", text, got, err, want)
 	}
 	for _, text := range []string{"", "5", "d", "-1s", "-1d", "1d-1h", "1.5d", "65536d", "1d2d", "5x", "300y", "1d 2h"} {
-		if got, err := ParseDuration(text); err == nil {
-			t.Errorf("parseDuration(%q): got %v, want an error", text, got)
-		}
+		got, err := ParseDuration(text)
+		assert.Error(t, err, "parseDuration(%q): got %v, want an error", text, got)
 	}
 }
 
 func TestSizesRefused(t *testing.T) {
 	for _, text := range []string{"", "-1", "1.5MiB", "1MB", "MiB", "1 MiB", "9223372036854775808", "8589934592GiB"} {
-		if got, err := parseSize(text); err == nil {
-			t.Errorf("%q: got %d, want an error", text, got)
-		}
+		got, err := parseSize(text)
+		assert.Error(t, err, "%q: got %d, want an error", text, got)
 	}
 }
 
@@ -51,13 +49,9 @@ func TestShownValues(t *testing.T) {
 	for want, d := range map[string]time.Duration{
 		"0s": 0, "1m": time.Minute, "12h": 12 * time.Hour, "7d": 7 * 24 * time.Hour, "1m30s": 90 * time.Second, "24h": 24 * time.Hour, "1h30m": 90 * time.Minute,
 	} {
-		if got := showDuration(d); got != want {
-			t.Errorf("%v: got %q, want %q", d, got, want)
-		}
+		assert.Equal(t, want, showDuration(d), d)
 	}
 	for want, n := range map[string]int64{"0": 0, "1023": 1023, "1KiB": 1024, "128MiB": 128 << 20, "1025": 1025, "3GiB": 3 << 30} {
-		if got := showSize(n); got != want {
-			t.Errorf("%d: got %q, want %q", n, got, want)
-		}
+		assert.Equal(t, want, showSize(n), n)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/statemachine/data"
@@ -29,14 +31,11 @@ func TestYAML(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := AppendYAML(nil, []byte(test.json))
-			if err != nil || string(got) != test.want {
-				t.Errorf("got %q, %v, want %q", got, err, test.want)
-			}
+			assert.True(t, err == nil && string(got) == test.want, "got %q, %v, want %q", got, err, test.want)
 		})
 	}
-	if _, err := AppendYAML(nil, []byte(`{"a":`)); err == nil {
-		t.Error("got no error for what is no JSON")
-	}
+	_, err := AppendYAML(nil, []byte(`{"a":`))
+	assert.Error(t, err, "got no error for what is no JSON")
 }
 
 // TestYAMLMeansTheSame reads what was written with the reader of our own text
@@ -49,27 +48,19 @@ func TestYAMLMeansTheSame(t *testing.T) {
 			t.Skip("two keys are the same")
 		}
 		got, err := AppendYAML(nil, []byte(text))
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
+		require.NoError(t, err, text)
 		sameYAML(t, got, want)
 		item, err := AppendYAML([]byte("list:\n"), []byte("["+text+"]"))
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
+		require.NoError(t, err, text)
 		sameYAML(t, item, data.Value(`{"list":[`+want.String()+`]}`))
 	})
 }
 
 func sameYAML(t *rapid.T, yaml []byte, want data.Value) {
 	tree, err := document.Parse("x.yaml", yaml)
-	if err != nil {
-		t.Fatalf("%s\nis\n%s: %v", want, yaml, err)
-	}
+	require.NoError(t, err, "%s\nis\n%s", want, yaml)
 	got, err := tree.Data()
-	if err != nil || got.String() != want.String() {
-		t.Fatalf("got %s, %v, want %s from\n%s", got, err, want, yaml)
-	}
+	require.True(t, err == nil && got.String() == want.String(), "got %s, %v, want %s from\n%s", got, err, want, yaml)
 }
 
 // drawJSON draws compact JSON in the spelling of package data.

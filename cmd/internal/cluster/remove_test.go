@@ -3,12 +3,13 @@ package cluster
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
@@ -52,12 +53,8 @@ func TestWhenANodeCountsAsRemoved(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				if err := awaitRemoved(t.Context(), &c.answers, "B", c.itself); !errors.Is(err, c.want) {
-					t.Errorf("got %v, want %v", err, c.want)
-				}
-				if len(c.answers) > 0 {
-					t.Errorf("it ended %d answers early", len(c.answers))
-				}
+				assert.ErrorIs(t, awaitRemoved(t.Context(), &c.answers, "B", c.itself), c.want)
+				assert.LessOrEqual(t, len(c.answers), 0, "it ended")
 			})
 		})
 	}
@@ -65,9 +62,7 @@ func TestWhenANodeCountsAsRemoved(t *testing.T) {
 
 func TestWhatIsLostHasAName(t *testing.T) {
 	for sh, want := range map[key.Shard]string{3: "shard 3", key.Meta: "credentials and definitions"} {
-		if got := shardName(sh); !strings.Contains(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		assert.Contains(t, shardName(sh), want)
 	}
 }
 
@@ -77,14 +72,10 @@ func TestPublishFirstRefusesAHomeWithFaults(t *testing.T) {
 	c := config.New()
 	c.Home, c.Store.Shards = dir, 2
 	store, err := c.OpenStore(zerolog.Nop())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = store.Close() }()
-	if err := publishFirst(store, dir, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), "workflows/broken.yaml") {
-		t.Errorf("got %v, want the fault", err)
-	}
-	if _, err := home.OpenPublished(home.PublishedOptions{Store: store}); err == nil {
-		t.Error("something was published")
-	}
+	err = publishFirst(store, dir, zerolog.Nop())
+	assert.True(t, err != nil && strings.Contains(err.Error(), "workflows/broken.yaml"), "got %v, want the fault", err)
+	_, err = home.OpenPublished(home.PublishedOptions{Store: store})
+	assert.Error(t, err, "something was published")
 }

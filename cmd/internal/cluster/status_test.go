@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/cluster"
 	"troupe/cmd/internal/cli"
@@ -32,13 +34,9 @@ func TestTooFewReplicasFail(t *testing.T) {
 	home := t.TempDir()
 	node := &toldCluster{status: cluster.Status{Self: "A", Nodes: []cluster.NodeStatus{{ID: "A", Alive: true, Voter: true, Led: 2}}}}
 	s, err := admin.Start(admin.Options{Path: filepath.Join(home, homedir.AdminSocket), Cluster: node, Log: zerolog.Nop()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() {
-		if err := s.Stop(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.Stop(t.Context()))
 	}()
 	for _, of := range []struct {
 		short  []key.Shard
@@ -50,14 +48,11 @@ func TestTooFewReplicasFail(t *testing.T) {
 	} {
 		node.status.Short = of.short
 		code, stdout, stderr := clitest.Invoke("cluster", "status", "--home", home)
-		if code != of.code || stderr != of.stderr || !strings.Contains(stdout, "this node") {
-			t.Errorf("short of %v: got %d %q %q", of.short, code, stdout, stderr)
-		}
+		assert.True(t, code == of.code && stderr == of.stderr && strings.Contains(stdout, "this node"), "short of %v: got %d %q %q", of.short, code, stdout, stderr)
 		var status cluster.Status
 		code, stdout, stderr = clitest.Invoke("cluster", "status", "--home", home, "-o", "json")
-		if err := json.Unmarshal([]byte(stdout), &status); code != of.code || stderr != of.stderr || err != nil || !slices.Equal(status.Short, of.short) {
-			t.Errorf("short of %v as JSON: got %d %q %q", of.short, code, stdout, stderr)
-		}
+		err := json.Unmarshal([]byte(stdout), &status)
+		assert.True(t, code == of.code && stderr == of.stderr && err == nil && slices.Equal(status.Short, of.short), "%v %v %v %v", of.short, code, stdout, stderr)
 	}
 }
 
@@ -70,12 +65,9 @@ func TestHowAClusterIsShown(t *testing.T) {
 		t.Errorf("got %q", rows[1])
 	}
 	const want = `{"self":"A","nodes":[{"id":"A","address":"a:1","alive":true,"voter":true,"version":"v1","led":2,"held":3,"lag":0,"settingsDiffer":true,"differingSettings":["mail.host","quota.historyEntries"]}],"short":[]}`
-	if got := errShort([]key.Shard{1, 7, key.Meta}); got == nil || got.Error() != "3 under-replicated shards: 1, 7, the cluster's own" {
-		t.Errorf("got %q", got)
-	}
-	if got := errShort(nil); got != nil {
-		t.Errorf("nothing is short: got %q", got)
-	}
+	got := errShort([]key.Shard{1, 7, key.Meta})
+	assert.True(t, got != nil && got.Error() == "3 under-replicated shards: 1, 7, the cluster's own", "got %q", got)
+	assert.NoError(t, errShort(nil), "nothing is short")
 	status.Nodes[0].Name = "berlin-1"
 	if rows := clusterTable(status); rows[1][0] != "berlin-1" || rows[1][1] != "A" {
 		t.Errorf("got %q", rows[1])
@@ -88,9 +80,7 @@ func TestHowAClusterIsShown(t *testing.T) {
 	if got, err := json.Marshal(status.Public()); err != nil || string(got) != public {
 		t.Errorf("everybody sees %s %v, want %s", got, err, public)
 	}
-	if !status.Nodes[0].Full || status.Nodes[0].Address == "" {
-		t.Error("the status itself has changed")
-	}
+	assert.True(t, status.Nodes[0].Full && status.Nodes[0].Address != "", "the status itself has changed")
 	status.Nodes = []cluster.NodeStatus{{ID: "A", Alive: true}, {ID: "B"}}
 	if rows := clusterTable(status); rows[1][9] != "this node, no leader" || rows[2][9] != "" {
 		t.Errorf("got the notes %q and %q", rows[1][9], rows[2][9])

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/identity"
 	"troupe/cmd/internal/cli"
@@ -23,9 +25,7 @@ func Loaded(t *testing.T, home string, flags ...string) (*Config, error) {
 	t.Helper()
 	c := New()
 	for pair := range slices.Chunk(append(flags, "home", home), 2) {
-		if err := c.Flags.Set(pair[0], pair[1]); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Flags.Set(pair[0], pair[1]))
 	}
 	return c, c.Load()
 }
@@ -74,9 +74,7 @@ func TestPrecedence(t *testing.T) {
 			wants := func(home, value, source string, flags ...string) {
 				t.Helper()
 				c, err := Loaded(t, home, flags...)
-				if err != nil {
-					t.Fatalf("load: %v", err)
-				}
+				require.NoError(t, err, "load")
 				if got := textOf(c.Flags.Lookup(f.Name)); got != value || c.sources[f.Name] != source {
 					t.Errorf("got %q from %s, want %q from %s", got, c.sources[f.Name], value, source)
 				}
@@ -110,9 +108,7 @@ func textOf(f *pflag.Flag) string {
 func TestSecretSettings(t *testing.T) {
 	const secret = "an old oak"
 	file := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(file, []byte(secret+"\r\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(secret+"\r\n"), 0o600))
 	home := clitest.HomeWith(t, "oidc:\n  issuer: https://login.example.com\n  clientSecret: in the file\n")
 	load := func() (*Config, error) { return Loaded(t, home) }
 	const name, variable = "oidc.client-secret", "TROUPE_OIDC_CLIENT_SECRET"
@@ -129,16 +125,12 @@ func TestSecretSettings(t *testing.T) {
 		t.Errorf("troupe config: got %d, %s%s", code, stdout, stderr)
 	}
 	t.Setenv(variable, secret)
-	if _, err := load(); err == nil || !strings.Contains(err.Error(), "both set") || strings.Contains(err.Error(), "oak") {
-		t.Errorf("both: got %v", err)
-	}
+	_, err = load()
+	assert.True(t, err != nil && strings.Contains(err.Error(), "both set") && !strings.Contains(err.Error(), "oak"), "both: got %v", err)
 	t.Setenv(variable+"_FILE", file+".gone")
-	if err := os.Unsetenv(variable); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := load(); err == nil || !strings.Contains(err.Error(), variable+"_FILE") {
-		t.Errorf("a file that is not there: got %v", err)
-	}
+	require.NoError(t, os.Unsetenv(variable))
+	_, err = load()
+	assert.True(t, err != nil && strings.Contains(err.Error(), variable+"_FILE"), "a file that is not there: got %v", err)
 }
 
 // TestRolesSetting holds the spellings of the map from values to roles.
@@ -155,9 +147,8 @@ func TestRolesSetting(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"x", "[x]", "{x: {y: z}}", "{x: 1}", "{x: [[y]]}", "{x: 'a b'}", "{x: ''}", "{", "{x: y, x: z}"} {
-		if got, err := parseRoles(text); err == nil {
-			t.Errorf("%s: got %v, want an error", text, got)
-		}
+		got, err := parseRoles(text)
+		assert.Error(t, err, "%s: got %v, want an error", text, got)
 	}
 }
 
@@ -186,9 +177,7 @@ func TestSettingsFileFaults(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := Loaded(t, clitest.HomeWith(t, test.text))
 			var faults document.Faults
-			if !errors.As(err, &faults) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want a fault that says %q", err, test.want)
-			}
+			assert.True(t, errors.As(err, &faults) && strings.Contains(err.Error(), test.want), "got %v, want a fault that says %q", err, test.want)
 		})
 	}
 }
@@ -202,14 +191,11 @@ func TestDefaultsStandOnce(t *testing.T) {
 	if c.Identity.SessionMax != identities.SessionMax || c.Gateway.Addr == "" || c.Store.CacheBytes == 0 {
 		t.Errorf("got %v, %q and %d, want the defaults of the packages", c.Identity.SessionMax, c.Gateway.Addr, c.Store.CacheBytes)
 	}
-	if c.Workflow.QueriesOpenMax != 0 || c.Identity.Clock != nil || c.Store.Fatal != nil {
-		t.Error("what a package derives from its settings is there before the settings are read")
-	}
+	assert.True(t, c.Workflow.QueriesOpenMax == 0 && c.Identity.Clock == nil && c.Store.Fatal == nil)
 	packages := packageDefaults()
 	for i, s := range c.Settings {
-		if other := packages[i].Value.String(); s.standard != "" && other != "" {
-			t.Errorf("%s: the default %s stands in the table, and %s in the package", s.Name, s.standard, other)
-		}
+		other := packages[i].Value.String()
+		assert.False(t, s.standard != "" && other != "", "%s: the default %s stands in the table, and %s in the package", s.Name, s.standard, other)
 	}
 }
 
@@ -224,9 +210,7 @@ func TestWrongEnvironment(t *testing.T) {
 	}
 	_, err := Loaded(t, clitest.HomeWith(t, ""))
 	for _, want := range wrong {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want all faults, %q among them", err, want)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), want), "got %v, want all faults, %q among them", err, want)
 	}
 }
 
@@ -234,9 +218,7 @@ func TestWrongEnvironment(t *testing.T) {
 // is a setting that works.
 func TestExampleSettings(t *testing.T) {
 	text, err := fs.ReadFile(clitest.Example(), homedir.SettingsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var active strings.Builder
 	count := 0
 	for line := range strings.Lines(string(text)) {
@@ -245,10 +227,7 @@ func TestExampleSettings(t *testing.T) {
 			count++
 		}
 	}
-	if count == 0 {
-		t.Fatal("the example shows no setting")
-	}
-	if _, err := Loaded(t, clitest.HomeWith(t, active.String())); err != nil {
-		t.Errorf("%d settings: %v\n%s", count, err, active.String())
-	}
+	require.NotZero(t, count, "the example shows no setting")
+	_, err = Loaded(t, clitest.HomeWith(t, active.String()))
+	assert.NoError(t, err, "%d settings, %s", count, active.String())
 }

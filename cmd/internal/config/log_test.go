@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
 )
 
 // TestAStartIsQuietOnATerminal: a person reads the address instead of the life of the parts, but
@@ -17,7 +18,5 @@ func TestAStartIsQuietOnATerminal(t *testing.T) {
 	log.Warn().Msg("amiss")
 	w.started.Store(true)
 	log.Info().Msg("reloaded")
-	if got, want := shown.String(), `{"level":"warn","message":"amiss"}`+"\n"+`{"level":"info","message":"reloaded"}`+"\n"; got != want {
-		t.Errorf("got %s", got)
-	}
+	assert.Equal(t, `{"level":"warn","message":"amiss"}`+"\n"+`{"level":"info","message":"reloaded"}`+"\n", shown.String())
 }

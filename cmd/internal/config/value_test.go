@@ -1,6 +1,10 @@
 package config
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
 
 func TestTrustedProxies(t *testing.T) {
 	for text, want := range map[string]string{
@@ -12,16 +16,13 @@ func TestTrustedProxies(t *testing.T) {
 		"127.0.0.1,::1,192.168.0.0/16": "127.0.0.1/32,::1/128,192.168.0.0/16",
 	} {
 		list, err := parsePrefixes(text)
-		if got := showPrefixes(list); err != nil || got != want {
-			t.Errorf("%q: got %q, %v, want %q", text, got, err, want)
-		}
-		if again, err := parsePrefixes(want); err != nil || showPrefixes(again) != want {
-			t.Errorf("%q does not come back: got %v, %v", want, again, err)
-		}
+		got := showPrefixes(list)
+		assert.True(t, err == nil && got == want, "%q: got %q, %v, want %q", text, got, err, want)
+		again, err := parsePrefixes(want)
+		assert.True(t, err == nil && showPrefixes(again) == want, "%q does not come back: got %v, %v", want, again, err)
 	}
 	for _, text := range []string{",", "10.0.0.5,", "proxy.example", "10.0.0.5/33", "10.0.0", "*", "::ffff:10.0.0.0/104", "10.0.0.5:80", "fe80::1%eth0/64", "fe80::1%eth0"} {
-		if got, err := parsePrefixes(text); err == nil {
-			t.Errorf("%q: got %v, want an error", text, got)
-		}
+		got, err := parsePrefixes(text)
+		assert.Error(t, err, "%q: got %v, want an error", text, got)
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/cmd/internal/clitest"
 )
 
@@ -19,9 +22,8 @@ func TestContextsPath(t *testing.T) {
 		{"relative", "/home/jane/.config/troupe/contexts.yaml"},
 	} {
 		t.Setenv("XDG_CONFIG_HOME", test.config)
-		if got, err := contextsPath(); got != test.want || err != nil {
-			t.Errorf("XDG_CONFIG_HOME=%s: got %s, %v, want %s", test.config, got, err, test.want)
-		}
+		got, err := contextsPath()
+		assert.True(t, got == test.want && err == nil, "XDG_CONFIG_HOME=%s: got %s, %v, want %s", test.config, got, err, test.want)
 	}
 }
 
@@ -30,9 +32,7 @@ func TestConnection(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, token string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(token+"\n"), 0o600))
 		return path
 	}
 	flagFile, envFile := write("flag", "tok_flag"), write("env", "tok_envfile")
@@ -76,9 +76,7 @@ func TestConnection(t *testing.T) {
 				t.Setenv(name, value)
 			}
 			if !test.bare {
-				if err := os.WriteFile(os.Getenv("TROUPE_CONTEXTS"), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.WriteFile(os.Getenv("TROUPE_CONTEXTS"), []byte(text), 0o600))
 			}
 			address, token, err := test.flags.Resolve()
 			if test.err != "" {
@@ -87,9 +85,7 @@ func TestConnection(t *testing.T) {
 				}
 				return
 			}
-			if address != test.address || token != test.token || err != nil {
-				t.Errorf("got %s, %s, %v, want %s, %s", address, token, err, test.address, test.token)
-			}
+			assert.True(t, address == test.address && token == test.token && err == nil, "got %s, %s, %v, want %s, %s", address, token, err, test.address, test.token)
 		})
 	}
 }

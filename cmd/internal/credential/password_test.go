@@ -8,6 +8,9 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
 	"troupe/cmd/internal/config"
@@ -40,35 +43,25 @@ func TestPasswordSet(t *testing.T) {
 	clitest.RunAll(t, tests)
 	// The line end is no part of the password.
 	c := config.New()
-	if err := errors.Join(c.Flags.Parse([]string{"--home", home}), c.Load()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(c.Flags.Parse([]string{"--home", home}), c.Load()))
 	c.LogLevel = "warn"
 	d, err := openAdminClient(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, p, err := d.(*localClient).SignIn(t.Context(), "john.doe", oak, netip.Addr{}); err != nil || p.ID != "john.doe" {
-		t.Errorf("sign in: got %+v, %v", p, err)
-	}
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, err)
+	_, p, err := d.(*localClient).SignIn(t.Context(), "john.doe", oak, netip.Addr{})
+	assert.True(t, err == nil && p.ID == "john.doe", "sign in: got %+v, %v", p, err)
+	assert.NoError(t, d.Close())
 	for _, stdin := range []string{"acorn", "acorn\nacorn", "acorn\tacorn", strings.Repeat("acorn ", 100), "acorn\xffacorn"} {
-		if _, stdout, stderr := clitest.InvokeWith(stdin, john...); strings.Contains(stdout+stderr, "acorn") {
-			t.Errorf("what was read is shown: %q and %q", stdout, stderr)
-		}
+		_, stdout, stderr := clitest.InvokeWith(stdin, john...)
+		assert.NotContains(t, stdout+stderr, "acorn", "what was read is shown: %q and %q", stdout, stderr)
 	}
 }
 
 // TestReadPassword holds that a line may come in pieces, and that a fault while
 // reading is no password.
 func TestReadPassword(t *testing.T) {
-	if got, err := readPassword(iotest.OneByteReader(strings.NewReader(oak + "\r\n"))); got != oak || err != nil {
-		t.Errorf("byte by byte: got %q, %v", got, err)
-	}
+	got, err := readPassword(iotest.OneByteReader(strings.NewReader(oak + "\r\n")))
+	assert.True(t, got == oak && err == nil, "byte by byte: got %q, %v", got, err)
 	broken := errors.New("the pipe is broken")
-	if got, err := readPassword(io.MultiReader(strings.NewReader(oak), iotest.ErrReader(broken))); got != "" || !errors.Is(err, broken) {
-		t.Errorf("a broken pipe: got %q, %v, want %v", got, err, broken)
-	}
+	got, err = readPassword(io.MultiReader(strings.NewReader(oak), iotest.ErrReader(broken)))
+	assert.True(t, got == "" && errors.Is(err, broken), "a broken pipe: got %q, %v, want %v", got, err, broken)
 }

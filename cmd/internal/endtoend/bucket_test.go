@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/repository/bucket/buckettest"
 )
 
@@ -17,9 +20,7 @@ func moveToBucket(t *testing.T, h *home, server *buckettest.Server) *buckettest.
 	t.Helper()
 	edit := server.Bucket("files")
 	for _, key := range []string{"other.rml", "templates.rml", "templates/of/beside.rml"} {
-		if err := edit.PutKey(key, "<r>${private}</r>"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, edit.PutKey(key, "<r>${private}</r>"))
 	}
 	edit.Prefix = "templates/of/us/"
 	root := filepath.Join(h.dir, "repository")
@@ -36,13 +37,9 @@ func moveToBucket(t *testing.T, h *home, server *buckettest.Server) *buckettest.
 	if err == nil {
 		err = os.RemoveAll(root)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte(buckettest.SecretKey+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(secret, []byte(buckettest.SecretKey+"\n"), 0o600))
 	t.Setenv("TROUPE_REPOSITORY_SECRET_KEY_FILE", secret)
 	h.write("troupe.yaml", fmt.Sprintf("repository:\n  endpoint: %s\n  bucket: files\n  prefix: templates/of/us\n  accessKey: %s\n  poll: 50ms\n",
 		server.Endpoint, buckettest.AccessKey))
@@ -60,9 +57,7 @@ func TestBucketChanges(t *testing.T) {
 	const parameters = "/rml-engine/api/v1/parameters?rml=/a.rml"
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	awaitFiles(t, adm, "the first", "?extension=rml", `["/a.rml"]`)
 	must(edit.Put("/Sales/plan/b.rml", "x"))
@@ -75,26 +70,19 @@ func TestBucketChanges(t *testing.T) {
 		must(edit.Put("/a.rml", "<r>${"+name+"}</r>"))
 		want := fmt.Sprintf(`[{"name":%q,"type":"","defaultValue":""}]`, name)
 		for range 2 { // the second is from memory
-			if got := says(adm.Get(t, parameters)); got != want {
-				t.Errorf("got %s, want %s", got, want)
-			}
+			assert.Equal(t, want, says(adm.Get(t, parameters)))
 		}
 	}
 
 	server.Stop()
-	if got := says(adm.Get(t, filesPath+"?extension=rml")); got != `["/a.rml"]` {
-		t.Errorf("a list without the store: got %s", got)
-	}
-	if got := adm.Get(t, parameters); says(got) != "503 Unavailable" || got.Header.Get("Retry-After") == "" {
-		t.Errorf("a file without the store: got %d %s", got.Status, got.Body)
-	}
+	assert.Equal(t, `["/a.rml"]`, says(adm.Get(t, filesPath+"?extension=rml")), "a list without the store")
+	got := adm.Get(t, parameters)
+	assert.True(t, says(got) == "503 Unavailable" && got.Header.Get("Retry-After") != "", "a file without the store: got %d %s", got.Status, got.Body)
 	p.stop()
 
 	p = start(t, h)
 	ready := p.Send(t, request{Method: "GET", Path: p.Base + "/readyz?verbose"})
-	if ready.Status != 200 || !strings.Contains(ready.Body, `"name":"repository","ready":false`) {
-		t.Errorf("a start without the store: got %d %s", ready.Status, ready.Body)
-	}
+	assert.True(t, ready.Status == 200 && strings.Contains(ready.Body, `"name":"repository","ready":false`), "%v %v", ready.Status, ready.Body)
 	p.await("the log to say why", func() bool { return p.log.has("it is tried again") })
 	p.stop()
 }

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // output is what a command left behind.
@@ -64,8 +66,6 @@ func (h *home) secret(kind, user string, args ...string) string {
 	h.t.Helper()
 	out := wantCommand(h.t, append([]string{kind, "create", "--home", h.dir, "--user", user}, args...)...)
 	secret, found := strings.CutSuffix(out, "\n")
-	if !found || strings.ContainsAny(secret, " \n\t") || len(secret) < 43 {
-		h.t.Fatalf("troupe %s create: got %q, want a secret and a line end", kind, out)
-	}
+	require.True(h.t, found && !strings.ContainsAny(secret, " \n\t") && len(secret) >= 43, "troupe %s create: got %q, want a secret and a line end", kind, out)
 	return secret
 }

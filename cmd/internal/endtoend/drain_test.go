@@ -12,6 +12,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/wiretest"
 )
 
@@ -33,9 +36,7 @@ func drain(t *testing.T, args []string) {
 	p := start(t, newHome(t, map[string]string{"workflows/load.yaml": loadFlow}), append(args, "--drain-max", "2m")...)
 	token := p.home.token("ann")
 	address, err := p.log.listening()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	l := newLedger()
 	var refusals, ends, terminated atomic.Int64
 	var done sync.WaitGroup
@@ -77,12 +78,8 @@ func drain(t *testing.T, args []string) {
 	code := p.wait()
 	done.Wait()
 	t.Logf("acknowledged %d, refused with 503 %d, without an answer %d", l.mu.acks, refusals.Load(), ends.Load())
-	if code != 0 {
-		t.Errorf("the end: got exit code %d, want 0", code)
-	}
-	if !p.log.has(`"drained":true`) {
-		t.Error("the log does not say that all accepted requests were answered")
-	}
+	assert.Zero(t, code, "the end: got exit code")
+	assert.True(t, p.log.has(`"drained":true`), "the log does not say that all accepted requests were answered")
 	// NB: whether somebody asked meanwhile and was refused is up to the machine.
 	if took := regexp.MustCompile(`"tookMs":([\d.]+)[^\n]*"message":"stopped listening"`).FindStringSubmatch(p.log.all()); took == nil {
 		t.Error("the log does not say how long the end took")
@@ -107,22 +104,17 @@ func drainStreams(t *testing.T, s syscall.Signal) {
 	}
 	p := start(t, newHome(t, map[string]string{"workflows/load.yaml": loadFlow}), "--drain-max", "2m")
 	conn, err := p.Dial()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()
 	watch := request{Method: "GET", Path: wiretest.Root + "/watch/load", Headers: p.as(p.home.token("ann")).Credential}
-	if _, err := conn.Write(watch.Text("x")); err != nil {
-		t.Fatal(err)
-	}
+	_, err = conn.Write(watch.Text("x"))
+	require.NoError(t, err)
 	r := bufio.NewReader(conn)
-	if _, err := r.Peek(1); err != nil {
-		t.Fatal(err)
-	}
+	_, err = r.Peek(1)
+	require.NoError(t, err)
 	p.signal(s)
-	if a, err := wiretest.ReadAnswer(r, watch.Method); err != nil || a.Status != 200 || !strings.HasPrefix(a.Body, "retry: ") {
-		t.Errorf("got %d %q and %v, want a stream that ends in order", a.Status, a.Body, err)
-	}
+	a, err := wiretest.ReadAnswer(r, watch.Method)
+	assert.True(t, err == nil && a.Status == 200 && strings.HasPrefix(a.Body, "retry: "), "got %d %q and %v, want a stream that ends in order", a.Status, a.Body, err)
 	if code := p.wait(); code != 0 || !p.log.has(`"drained":true`) {
 		t.Errorf("exit code: got %d, want 0, and all requests answered: %s", code, p.log.all())
 	}
@@ -134,15 +126,12 @@ func notReady(t *testing.T, p *program) {
 	p.awaitOrEnd("/readyz to turn", func() bool {
 		a, err := p.Try(request{Method: "GET", Path: "/readyz"})
 		if err == nil && a.Status == 503 {
-			if reason := a.FaultReason(503, "Unavailable"); reason != "" {
-				t.Error(reason)
-			}
+			assert.Empty(t, a.FaultReason(503, "Unavailable"))
 		}
 		return errors.Is(err, syscall.ECONNREFUSED) || a.Status == 503
 	})
-	if a, err := p.Try(request{Method: "GET", Path: "/livez"}); err == nil && a.Status != 200 {
-		t.Errorf("/livez while draining: got %d, want 200", a.Status)
-	}
+	a, err := p.Try(request{Method: "GET", Path: "/livez"})
+	assert.False(t, err == nil && a.Status != 200, "/livez while draining: got %d, want 200", a.Status)
 }
 
 // wantOnlyAcknowledged demands that what was acknowledged is there, and nothing
@@ -154,17 +143,13 @@ func wantOnlyAcknowledged(t *testing.T, p *program, l *ledger, token string) {
 	u := p.as(token)
 	got.check(t, u, l, instances, keys)
 	got.checkList(t, u, l)
-	if len(got.found.lost)+len(got.found.doubled)+len(got.found.broken) > 0 {
-		t.Errorf("after the restart:\n%s", &got.found)
-	}
+	assert.LessOrEqual(t, len(got.found.lost)+len(got.found.doubled)+len(got.found.broken), 0, "after the restart:\n%s", &got.found)
 	var all strings.Builder
 	for _, id := range instances {
 		all.WriteString(u.Load(t, "load", id).Body)
 	}
 	for _, pr := range l.mu.promises {
-		if !pr.acked && pr.instance != "" && strings.Contains(all.String(), `"e.`+pr.key+`"`) {
-			t.Errorf("event %s was applied, but not answered", pr.key)
-		}
+		assert.False(t, !pr.acked && pr.instance != "" && strings.Contains(all.String(), `"e.`+pr.key+`"`), "event %s was applied, but not answered", pr.key)
 	}
 	l.report(t)
 	p.stop()

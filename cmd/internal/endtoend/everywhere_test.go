@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/wiretest"
 )
 
@@ -19,12 +22,9 @@ func TestInterface(t *testing.T) {
 	s := sceneOf(start(t, newHome(t, flows())))
 	r := s.ann.Create(t, "plain", "").Record(t)
 	source, err := os.ReadFile("../../../gateway/openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a := s.ann.Get(t, "/openapi.yaml"); a.Status != 200 || a.Body != string(source) {
-		t.Errorf("/openapi.yaml: got %d and %d bytes, want the %d of the source", a.Status, len(a.Body), len(source))
-	}
+	require.NoError(t, err)
+	a := s.ann.Get(t, "/openapi.yaml")
+	assert.True(t, a.Status == 200 && a.Body == string(source), "/openapi.yaml: got %d and %d bytes, want the %d of the source", a.Status, len(a.Body), len(source))
 	description := wiretest.Decode[struct {
 		Paths map[string]map[string]json.RawMessage
 	}](t, s.ann.Get(t, "/openapi.json").Body)
@@ -37,9 +37,7 @@ func TestInterface(t *testing.T) {
 				continue
 			}
 			var operation struct{ Responses map[string]json.RawMessage }
-			if err := json.Unmarshal(text, &operation); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal(text, &operation))
 			method = strings.ToUpper(method)
 			signedIn := method
 			if method == http.MethodGet { // a watch has no end
@@ -50,9 +48,8 @@ func TestInterface(t *testing.T) {
 				s.Send(t, request{Method: signedIn, Path: fill.Replace(path), Headers: []string{session, wiretest.JSONType}, Body: "{}"}),
 			} {
 				asked++
-				if _, known := operation.Responses[strconv.Itoa(a.Status)]; !known {
-					t.Errorf("%s %s: got %d %s", method, path, a.Status, a.Body)
-				}
+				_, known := operation.Responses[strconv.Itoa(a.Status)]
+				assert.True(t, known, "%s %s: got %d %s", method, path, a.Status, a.Body)
 			}
 		}
 	}

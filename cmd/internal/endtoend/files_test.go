@@ -2,9 +2,11 @@ package endtoend
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const filePeople = `roles: [{id: clerk}]
@@ -34,9 +36,7 @@ func awaitFiles(t *testing.T, u user, what, query, want string) {
 		if got == want {
 			return
 		}
-		if time.Now().After(late) {
-			t.Fatalf("%s: got %s, want %s", what, got, want)
-		}
+		require.False(t, time.Now().After(late), "%s: got %s, want %s", what, got, want)
 		<-time.After(20 * time.Millisecond)
 	}
 }
@@ -60,11 +60,7 @@ func TestFilesChange(t *testing.T) {
 	p.kill()
 	h.write("repository/Sales/c.rml", "x")
 	p = start(t, h)
-	if got, want := says(p.as(h.token("adm")).Get(t, filesPath+"?extension=rml")), `["/Sales/b.rml","/Sales/c.rml"]`; got != want {
-		t.Errorf("after a restart: got %s, want %s", got, want)
-	}
+	assert.Equal(t, `["/Sales/b.rml","/Sales/c.rml"]`, says(p.as(h.token("adm")).Get(t, filesPath+"?extension=rml")))
 	ready := p.Send(t, request{Method: "GET", Path: p.Base + "/readyz?verbose"})
-	if !strings.Contains(ready.Body, `{"name":"repository","ready":true}`) {
-		t.Errorf("/readyz has no repository: %s", ready.Body)
-	}
+	assert.Contains(t, ready.Body, `{"name":"repository","ready":true}`, "/readyz has no repository")
 }

@@ -1,6 +1,10 @@
 package endtoend
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/stretchr/testify/require"
+)
 
 // gate lets workers through while a program is running, and stops them while it
 // is killed, started again and checked:
@@ -27,9 +31,7 @@ func newGate() *gate {
 // open lets the workers on to a program that is ready.
 func (g *gate) open(p *program) {
 	address, err := p.log.listening()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	require.NoError(p.t, err)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.address, g.mu.isOpen = address, true

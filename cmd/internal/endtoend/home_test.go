@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/wiretest"
 )
 
@@ -22,13 +25,9 @@ type home struct {
 func newHome(t testing.TB, files map[string]string) *home {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "home")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, os.RemoveAll(dir))
 	})
 	h := &home{t: t, dir: dir}
 	if _, given := files["identity.yaml"]; !given {
@@ -44,22 +43,14 @@ func newHome(t testing.TB, files map[string]string) *home {
 func (h *home) write(name, text string) {
 	h.t.Helper()
 	path := filepath.Join(h.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		h.t.Fatal(err)
-	}
+	require.NoError(h.t, os.MkdirAll(filepath.Dir(path), 0o755))
 	hidden := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
-	if err := os.WriteFile(hidden, []byte(text), 0o644); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := os.Rename(hidden, path); err != nil {
-		h.t.Fatal(err)
-	}
+	require.NoError(h.t, os.WriteFile(hidden, []byte(text), 0o644))
+	require.NoError(h.t, os.Rename(hidden, path))
 }
 
 // remove deletes a file.
 func (h *home) remove(name string) {
 	h.t.Helper()
-	if err := os.Remove(filepath.Join(h.dir, name)); err != nil {
-		h.t.Fatal(err)
-	}
+	require.NoError(h.t, os.Remove(filepath.Join(h.dir, name)))
 }

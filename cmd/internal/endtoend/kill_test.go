@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/wiretest"
 )
 
@@ -42,9 +45,8 @@ func TestKill(t *testing.T) {
 	kills := 5 // .ci/kill makes more
 	if text := os.Getenv(killsName); text != "" {
 		var err error
-		if kills, err = strconv.Atoi(text); err != nil {
-			t.Fatalf("%s: %v", killsName, err)
-		}
+		kills, err = strconv.Atoi(text)
+		require.NoError(t, err, killsName)
 	}
 	l := newLedger()
 	k := killing{binary: binary(), kills: kills, workers: 32, seed: seed(t)}
@@ -55,13 +57,9 @@ func TestKill(t *testing.T) {
 		len(got.found.lost), len(got.found.doubled), len(got.found.broken))
 	t.Logf("with no loss, the 95%% upper bound is %.2g per acknowledgement and %.2g per kill (3/N)", 3/float64(max(acks, 1)), 3/float64(max(got.kills, 1)))
 	t.Logf("ready again after %v (median) and %v (most)", percentile(got.recoveries, 50), percentile(got.recoveries, 100))
-	if len(got.found.lost)+len(got.found.doubled)+len(got.found.broken) > 0 {
-		t.Errorf("what was acknowledged is not what there is:\n%s", &got.found)
-	}
+	assert.LessOrEqual(t, len(got.found.lost)+len(got.found.doubled)+len(got.found.broken), 0, &got.found)
 	l.report(t)
-	if acks < kills || unknowns == 0 {
-		t.Errorf("%d acknowledged and %d unknown requests: there was no load to kill under", acks, unknowns)
-	}
+	assert.True(t, acks >= kills && unknowns != 0, "%d acknowledged and %d unknown requests: there was no load to kill under", acks, unknowns)
 }
 
 // TestKillControl runs the same harness against a program that acknowledges
@@ -72,9 +70,7 @@ func TestKillControl(t *testing.T) {
 	k := killing{binary: nosync(t), kills: 40, workers: 32, seed: seed(t), untilLoss: true}
 	got := k.run(t, l)
 	t.Logf("with the bug switched on, after %d kills and %d acknowledgements: lost %d", got.kills, l.mu.acks, len(got.found.lost))
-	if len(got.found.lost) == 0 {
-		t.Errorf("the planted bug was not seen in %d kills: the harness is blind", got.kills)
-	}
+	assert.NotEmpty(t, got.found.lost, "the planted bug was not seen in %d kills: the harness is blind", got.kills)
 }
 
 const killsName = "TROUPE_TEST_KILLS"
@@ -87,9 +83,7 @@ func nosync(t *testing.T) string {
 		t.Skip(killsName + " is not set, as .ci/kill does")
 	}
 	binary, err := built.nosync()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return binary
 }
 
@@ -100,9 +94,8 @@ func seed(t testing.TB) uint64 {
 	s := rand.Uint64()
 	if text := os.Getenv("TROUPE_TEST_SEED"); text != "" {
 		var err error
-		if s, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("TROUPE_TEST_SEED: %v", err)
-		}
+		s, err = strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err, "TROUPE_TEST_SEED")
 	}
 	t.Logf("TROUPE_TEST_SEED=%d", s)
 	return s
@@ -199,9 +192,7 @@ var variants = [][]string{
 func (got *killed) check(t *testing.T, u user, l *ledger, instances []string, keys []*promise) {
 	t.Helper()
 	address, err := u.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	one := link{credential: u.Credential[0]}
 	defer one.close()
 	switch a, err := one.do(address, request{Method: "GET", Path: wiretest.Root + "/choices", Headers: u.Credential}); {
@@ -213,9 +204,7 @@ func (got *killed) check(t *testing.T, u user, l *ledger, instances []string, ke
 	}
 	for _, id := range instances {
 		a, err := one.do(address, request{Method: "GET", Path: wiretest.Root + "/instance/load/" + id, Headers: u.Credential})
-		if err != nil {
-			t.Fatalf("look at %s: %v", id, err)
-		}
+		require.NoError(t, err, "look at %s", id)
 		got.found.add(l.check(id, a))
 	}
 	for _, p := range keys {

@@ -9,6 +9,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/wiretest"
 )
 
@@ -25,30 +28,21 @@ func TestOperationsPage(t *testing.T) {
 	read := func() map[string]json.RawMessage {
 		t.Helper()
 		res, err := client.Get("http://" + found[1] + "/metrics")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer func() { _ = res.Body.Close() }()
 		body, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return wiretest.Decode[map[string]json.RawMessage](t, body)
 	}
 	portal := func() (m struct{ Open, Begun, Refused, Panics int64 }) {
 		t.Helper()
-		if err := json.Unmarshal(read()["formportal"], &m); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(read()["formportal"], &m))
 		return m
 	}
-	if got := slices.Sorted(maps.Keys(read())); !slices.Equal(got, []string{"formportal", "gateway", "identity", "reload", "repository", "store", "template", "workflow"}) {
-		t.Errorf("the page has %q", got)
-	}
+	assert.Equal(t, []string{"formportal", "gateway", "identity", "reload", "repository", "store", "template", "workflow"}, slices.Sorted(maps.Keys(read())))
 	before := portal()
 	p.desk("ann").Get(t, "/form-portal/forms/mycurrent").WantStatus(t, 200)
-	if after := portal(); after.Begun != before.Begun+1 || after.Open != 0 || after.Refused != 0 || after.Panics != 0 {
-		t.Errorf("after a request: got %+v, before %+v", after, before)
-	}
+	after := portal()
+	assert.True(t, after.Begun == before.Begun+1 && after.Open == 0 && after.Refused == 0 && after.Panics == 0, "after a request: got %+v, before %+v", after, before)
 	p.stop()
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/gateway/wiretest"
 )
 
@@ -140,9 +142,7 @@ func TestKillForms(t *testing.T) {
 // TestKillFormsControl is TestKillControl for forms.
 func TestKillFormsControl(t *testing.T) {
 	const kills = 40
-	if lost := killForms(t, nosync(t), kills); len(lost) == 0 {
-		t.Errorf("the planted bug was not seen in %d kills: the harness is blind", kills)
-	}
+	assert.NotEmpty(t, killForms(t, nosync(t), kills), "the planted bug was not seen in %d kills: the harness is blind", kills)
 }
 
 // killForms ends with the first kill after which something is lost.

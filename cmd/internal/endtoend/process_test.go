@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/wiretest"
 )
 
@@ -22,36 +25,24 @@ func TestOtherProcessOnTheSameHome(t *testing.T) {
 	if out.code != 1 || !strings.Contains(out.stderr, filepath.Join(s.home.dir, "admin.sock")) || !strings.Contains(out.stderr, "in use by another process") {
 		t.Errorf("got exit code %d and %s, want 1 and a text that says why", out.code, out.stderr)
 	}
-	if out.stdout != "" {
-		t.Errorf("standard output: got %q, want nothing", out.stdout)
-	}
+	assert.Empty(t, out.stdout, "standard output")
 	// Nor does it get in where somebody removed what shows that a server is there.
 	for _, name := range []string{"data/LOCK", "admin.sock"} {
 		socket := filepath.Join(s.home.dir, "admin.sock")
-		if err := os.Rename(filepath.Join(s.home.dir, name), filepath.Join(s.home.dir, "away")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Rename(filepath.Join(s.home.dir, name), filepath.Join(s.home.dir, "away")))
 		out := command(t, "serve", "--home", s.home.dir, "--listen", "127.0.0.1:0")
-		if out.code != 1 || !strings.Contains(out.stderr, "in use by another process") {
-			t.Errorf("without %s: got exit code %d and %s, want 1 and a text that says why", name, out.code, out.stderr)
-		}
+		assert.True(t, out.code == 1 && strings.Contains(out.stderr, "in use by another process"), "%v %v %v", name, out.code, out.stderr)
 		if name != "data/LOCK" {
-			if err := os.Rename(filepath.Join(s.home.dir, "away"), socket); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Rename(filepath.Join(s.home.dir, "away"), socket))
 		}
 	}
 	s.unchanged(t, r)
 	s.as(s.home.token("bob")).Event(t, "plain", r.ID, "go", "").Record(t) // admin.sock is still the first one's
 	// The port of another process is no accident either.
 	address, err := s.log.listening()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out = command(t, "serve", "--home", newHome(t, nil).dir, "--listen", address)
-	if out.code != 1 || !strings.Contains(out.stderr, address) {
-		t.Errorf("on a taken port: got exit code %d and %s, want 1 and the address", out.code, out.stderr)
-	}
+	assert.True(t, out.code == 1 && strings.Contains(out.stderr, address), "on a taken port: got exit code %d and %s, want 1 and the address", out.code, out.stderr)
 	s.stop()
 }
 
@@ -68,9 +59,7 @@ func TestOtherProcessCredentials(t *testing.T) {
 		id, hidden, _ := strings.Cut(secret, ".")
 		list := wantCommand(t, kind, "list", "--home", h.dir)
 		row := regexp.MustCompile(`(?m)^` + id + ` +ann +\d{4}-\d\d-\d\dT\S+Z +\S+ +(\S+) +(\S+) +(on a laptop|kept over all) *$`).FindStringSubmatch(list)
-		if row == nil || (row[1] != "-") != used || (row[2] != "-") != revoked || strings.Contains(list, hidden) {
-			t.Errorf("%s list: got %q, want a row with used %v and revoked %v, and no secret", kind, row, used, revoked)
-		}
+		assert.True(t, row != nil && (row[1] != "-") == used && (row[2] != "-") == revoked && !strings.Contains(list, hidden), "%v %v %v %v", kind, row, used, revoked)
 	}
 	for kind, header := range map[string]string{"token": "Authorization: svc.token ", "session": "Cookie: session="} {
 		secret := h.secret(kind, "ann", "--note", "on a laptop")
@@ -110,9 +99,7 @@ func TestOtherProcessSecrets(t *testing.T) {
 	p.as(token).Get(t, wiretest.Root+"/instances/plain?filter="+url.QueryEscape(`{"svcPublic.x":"`+planted+`"}`)).WantStatus(t, 200)
 	p.stop()
 	for _, secret := range []string{secretPart(token), secretPart(session), planted} {
-		if strings.Contains(p.log.all(), secret) {
-			t.Errorf("the log holds %s", secret)
-		}
+		assert.NotContains(t, p.log.all(), secret, "the log holds")
 	}
 	found := false
 	err := fs.WalkDir(os.DirFS(p.home.dir), ".", func(name string, d fs.DirEntry, err error) error {
@@ -121,16 +108,12 @@ func TestOtherProcessSecrets(t *testing.T) {
 		}
 		text, err := os.ReadFile(filepath.Join(p.home.dir, name))
 		for _, secret := range []string{secretPart(token), secretPart(session)} {
-			if bytes.Contains(text, []byte(secret)) {
-				t.Errorf("%s holds a secret", name)
-			}
+			assert.False(t, bytes.Contains(text, []byte(secret)), "%s holds a secret", name)
 		}
 		found = found || bytes.Contains(text, []byte(planted))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !found { // the control: the scan sees what is stored as it is
 		t.Error("the scan does not even see what the instance holds")
 	}

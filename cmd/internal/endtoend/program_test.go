@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/wiretest"
 )
 
@@ -46,9 +48,7 @@ func launch(t testing.TB, h *home, binary string, args ...string) *program {
 	p.Client = &wiretest.Client{Address: p.log.listening, Base: h.basePath}
 	p.cmd = exec.Command(binary, append([]string{"serve", "--home", h.dir, "--listen", "127.0.0.1:0", "--commit-wait-max", "2m"}, args...)...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	if err := p.cmd.Start(); err != nil {
-		t.Fatalf("start the program: %v", err)
-	}
+	require.NoError(t, p.cmd.Start(), "start the program")
 	go func() {
 		_ = p.cmd.Wait() // the state says more
 		close(p.exited)
@@ -117,9 +117,7 @@ func (p *program) wantLine(parts ...string) {
 // signal sends a signal and does not wait.
 func (p *program) signal(s syscall.Signal) {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
-		p.t.Fatalf("send %v: %v", s, err)
-	}
+	require.NoError(p.t, p.cmd.Process.Signal(s), "send %v", s)
 }
 
 // stop sends SIGTERM and demands an orderly end.

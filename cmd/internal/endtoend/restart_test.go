@@ -1,9 +1,10 @@
 package endtoend
 
 import (
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 
 	"troupe/gateway/wiretest"
 )
@@ -30,9 +31,7 @@ func TestReload(t *testing.T) {
 		t.Helper()
 		s.home.write(file, text)
 		s.await("the refusal of "+file, func() bool { return s.log.has(append(says, file)...) })
-		if got := s.initial(t); got != "a" {
-			t.Errorf("%s: a new instance begins in %s, want a", file, got)
-		}
+		assert.Equal(t, "a", s.initial(t), "%s: a new instance begins", file)
 	}
 	refused("workflows/flow.yaml", flow("1", "z"), "raise version to 2")
 	broken := func(to string) string {
@@ -87,16 +86,14 @@ func TestRestart(t *testing.T) {
 	}
 	again.Event(t, "flow", id, "go", "", key).WantFault(t, 422, "KeyReused")
 	p.wantLine("workflows/flow.yaml", "stateMachines")
-	if got := again.Create(t, "flow", "").Record(t); got.States[0].NodeID != "a" {
-		t.Errorf("a new instance: got %s, want it to begin in a", got.Text)
-	}
+	got := again.Create(t, "flow", "").Record(t)
+	assert.Equal(t, "a", got.States[0].NodeID, "a new instance: got %s, want it to begin in a", got.Text)
 	p.home.remove("workflows/flow.yaml")
 	p = p.restart()
 	again.Client = p.Client
 	again.Create(t, "flow", "").WantFault(t, 404, "NotFound")
-	if got := again.Load(t, "flow", id).Record(t); !slices.Equal(got.Nodes(), []string{"end"}) {
-		t.Errorf("without its file: got %s", got.Text)
-	}
+	got = again.Load(t, "flow", id).Record(t)
+	assert.Equal(t, []string{"end"}, got.Nodes(), "without its file: got %s", got.Text)
 }
 
 // TestNoSpace starts the program with more free space demanded than there can be. It
@@ -121,7 +118,5 @@ func TestNoSpace(t *testing.T) {
 	for _, path := range []string{"/livez", wiretest.Root + "/choices", wiretest.Root + "/instances/plain"} {
 		u.Get(t, path).WantStatus(t, 200)
 	}
-	if got := u.Load(t, "plain", r.ID).Record(t); got.Text != r.Text {
-		t.Errorf("after a refused event: got %s, want %s", got.Text, r.Text)
-	}
+	assert.Equal(t, r.Text, u.Load(t, "plain", r.ID).Record(t).Text, "after a refused event")
 }

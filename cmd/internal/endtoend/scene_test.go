@@ -3,6 +3,8 @@ package endtoend
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/gateway/wiretest"
 )
 
@@ -54,7 +56,5 @@ func flows() map[string]string { return map[string]string{"workflows/plain.yaml"
 // unchanged demands that an instance is as it was.
 func (s *scene) unchanged(t testing.TB, r record) {
 	t.Helper()
-	if got := s.adm.Load(t, r.WorkflowID, r.ID).Record(t).Text; got != r.Text {
-		t.Errorf("the instance changed:\n got %s\nwant %s", got, r.Text)
-	}
+	assert.Equal(t, r.Text, s.adm.Load(t, r.WorkflowID, r.ID).Record(t).Text, "the instance changed")
 }

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/wiretest"
 )
 
@@ -30,9 +33,7 @@ func cookieOf(t testing.TB, a answer) string {
 	a.WantStatus(t, 200)
 	lines := a.Header["Set-Cookie"]
 	found := regexp.MustCompile(`^session=([A-Za-z0-9._-]{43,});`).FindStringSubmatch(strings.Join(lines, "\n"))
-	if len(lines) != 1 || found == nil {
-		t.Fatalf("got the cookies %q, want a session", lines)
-	}
+	require.True(t, len(lines) == 1 && found != nil, "got the cookies %q, want a session", lines)
 	return found[1]
 }
 
@@ -49,9 +50,7 @@ func TestOtherProcessPassword(t *testing.T) {
 	p := start(t, h)
 	a := p.signIn(t, "ann", "before the start", "X-Forwarded-Proto: https")
 	session := cookieOf(t, a)
-	if got, want := a.Header.Get("Set-Cookie"), "session="+session+"; Path=/platform; HttpOnly; Secure; SameSite=Lax"; got != want {
-		t.Errorf("got the cookie %q, want %q", got, want)
-	}
+	assert.Equal(t, "session="+session+"; Path=/platform; HttpOnly; Secure; SameSite=Lax", a.Header.Get("Set-Cookie"))
 	h.setPassword("bob", "beside a server")
 	cookieOf(t, p.signIn(t, "bob", "beside a server"))
 	for _, c := range []struct{ user, password string }{{"nobody", "an old oak"}, {"ann", "acorn"}, {"ann", "Password1"}, {"ann", "\n"}, {"ann", "two\nlines"}} {
@@ -60,14 +59,10 @@ func TestOtherProcessPassword(t *testing.T) {
 			t.Errorf("%s, %q: got exit code %d, %q and %q, want 1 and a reason", c.user, c.password, out.code, out.stdout, out.stderr)
 		}
 	}
-	if out := commandReading(t, "an old oak", "password", "set", "--home", h.dir); out.code != 2 {
-		t.Errorf("without a user: got exit code %d, want 2", out.code)
-	}
+	assert.Equal(t, 2, commandReading(t, "an old oak", "password", "set", "--home", h.dir).code, "without a user: got exit code")
 	p.wantLine("signed in", "ann")
 	p.kill()
-	if strings.Contains(p.log.all(), "before the start") {
-		t.Error("the log holds a secret")
-	}
+	assert.NotContains(t, p.log.all(), "before the start", "the log holds a secret")
 	p = start(t, h)
 	p.withCookie(session).Get(t, "/session").WantStatus(t, 200)
 	cookieOf(t, p.signIn(t, "bob", "beside a server"))

@@ -4,6 +4,9 @@ import (
 	"os"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/home"
 	"troupe/cmd/internal/clitest"
 	"troupe/statemachine"
@@ -25,9 +28,8 @@ func TestHomeIsFilledOnlyWhenEmpty(t *testing.T) {
 		if test.file != "" {
 			clitest.PutFile(t, dir, test.file, "")
 		}
-		if filled, err := Ensure(dir, clitest.Example()); filled != test.filled || (err != nil) != test.refused {
-			t.Errorf("%s: got %v, %v, want %v, refused %v", test.name, filled, err, test.filled, test.refused)
-		}
+		filled, err := Ensure(dir, clitest.Example())
+		assert.True(t, filled == test.filled && (err != nil) == test.refused, "%s: got %v, %v, want %v, refused %v", test.name, filled, err, test.filled, test.refused)
 	}
 }
 
@@ -35,21 +37,15 @@ func TestHomeIsFilledOnlyWhenEmpty(t *testing.T) {
 func TestAHomeWhoseFillingWasCutOff(t *testing.T) {
 	dir := t.TempDir()
 	clitest.PutFile(t, dir, "workflows", "") // no folder can be made there
-	if err := fill(dir, clitest.Example()); err == nil {
-		t.Fatal("filling: got no error")
-	}
+	require.Error(t, fill(dir, clitest.Example()), "filling: got no error")
 	clitest.RemoveFile(t, dir, "workflows")
 	if filled, err := Ensure(dir, clitest.Example()); !filled || err != nil {
 		t.Fatalf("got %v, %v, want it filled", filled, err)
 	}
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := home.Load(os.DirFS(dir), parser); err != nil {
-		t.Errorf("what it was filled with: %v", err)
-	}
-	if filled, err := Ensure(dir, clitest.Example()); filled || err != nil {
-		t.Errorf("the next time: got %v, %v, want it left alone", filled, err)
-	}
+	require.NoError(t, err)
+	_, err = home.Load(os.DirFS(dir), parser)
+	assert.NoError(t, err, "what it was filled")
+	filled, err := Ensure(dir, clitest.Example())
+	assert.True(t, !filled && err == nil, "the next time: got %v, %v, want it left alone", filled, err)
 }

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
 	"troupe/gateway/api"
@@ -24,9 +27,8 @@ func TestLabelsOfWhatHappened(t *testing.T) {
 		{[]string{"incident", "list"}, "  Comes late  "},
 		{[]string{"incident", "list", "-o", "jsonl"}, `"event":"late"`},
 	} {
-		if code, stdout, stderr := clitest.Invoke(c.args...); code != cli.ExitDone || !strings.Contains(stdout, c.want) {
-			t.Errorf("%q: got %d %q %q, want %q", c.args, code, stdout, stderr, c.want)
-		}
+		code, stdout, stderr := clitest.Invoke(c.args...)
+		assert.True(t, code == cli.ExitDone && strings.Contains(stdout, c.want), "%q: got %d %q %q, want %q", c.args, code, stdout, stderr, c.want)
 	}
 	var text strings.Builder
 	task := &client.Task{Task: api.Task{
@@ -36,12 +38,8 @@ func TestLabelsOfWhatHappened(t *testing.T) {
 	seen := newLabels(&api.Presentation{
 		Nodes: []api.Status{{StateMachineID: "main", NodeID: "review", Label: "To be decided"}}, Events: []api.PresentedEvent{{Name: "approve", Label: "Go ahead"}},
 	})
-	if err := showTask(&cli.Output{Form: cli.FormTable, To: &text}, task, seen); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, showTask(&cli.Output{Form: cli.FormTable, To: &text}, task, seen))
 	for _, want := range []string{"main: To be decided\n", "Go ahead (approve), note\n", "Ann: Go ahead, "} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("got %q, want %q", &text, want)
-		}
+		assert.Contains(t, text.String(), want, "got %q", &text)
 	}
 }

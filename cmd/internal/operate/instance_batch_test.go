@@ -14,6 +14,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
 	"troupe/gateway/client"
@@ -28,9 +31,7 @@ func TestInstanceSendFile(t *testing.T) {
 	note := `{"workflowId":"leave","instanceId":"` + id + `","event":{"name":"note"}}`
 	many := strings.Repeat(note+"\n", batchItems+1)
 	file := filepath.Join(t.TempDir(), "events.ndjson")
-	if err := os.WriteFile(file, []byte(many), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(many), 0o600))
 	send := func(args ...string) []string { return append([]string{"instance", "send", "--file"}, args...) }
 	done := fmt.Sprintf("%d sent, %[1]d done, 0 failed\n", batchItems+1)
 	mixed := note + "\n\n" + `{"workflowId":"leave","instanceId":"` + id + `","event":{"name":"sbumit"}}` + "\n"
@@ -75,9 +76,7 @@ func TestInstanceSendFile(t *testing.T) {
 		t.Errorf("got %d %s %s, want two instances created", code, stdout, stderr)
 	}
 	_, stdout, _ = clitest.Invoke("instance", "show", "leave", id, "-o", "json")
-	if n := strings.Count(stdout, `"transitionEvent":"note"`); n != batchItems+1+2+1+2+1 {
-		t.Errorf("%d notes are there, want %d", n, batchItems+1+2+1+2+1)
-	}
+	assert.Equal(t, batchItems+1+2+1+2+1, strings.Count(stdout, `"transitionEvent":"note"`), "notes are there")
 }
 
 // TestInstanceSendFileSaysHowToGoOn: what may pass is tried again with the same key, and what
@@ -92,9 +91,7 @@ func TestInstanceSendFileSaysHowToGoOn(t *testing.T) {
 		for _, status := range statuses {
 			s.Failures = append(s.Failures, failedItem{BatchResult: client.BatchResult{Status: status}})
 		}
-		if got := s.refused().Error(); got != want {
-			t.Errorf("%v: got %q, want %q", statuses, got, want)
-		}
+		assert.Equal(t, want, s.refused().Error(), statuses)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("interrupt signal received"))
@@ -143,9 +140,7 @@ func TestInstanceSendFileIsInterruptedWhileItWaits(t *testing.T) {
 	invocation := clitest.Invocation{Args: append(send, "--key", strings.TrimSuffix(key, "\n")), Stdin: many, Stdout: fmt.Sprintf("%d sent, %[1]d done, 0 failed\n", 2*batchItems)}
 	invocation.Run(t)
 	_, shown, _ := clitest.Invoke("instance", "show", "leave", id, "-o", "json")
-	if n := strings.Count(shown, `"transitionEvent":"note"`); n != 2*batchItems {
-		t.Errorf("%d notes are there, want %d", n, 2*batchItems)
-	}
+	assert.Equal(t, 2*batchItems, strings.Count(shown, `"transitionEvent":"note"`), "notes are there")
 }
 
 // TestInstanceSendFileIsPatient: its requests are repeated until --timeout.
@@ -153,12 +148,8 @@ func TestInstanceSendFileIsPatient(t *testing.T) {
 	for file, want := range map[string]int{"": 0, "-": math.MaxInt32} {
 		cmd := newInstanceSend()
 		if file != "" {
-			if err := cmd.ParseFlags([]string{"--file", file}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, cmd.ParseFlags([]string{"--file", file}))
 		}
-		if got := repetitions(cmd); got != want {
-			t.Errorf("--file %q: got %d, want %d", file, got, want)
-		}
+		assert.Equal(t, want, repetitions(cmd), "--file %q", file)
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
 	"troupe/gateway/servertest"
@@ -78,9 +81,7 @@ func TestInstanceListCursor(t *testing.T) {
 	secondID, thirdID := s.Create(`{}`, "submit"), s.Create(`{}`, "submit")
 	_, stdout, stderr := clitest.Invoke("instance", "list", "leave", "--limit", "2")
 	advice := regexp.MustCompile(`--cursor (\S+)`).FindStringSubmatch(stderr)
-	if advice == nil || !strings.Contains(stdout, secondID) || strings.Contains(stdout, thirdID) {
-		t.Fatalf("got %q and %q, want two instances and a cursor", stdout, stderr)
-	}
+	require.True(t, advice != nil && strings.Contains(stdout, secondID) && !strings.Contains(stdout, thirdID), "%v %v", stdout, stderr)
 	(&clitest.Invocation{Args: []string{"instance", "list", "leave", "--limit", "2", "--cursor", advice[1]}, Stdout: "ID                          STATES\n" + thirdID + "  main: review\n"}).Run(t)
 }
 
@@ -208,9 +209,7 @@ func TestInstanceHistoryAndEvents(t *testing.T) {
 func TestInstanceCreateAndSend(t *testing.T) {
 	clitest.StartService(t)
 	file := filepath.Join(t.TempDir(), "data.json")
-	if err := os.WriteFile(file, []byte("{\"days\": 1e400}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("{\"days\": 1e400}\n"), 0o600))
 	shown := func(id, state, sequence, public, private string) string {
 		return "ID        " + id + "\nWORKFLOW  leave\nSTATES    main: " + state + "\nSEQUENCE  " + sequence + "\nPUBLIC    " + public + "\nPRIVATE   " + private + "\n"
 	}
@@ -219,9 +218,8 @@ func TestInstanceCreateAndSend(t *testing.T) {
 		t.Helper()
 		code, stdout, stderr := clitest.InvokeWith(stdin, append([]string{"instance", "create", "leave"}, args...)...)
 		id := strings.Fields(stdout + " - -")[1]
-		if want := shown(id, "draft", "1", public, private); code != cli.ExitDone || stdout != want || stderr != "" {
-			t.Fatalf("%v: got code %d, %q and\n%s\nwant\n%s", args, code, stderr, stdout, want)
-		}
+		want := shown(id, "draft", "1", public, private)
+		require.True(t, code == cli.ExitDone && stdout == want && stderr == "", "%v: got code %d, %q and\n%s\nwant\n%s", args, code, stderr, stdout, want)
 		return id
 	}
 	firstID := create("", "{}", "{}")
@@ -267,9 +265,7 @@ func TestInstanceSendLooks(t *testing.T) {
 	send(false, "approve")
 	for _, r := range s.Requests() {
 		isLabelled := strings.HasSuffix(r.Path, "/summary") || strings.Contains(r.Path, "/presentation/") // which have none
-		if !isLabelled && r.Header.Get("Prefer") != "return=minimal" {
-			t.Errorf("%s %s asks for a history that is not shown", r.Method, r.Path)
-		}
+		assert.False(t, !isLabelled && r.Header.Get("Prefer") != "return=minimal", "%s %s asks for a history that is not shown", r.Method, r.Path)
 	}
 	for _, fault := range []servertest.Fault{{Status: 503, Code: "Busy", RetryAfter: "31"}, {Status: 503, Code: "Busy", RetryAfter: "5"}, {Status: 403, Code: "AccessDenied"}, {}} {
 		s.Fail("instance", fault)
@@ -283,9 +279,7 @@ func TestInstanceSendLooks(t *testing.T) {
 	s.Fail("event", servertest.Fault{Status: 504, Code: "OutcomeUnknown", Done: true, RetryAfter: "0"})
 	for _, want := range []string{"note changed no state", ""} {
 		code, _, stderr := clitest.Invoke("instance", "send", "leave", id, "note", "--key", "k")
-		if code != cli.ExitDone || !strings.HasPrefix(stderr, want) || want == "" && stderr != "" {
-			t.Errorf("a repetition: got code %d and %q, want %q", code, stderr, want)
-		}
+		assert.True(t, code == cli.ExitDone && strings.HasPrefix(stderr, want) && (want != "" || stderr == ""), "%v %v %v", code, stderr, want)
 	}
 }
 
@@ -297,7 +291,5 @@ func TestInstanceCreateUnknown(t *testing.T) {
 	(&clitest.Invocation{Args: []string{"instance", "create", "leave", "--key", "my-key"}, Code: cli.ExitFailed, Stderr: "it is not known whether this was done: ask again with the key my-key"}).Run(t)
 	code, made, stderr := clitest.Invoke("instance", "create", "leave", "--key", "my-key", "-o", "jsonl")
 	_, all, _ := clitest.Invoke("instance", "list", "leave", "-o", "jsonl", "--fields", "svcPrivate,svcHistory")
-	if code != cli.ExitDone || made != all || strings.Count(all, "\n") != 1 {
-		t.Errorf("got code %d, %q, and of all instances %q: %s; want it made once", code, made, all, stderr)
-	}
+	assert.True(t, code == cli.ExitDone && made == all && strings.Count(all, "\n") == 1, "%v %v %v %v", code, made, all, stderr)
 }

@@ -8,6 +8,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
 	"troupe/gateway/api"
@@ -36,9 +39,7 @@ func watching(t *testing.T, args ...string) (line func() string, interrupt func(
 	}
 	return line, func() (int, string) {
 		// The watch has asked for the signal, so it does not end this process.
-		if err := syscall.Kill(syscall.Getpid(), syscall.SIGINT); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, syscall.Kill(syscall.Getpid(), syscall.SIGINT))
 		code := <-ended
 		return code, stderr.String()
 	}
@@ -49,13 +50,9 @@ func TestInstanceWatch(t *testing.T) {
 	id := s.Create(`{}`, "submit")
 	s.Fail("watch", servertest.Fault{Status: 503, Code: "Busy", RetryAfter: "0"}) // it connects again
 	line, interrupt := watching(t, "leave", id, "--last-event-id", "1")
-	if got, want := line(), "2026-11-21T10:00:01.000Z "+id+" #2 submit by john.doe: draft -> review"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Equal(t, "2026-11-21T10:00:01.000Z "+id+" #2 submit by john.doe: draft -> review", line())
 	s.Send(id, "approve")
-	if got, want := line(), "2026-11-21T10:00:02.000Z "+id+" #3 approve by john.doe: review -> approved"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Equal(t, "2026-11-21T10:00:02.000Z "+id+" #3 approve by john.doe: review -> approved", line())
 	code, stderr := interrupt()
 	if code != cli.ExitDone || !strings.Contains(stderr, "503 Busy") || !strings.Contains(stderr, "; retrying in ") || !strings.HasSuffix(stderr, "to resume from here: --last-event-id 3\n") {
 		t.Errorf("got code %d and %q", code, stderr)
@@ -72,17 +69,14 @@ func TestWatchTellsAttempts(t *testing.T) {
 		"#3 idle (tried; nothing changed) by john.doe: review -> review", "#4 note by john.doe: review -> review",
 		"#5 approve by john.doe: review -> approved", "#6 idle (tried; nothing changed) by john.doe: approved -> approved",
 	} {
-		if got := line(); !strings.HasSuffix(got, id+" "+want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		got := line()
+		assert.True(t, strings.HasSuffix(got, id+" "+want), "got %q, want %q", got, want)
 	}
 	s.Send(id, "idle")
-	if got, want := line(), "#7 idle (tried; nothing changed) by john.doe: approved -> approved"; !strings.HasSuffix(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if code, stderr := interrupt(); code != cli.ExitDone {
-		t.Errorf("got code %d and %q", code, stderr)
-	}
+	got, want := line(), "#7 idle (tried; nothing changed) by john.doe: approved -> approved"
+	assert.True(t, strings.HasSuffix(got, want), "got %q, want %q", got, want)
+	code, stderr := interrupt()
+	assert.Zero(t, code, "got code, %q", stderr)
 }
 
 // TestNoticesForTheTerminal holds that what a service sends cannot steer a
@@ -95,13 +89,9 @@ func TestNoticesForTheTerminal(t *testing.T) {
 		{Lost: "m\x1b[2J"},
 	} {
 		var stdout, stderr bytes.Buffer
-		if err := showNotice(&cli.Output{To: &stdout}, &stderr, n, nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, showNotice(&cli.Output{To: &stdout}, &stderr, n, nil))
 		got := stdout.String() + stderr.String()
-		if strings.Contains(got, "\x1b") || !strings.Contains(got, `\x1b[2J`) || n.Entry == nil && got != `m\x1b[2J`+"\n" {
-			t.Errorf("got %q, want the control characters as text", got)
-		}
+		assert.True(t, !strings.Contains(got, "\x1b") && strings.Contains(got, `\x1b[2J`) && (n.Entry != nil || got == `m\x1b[2J`+"\n"), got)
 	}
 }
 
@@ -109,22 +99,15 @@ func TestInstanceWatchLines(t *testing.T) {
 	s := clitest.StartService(t)
 	id := s.Create(`{}`)
 	line, interrupt := watching(t, "leave", id, "-o", "jsonl", "--last-event-id", "0", "--filter", `{"states.nodeId": "review"}`)
-	if got, want := line(), `{"id":"1","event":"lost","data":{"message":"entries are missing here; read the present state again"}}`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	assert.Equal(t, `{"id":"1","event":"lost","data":{"message":"entries are missing here; read the present state again"}}`, line())
 	s.Send(id, "submit")
 	want := `{"id":"2","event":"entry","data":{"workflowId":"leave","instanceId":"` + id + `","sequence":2,"entry":` +
 		`{"user":"john.doe","startState":["draft"],"transitionEvent":"submit","endState":["review"],"ts":"2026-11-21T10:00:01.000Z"},` +
 		`"states":[{"stateMachineId":"main","nodeId":"review"}]}}`
-	if got := line(); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	if code, stderr := interrupt(); code != cli.ExitDone || stderr != "to resume from here: --last-event-id 2\n" {
-		t.Errorf("got code %d and %q", code, stderr)
-	}
-	if got := s.Requests()[0].Query.Get("filter"); got != `{"states.nodeId": "review"}` {
-		t.Errorf("got the filter %q", got)
-	}
+	assert.Equal(t, want, line())
+	code, stderr := interrupt()
+	assert.True(t, code == cli.ExitDone && stderr == "to resume from here: --last-event-id 2\n", "got code %d and %q", code, stderr)
+	assert.Equal(t, `{"states.nodeId": "review"}`, s.Requests()[0].Query.Get("filter"), "got the filter")
 }
 
 func TestInstanceWatchRefused(t *testing.T) {

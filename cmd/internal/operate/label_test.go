@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/cmd/internal/cli"
 	"troupe/gateway/api"
 	"troupe/gateway/client"
@@ -41,20 +43,14 @@ func TestLabels(t *testing.T) {
 		l.timerText(mailing("webhook")): "calls a webhook",
 		l.timerText(timer("", "")):      "Go on",
 	} {
-		if got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		assert.Equal(t, want, got)
 	}
-	if len(paths) != 1 || len(heads) != 1 || !l.isTitled() {
-		t.Errorf("got %v and %v", paths, heads)
-	}
+	assert.True(t, len(paths) == 1 && len(heads) == 1 && l.isTitled(), "got %v and %v", paths, heads)
 	var none *labels
-	if got := none.timerText(timer("a", "b")) + none.event("go"); got != "gogo" {
-		t.Errorf("without labels: got %q", got)
-	}
-	if got := none.stateText(states[:1]) + none.nodeText(nodes[:1]) + none.idText(states[:1]) + none.eventText(&api.HistoryEntry{TransitionEvent: "go"}); got != "m: aam: ago" || none.isTitled() {
-		t.Errorf("without labels: got %q", got)
-	}
+	got := none.timerText(timer("a", "b")) + none.event("go")
+	assert.Equal(t, "gogo", got, "without labels")
+	got = none.stateText(states[:1]) + none.nodeText(nodes[:1]) + none.idText(states[:1]) + none.eventText(&api.HistoryEntry{TransitionEvent: "go"})
+	assert.True(t, got == "m: aam: ago" && !none.isTitled(), "without labels: got %q", got)
 }
 
 // timer is one with the event "go" of a node, that leads to another one; "": none.
@@ -81,24 +77,18 @@ func TestLabelsOfCompoundStates(t *testing.T) {
 	})
 	var text strings.Builder
 	task := &client.Task{Task: api.Task{StateMachineID: "main", NodeID: "waiting"}}
-	if err := showTask(&cli.Output{Form: cli.FormTable, To: &text}, task, seen); err != nil || !strings.Contains(text.String(), "main: To be decided\n") {
-		t.Errorf("a task: got %v %s", err, &text)
-	}
+	err := showTask(&cli.Output{Form: cli.FormTable, To: &text}, task, seen)
+	assert.True(t, err == nil && strings.Contains(text.String(), "main: To be decided\n"), "a task: got %v %s", err, &text)
 	for node, want := range map[string]string{
 		"waiting": "To be decided", "review": "Waiting for a manager", "main": "Approval",
 		"printing": "Being printed", // in a region
 		"gone":     "gone",
 	} {
 		rows := eventRows(&api.Event{Transitions: []api.Transition{{StateMachineID: "main", NodeID: node, Targets: []string{"x", "y"}, TargetLabels: []string{"An x", "A y"}}}}, seen)
-		if rows[0][3] != want || rows[0][4] != "An x, A y" {
-			t.Errorf("an event of %s: got %q, want %q", node, rows, want)
-		}
+		assert.True(t, rows[0][3] == want && rows[0][4] == "An x, A y", "an event of %s: got %q, want %q", node, rows, want)
 	}
 	seen = newLabels(&api.Presentation{Compounds: []api.Status{{StateMachineID: "main", NodeID: "waiting", Label: "To be decided"}}})
-	if what, _ := activityText(&api.Activity{Kind: "task", Action: "claim", NodeID: "waiting"}, seen); what != "claim To be decided" {
-		t.Errorf("an entry of the activity: got %q", what)
-	}
-	if got := seen.event("after.P1D.waiting"); got != "time ran out in To be decided" {
-		t.Errorf("a timer: got %q", got)
-	}
+	what, _ := activityText(&api.Activity{Kind: "task", Action: "claim", NodeID: "waiting"}, seen)
+	assert.Equal(t, "claim To be decided", what, "an entry of the activity")
+	assert.Equal(t, "time ran out in To be decided", seen.event("after.P1D.waiting"), "a timer")
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
 	"troupe/gateway/servertest"
@@ -22,9 +24,7 @@ func TestInstanceMigrate(t *testing.T) {
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(plan, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(plan, []byte(text), 0o600))
 	}
 	migrate := func(more ...string) []string {
 		return append([]string{"instance", "migrate", servertest.Workflow, "--plan", plan}, more...)

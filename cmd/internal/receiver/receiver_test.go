@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/outbox"
 	"troupe/bench/process"
 )
@@ -18,9 +21,7 @@ import (
 // is a part of the tour (cmd/troupe/TOUR.md, "Automation").
 func TestWebhooks(t *testing.T) {
 	secret, err := outbox.ParseSecret(exampleSecret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var out bytes.Buffer
 	r := &receiver{out: &out, secret: secret, status: http.StatusInternalServerError}
 	for body, want := range map[string]string{
@@ -33,35 +34,23 @@ func TestWebhooks(t *testing.T) {
 		req.Header.Set("Webhook-Signature", "v1,AAAA")
 		w := httptest.NewRecorder()
 		r.ServeHTTP(w, req)
-		if w.Code != http.StatusInternalServerError || out.String() != want {
-			t.Errorf("%s: got %d and %q, want %q", body, w.Code, out.String(), want)
-		}
+		assert.True(t, w.Code == http.StatusInternalServerError && out.String() == want, "%s: got %d and %q, want %q", body, w.Code, out.String(), want)
 	}
 }
 
 func TestMails(t *testing.T) {
 	var out bytes.Buffer
 	s := &session{of: &receiver{out: &out}}
-	if err := errors.Join(s.Mail("a@example.org", nil), s.Rcpt("b@example.org", nil), s.Rcpt("c@example.org", nil)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(s.Mail("a@example.org", nil), s.Rcpt("b@example.org", nil), s.Rcpt("c@example.org", nil)))
 	const text = "From: a@example.org\r\nSubject: =?utf-8?q?caf=C3=A9?=\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n=C3=A4 and=\r\n more\r\n"
-	if err := s.Data(strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Data(strings.NewReader(text)))
 	const want = "mail to b@example.org, c@example.org\n  from:    a@example.org\n  subject: café\n  ä and more\n"
-	if out.String() != want {
-		t.Errorf("got %q, want %q", out.String(), want)
-	}
-	if s.Data(strings.NewReader("nothing")) == nil {
-		t.Error("what is no mail is taken")
-	}
+	assert.Equal(t, want, out.String())
+	assert.Error(t, s.Data(strings.NewReader("nothing")), "what is no mail is taken")
 }
 
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{{"x"}, {"--answer", "99"}, {"--secret", "whsec_x"}, {"--none"}} {
-		if err := Run(context.Background(), args, io.Discard, io.Discard); !errors.Is(err, process.ErrUsage) {
-			t.Errorf("%q: got %v", args, err)
-		}
+		assert.ErrorIs(t, Run(context.Background(), args, io.Discard, io.Discard), process.ErrUsage, args)
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
 	"troupe/statemachine"
@@ -28,36 +31,28 @@ func TestWhatAuthorsBeginWithRuns(t *testing.T) {
 		{Name: "no home", Args: []string{"new", "workflow", "x", "--home", t.TempDir()}, Code: cli.ExitFailed, Stderr: "there is no home in "},
 		{Name: "a folder with files", Args: []string{"init", dir}, Code: cli.ExitFailed, Stderr: "is not empty"},
 	})
-	if code, stdout, stderr = clitest.Invoke("check", "--home", dir); code != cli.ExitDone || stdout != "" {
-		t.Errorf("check: got code %d\n%s%s", code, stdout, stderr)
-	}
+	code, stdout, stderr = clitest.Invoke("check", "--home", dir)
+	assert.True(t, code == cli.ExitDone && stdout == "", "check: got code %d\n%s%s", code, stdout, stderr)
 	o := mustOpenService(t, dir)
 	defer o.close()
 	o.wants("after init and new", 2, 0)
 	d, err := parseFile(filepath.Join(dir, "workflows", "travel-request.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	alice, bob := &statemachine.Caller{ID: "alice", Roles: []string{"employee"}}, &statemachine.Caller{ID: "bob", Roles: []string{"employee"}}
 	for want, events := range map[string][]sent{
 		"approved":                        {{name: "submit", data: `{}`}, {name: "approve", data: `{}`, by: bob}},
 		"rejected":                        {{name: "submit", data: `{}`}, {name: "reject", data: `{}`, by: bob}},
 		statemachine.ErrForbidden.Error(): {{name: "submit", data: `{}`}, {name: "approve", data: `{}`}},
 	} {
-		if _, got := (&attempt{by: alice, created: `{"svcPublic":{"subject":"Bregenz"}}`, events: events}).run(d); got != want {
-			t.Errorf("%v: got %s, want %s", events, got, want)
-		}
+		_, got := (&attempt{by: alice, created: `{"svcPublic":{"subject":"Bregenz"}}`, events: events}).run(d)
+		assert.Equal(t, want, got, events)
 	}
 	in, _ := (&attempt{by: alice, created: `{}`, events: []sent{{name: "submit", data: `{}`}}}).run(d)
 	seen := statemachine.View{Instance: &in, Of: d}
 	for _, task := range in.Tasks() {
-		if seen.IsCandidate(&task, alice, time.Unix(0, 0)) || !seen.IsCandidate(&task, bob, time.Unix(0, 0)) {
-			t.Error("the task is not for everybody but the requester, who would hold all others back with it")
-		}
+		assert.True(t, !seen.IsCandidate(&task, alice, time.Unix(0, 0)) && seen.IsCandidate(&task, bob, time.Unix(0, 0)))
 	}
-	if len(in.Tasks()) != 1 {
-		t.Errorf("got %d tasks of a submitted request, want 1", len(in.Tasks()))
-	}
+	assert.Len(t, in.Tasks(), 1)
 }
 
 // parseFile reads a definition.

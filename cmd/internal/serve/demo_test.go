@@ -14,6 +14,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/identity"
 	"troupe/actors/query"
 	"troupe/cmd/internal/clitest"
@@ -31,14 +34,10 @@ func startDemo(t *testing.T, dir string) (*service, string) {
 		t.Fatal(errors.Join(err, s.stop()))
 	}
 	t.Cleanup(func() {
-		if err := s.stop(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.stop())
 	})
 	var said strings.Builder
-	if err := s.greet(&said); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.greet(&said))
 	return s, said.String()
 }
 
@@ -57,9 +56,7 @@ func (s *service) standing(t *testing.T, workflow string, user identity.UserID) 
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return found
 }
 
@@ -73,9 +70,7 @@ func TestDemoHasEveryState(t *testing.T) {
 	}
 	for workflow, reader := range map[string]identity.UserID{"leave-request": "mary.major", "purchase-order": "mary.major", "stock-take": "paulo.santos"} {
 		d, err := s.catalog.Newest(workflow)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		missing := func() (nodes []string) {
 			found := s.standing(t, workflow, reader)
 			for _, at := range d.LeafNodes() {
@@ -108,18 +103,13 @@ func TestDemoIsOfTheExample(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(file, bytes.ReplaceAll(text, []byte("paulo.santos"), []byte("pablo.santos")), 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := newService(dir)
 	s.demo = true
 	err = errors.Join(s.start(t.Context()), s.stop())
-	if err == nil || !strings.Contains(err.Error(), "--demo in "+dir+": it is not the example: it has no user paulo.santos") {
-		t.Errorf("got %v", err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "data")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("there is a store: %v", err)
-	}
+	assert.True(t, err != nil && strings.Contains(err.Error(), "--demo in "+dir+": it is not the example: it has no user paulo.santos"), "got %v", err)
+	_, err = os.Stat(filepath.Join(dir, "data"))
+	assert.ErrorIs(t, err, os.ErrNotExist, "there is a store")
 }
 
 // headed is read by somebody who goes when something has come, as head -1 does.
@@ -136,41 +126,30 @@ func (h *headed) Write(p []byte) (int, error) {
 // TestLinksOfAFirstStart: each link signs its person in, once. What a shell has to be told is there as it takes it.
 func TestLinksOfAFirstStart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "my home")
-	if _, err := homedir.Ensure(dir, clitest.Example()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := homedir.Ensure(dir, clitest.Example())
+	require.NoError(t, err)
 	s := newService(dir)
 	s.config.Gateway.BasePath, s.links = "/platform", login.NewLinks(nil)
 	if err := s.start(t.Context()); err != nil {
 		t.Fatal(errors.Join(err, s.stop()))
 	}
 	defer func() {
-		if err := s.stop(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.stop())
 	}()
 	var said headed
-	if err := s.greet(&said); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.greet(&said))
 	base := "http://" + s.gateway.Addr().String() + "/platform"
-	if first, _, _ := strings.Cut(string(said), "\n"); first != "troupe is ready at "+base {
-		t.Errorf("got the line %q", first)
-	}
-	if want := " token create --home '" + dir + "' --user john.doe)"; !strings.Contains(string(said), want) {
-		t.Errorf("got no line with%s:\n%s", want, said)
-	}
+	first, _, _ := strings.Cut(string(said), "\n")
+	assert.Equal(t, "troupe is ready at "+base, first, "got the line")
+	want := " token create --home '" + dir + "' --user john.doe)"
+	assert.Contains(t, string(said), want, "got no line")
 	links := regexp.MustCompile(regexp.QuoteMeta(base)+`/login(\S*)#link=(\S+)`).FindAllStringSubmatch(string(said), -1)
-	if len(links) != 3 {
-		t.Fatalf("got %d links in\n%s", len(links), said)
-	}
+	require.Len(t, links, 3, said)
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for i, want := range []string{`"user":"john.doe","name":"John Doe","roles":["employee","inspector"]`, `"user":"mary.major"`, `"user":"olivia.park","name":"Olivia Park","roles":["operator"],"privileges":["mod-admin","mod-form-portal","mod-workflows"]`} {
 		for _, status := range []int{http.StatusOK, http.StatusUnauthorized} {
 			answer, err := client.Post(base+"/session", "application/json", strings.NewReader(`{"link":"`+links[i][2]+`"}`))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			body, err := io.ReadAll(answer.Body)
 			_ = answer.Body.Close()
 			if err != nil || answer.StatusCode != status || status == http.StatusOK && !strings.Contains(string(body), want) {
@@ -178,9 +157,7 @@ func TestLinksOfAFirstStart(t *testing.T) {
 			}
 		}
 	}
-	if next := links[2][1]; next != "?next=%2Fplatform%2Foperations" {
-		t.Errorf("the operator begins at %s", next)
-	}
+	assert.Equal(t, "?next=%2Fplatform%2Foperations", links[2][1], "the operator begins")
 }
 
 // TestGreetingSaysWhatAPersonCanDo: a later start says its address alone, and an address that
@@ -188,9 +165,7 @@ func TestLinksOfAFirstStart(t *testing.T) {
 func TestGreetingSaysWhatAPersonCanDo(t *testing.T) {
 	s := newService(clitest.ExampleHome(t))
 	defer func() { _ = s.stop() }()
-	if err := s.listen(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.listen())
 	var said strings.Builder
 	if err := s.greet(&said); err != nil || strings.Count(said.String(), "\n") != 1 {
 		t.Errorf("a later start says %s, %v", &said, err)
@@ -200,11 +175,7 @@ func TestGreetingSaysWhatAPersonCanDo(t *testing.T) {
 	}
 	for address, want := range map[string]string{"0.0.0.0:80": "http://localhost:80", "[::]:80": "http://localhost:80", "[::1]:80": "http://[::1]:80", "192.0.2.1:80": "http://192.0.2.1:80"} {
 		a, err := net.ResolveTCPAddr("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := addressOf(a); got != want {
-			t.Errorf("%s: got %s, want %s", address, got, want)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, want, addressOf(a), address)
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/home"
 	"troupe/cmd/internal/clitest"
 	"troupe/statemachine"
@@ -17,16 +20,10 @@ import (
 func exampleWorkflows(t *testing.T) map[string]*statemachine.Definition {
 	t.Helper()
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	set, err := home.Load(os.DirFS(clitest.ExampleHome(t)), parser)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(set.Warnings) > 0 {
-		t.Fatalf("the examples have warnings: %v", set.Warnings)
-	}
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(set.Warnings), 0, "the examples have warnings: %v", set.Warnings)
 	flows := map[string]*statemachine.Definition{}
 	for _, w := range set.Workflows {
 		flows[string(w.Parsed.ID)] = w.Parsed
@@ -153,9 +150,7 @@ func TestNobodyApprovesHimself(t *testing.T) {
 		{"a manager's mail before its time", leave, john, `{}`, []sent{{name: "submit", data: `{"days":30}`}, {name: "after.P4D.review"}}, unknown},
 	} {
 		in, got := a.run(flows[a.workflow])
-		if got != a.want {
-			t.Errorf("%s: %s: got %s, want %s", a.workflow, a.name, got, a.want)
-		}
+		assert.Equal(t, a.want, got, "%v %v", a.workflow, a.name)
 		if a.name == "other items after the approval" && !strings.Contains(string(in.Public), `"total":1}`) && !strings.Contains(string(in.Public), `"total":1,`) {
 			t.Errorf("%s: %s: svcPublic is %s", a.workflow, a.name, in.Public)
 		}

@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/cmd/internal/clitest"
 	"troupe/cmd/internal/homedir"
 )
@@ -27,12 +30,9 @@ func TestTheStoreIDStaysOutOfGit(t *testing.T) {
 				clitest.PutFile(t, home, homedir.GitIgnoreFile, c.before)
 			}
 			for range 2 { // the second time changes nothing
-				if err := ignoreStoreID(home); err != nil {
-					t.Fatal(err)
-				}
-				if got, err := os.ReadFile(path); err != nil || string(got) != c.after {
-					t.Errorf("got %q, %v, want %q", got, err, c.after)
-				}
+				require.NoError(t, ignoreStoreID(home))
+				got, err := os.ReadFile(path)
+				assert.True(t, err == nil && string(got) == c.after, "got %q, %v, want %q", got, err, c.after)
 			}
 		})
 	}

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/cluster/peer"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
@@ -25,28 +28,20 @@ func TestJoinRefuses(t *testing.T) {
 	invite := func() string {
 		t.Helper()
 		code, key, stderr := clitest.Invoke("cluster", "invite", "--home", first)
-		if code != cli.ExitDone {
-			t.Fatalf("invite: %d %s", code, stderr)
-		}
+		require.Zero(t, code, "invite, %s", stderr)
 		return strings.TrimSpace(key)
 	}
 	used, unreachable := invite(), invite()
 	says(t, "belongs to the cluster", "cluster", "join", used, "--home", filepath.Join(t.TempDir(), "b"), "--cluster-listen", clitest.NodeAddress())
 	parsed, err := peer.ParseJoinKey(unreachable)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	parsed.Address = clitest.NodeAddress()
 	unreachable = parsed.String()
 	parsed, err = peer.ParseJoinKey(invite())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	parsed.Authority[0]++
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	for _, c := range []struct{ what, key, home, listen, want string }{
 		{"a key that was used", used, "", clitest.NodeAddress(), "was used already"},
 		{"no key", "troupe_join_1_x", "", clitest.NodeAddress(), "join key"},
@@ -62,19 +57,15 @@ func TestJoinRefuses(t *testing.T) {
 		if code != cli.ExitFailed || stdout != "" || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: got %d %q %q, want one line with %q", c.what, code, stdout, stderr, c.want)
 		}
-		if after := tree(t, home); !slices.Equal(after, before) {
-			t.Errorf("%s: the home has changed from %q to %q", c.what, before, after)
-		}
+		after := tree(t, home)
+		assert.True(t, slices.Equal(after, before), "%s: the home has changed from %q to %q", c.what, before, after)
 	}
 	kept, nobody := invite(), clitest.NodeAddress()
 	fresh := filepath.Join(t.TempDir(), "deep", "new")
 	refuses(t, "cannot be reached at "+nobody, "cluster", "join", kept, "--home", fresh, "--cluster-listen", clitest.NodeAddress(), "--cluster-advertise", nobody)
-	if files := tree(t, filepath.Dir(fresh)); len(files) > 0 {
-		t.Errorf("a refused join has left %q", files)
-	}
-	if n := len(clusterOf(t, first).Nodes); n != 2 {
-		t.Errorf("the cluster has %d nodes, want those two that belong to it", n)
-	}
+	files := tree(t, filepath.Dir(fresh))
+	assert.LessOrEqual(t, len(files), 0, "a refused join has left %q", files)
+	assert.Equal(t, 2, len(clusterOf(t, first).Nodes), "the cluster")
 	says(t, "belongs to the cluster", "cluster", "join", kept, "--home", fresh, "--cluster-listen", clitest.NodeAddress())
 	before := tree(t, fresh)
 	refuses(t, "is already a node of a cluster", "cluster", "init", "--home", fresh, "--cluster-listen", clitest.NodeAddress())

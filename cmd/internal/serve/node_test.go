@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/cluster"
 	"troupe/actors/identity"
 	"troupe/cmd/internal/cli"
@@ -29,16 +32,12 @@ func nodeOn(t *testing.T, home string) *service {
 	t.Helper()
 	s := newService(home)
 	s.config.Store.Shards = 0 // as init made it
-	if err := s.config.Load(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.config.Load())
 	if err := s.start(t.Context()); err != nil {
 		t.Fatal(err, s.stop())
 	}
 	t.Cleanup(func() {
-		if err := s.stop(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.stop())
 	})
 	return s
 }
@@ -46,9 +45,8 @@ func nodeOn(t *testing.T, home string) *service {
 // says runs a command that must be done, and print a text.
 func says(t *testing.T, want string, args ...string) {
 	t.Helper()
-	if code, stdout, stderr := clitest.Invoke(args...); code != cli.ExitDone || !strings.Contains(stdout, want) {
-		t.Errorf("%q: got %d %q %q, want %q", args, code, stdout, stderr, want)
-	}
+	code, stdout, stderr := clitest.Invoke(args...)
+	assert.True(t, code == cli.ExitDone && strings.Contains(stdout, want), "%q: got %d %q %q, want %q", args, code, stdout, stderr, want)
 }
 
 // saysAtLast is says for a command that does no harm when it is repeated: a machine may stand still for longer than a node
@@ -61,9 +59,7 @@ func saysAtLast(t *testing.T, want string, args ...string) {
 		if code == cli.ExitFailed && silent {
 			return false
 		}
-		if code != cli.ExitDone || !strings.Contains(stdout, want) {
-			t.Errorf("%q: got %d %q %q, want %q", args, code, stdout, stderr, want)
-		}
+		assert.True(t, code == cli.ExitDone && strings.Contains(stdout, want), "%q: got %d %q %q, want %q", args, code, stdout, stderr, want)
 		return true
 	})
 }
@@ -80,12 +76,9 @@ func refuses(t *testing.T, want string, args ...string) {
 func clusterOf(t *testing.T, home string) (status cluster.Status) {
 	t.Helper()
 	code, stdout, stderr := clitest.Invoke("cluster", "status", "--home", home, "-o", "json")
-	if json.Unmarshal([]byte(stdout), &status) != nil {
-		t.Fatalf("status: %d %s %s", code, stdout, stderr)
-	}
-	if short := len(status.Short) > 0; short != (code == cli.ExitFailed) || short != strings.Contains(stderr, "under-replicated shard") {
-		t.Fatalf("status: %d %s %s", code, stdout, stderr)
-	}
+	require.NoError(t, json.Unmarshal([]byte(stdout), &status), "status: %d %s %s", code, stdout, stderr)
+	short := len(status.Short) > 0
+	require.True(t, short == (code == cli.ExitFailed) && short == strings.Contains(stderr, "under-replicated shard"), "status: %d %s %s", code, stdout, stderr)
 	return status
 }
 
@@ -107,15 +100,11 @@ func askNode(t *testing.T, n *service, token, path string, read func(*http.Respo
 	ctx, cancel := context.WithCancel(t.Context()) // a stream has no end
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.gateway.Addr().String()+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r.Header.Set("Authorization", "svc.token "+token)
 	transport := &http.Transport{DisableKeepAlives: true}
 	answer, err := transport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	read(answer)
 	_ = answer.Body.Close()
 }
@@ -129,29 +118,22 @@ func TestThreeNodes(t *testing.T) {
 	nodes := []*service{nodeOn(t, homes[0])}
 	await(t, func() bool { return len(clusterOf(t, homes[0]).Short) == 0 })
 	code, token, stderr := clitest.Invoke("token", "create", "--home", homes[0], "--user", "john.doe")
-	if code != cli.ExitDone {
-		t.Fatalf("token: %d %s", code, stderr)
-	}
+	require.Zero(t, code, "token, %s", stderr)
 	token = strings.TrimSpace(token)
 	for _, home := range homes[1:] {
 		code, key, stderr := clitest.Invoke("cluster", "invite", "--home", homes[0])
-		if code != cli.ExitDone {
-			t.Fatalf("invite: %d %s", code, stderr)
-		}
+		require.Zero(t, code, "invite, %s", stderr)
 		says(t, "belongs to the cluster", "cluster", "join", strings.TrimSpace(key), "--home", home, "--cluster-listen", clitest.NodeAddress())
 		refuses(t, "remove --shards and TROUPE_SHARDS", "serve", "--home", home, "--listen", "127.0.0.1:0", "--shards", "3", "--log-level", "error")
 		joined := nodeOn(t, home)
 		nodes = append(nodes, joined)
 		await(t, joined.node.Fresh) // then it knows the token; it has not all shards yet
-		if code, stdout, stderr := clitest.Invoke("check", "--home", home); code != cli.ExitDone || stdout != "" {
-			t.Errorf("check of a node without text files: %d %s %s", code, stdout, stderr)
-		}
+		code, stdout, stderr := clitest.Invoke("check", "--home", home)
+		assert.True(t, code == cli.ExitDone && stdout == "", "check of a node without text files: %d %s %s", code, stdout, stderr)
 		refuses(t, "no text files to publish in "+home, "publish", "--home", home)
 		for _, path := range []string{"instances/leave-request?limit=1&count=true", "watch/leave-request"} {
 			askNode(t, joined, token, "/workflow/api/v1/"+path, func(answer *http.Response) {
-				if answer.StatusCode != http.StatusOK {
-					t.Errorf("%s at a node that has just joined: got %d", path, answer.StatusCode)
-				}
+				assert.Equal(t, http.StatusOK, answer.StatusCode, "%s at a node that has just joined", path)
 			})
 		}
 	}
@@ -164,36 +146,28 @@ func TestThreeNodes(t *testing.T) {
 	for i, n := range nodes {
 		askNode(t, n, "", "/readyz?verbose", func(answer *http.Response) {
 			var ready struct{ Cluster cluster.Status }
-			if err := json.NewDecoder(answer.Body).Decode(&ready); err != nil || ready.Cluster.Self != n.node.Self() || len(ready.Cluster.Nodes) != len(nodes) {
-				t.Errorf("/readyz?verbose of node %d has %+v, %v", i, ready, err)
-			}
+			err := json.NewDecoder(answer.Body).Decode(&ready)
+			assert.True(t, err == nil && ready.Cluster.Self == n.node.Self() && len(ready.Cluster.Nodes) == len(nodes), "%v %v %v", i, ready, err)
 		})
 		made, err := client.New(client.Options{Address: "http://" + n.gateway.Addr().String(), Token: token, RetryMax: 50, CallMax: 5 * time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer made.Close()
 		services[i] = made
 	}
 	var ids []string
 	for i, service := range services {
 		made, err := service.Create(t.Context(), client.CreateRequest{WorkflowID: "leave-request"})
-		if err != nil {
-			t.Fatalf("create at node %d: %v", i, err)
-		}
+		require.NoError(t, err, "create at node %d", i)
 		ids = append(ids, made.ID)
 	}
 	for i, service := range services {
 		for _, id := range ids {
-			if _, err := service.Instance(t.Context(), client.InstanceRequest{WorkflowID: "leave-request", InstanceID: id}); err != nil {
-				t.Errorf("node %d: %s: %v", i, id, err)
-			}
+			_, err := service.Instance(t.Context(), client.InstanceRequest{WorkflowID: "leave-request", InstanceID: id})
+			assert.NoError(t, err, "node %d: %s", i, id)
 		}
 	}
 
-	if gateway.CheckBasePath(pathAdminOfPeer) == nil {
-		t.Errorf("%s can be a base path", pathAdminOfPeer)
-	}
+	assert.Error(t, gateway.CheckBasePath(pathAdminOfPeer), "%s can be a base path", pathAdminOfPeer)
 	t.Setenv("TROUPE_TOKEN", token)
 	for i, n := range nodes { // one of them leads what is published
 		saysAtLast(t, "in use now", "publish", "--address", "http://"+n.gateway.Addr().String(), homes[0])
@@ -202,22 +176,17 @@ func TestThreeNodes(t *testing.T) {
 	clitest.Edit(t, homes[0], "workflows/leave-request.yaml", "version: 1", "version: 2")
 	saysAtLast(t, "in use now", "publish", "--home", homes[1], homes[0])
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
-	if err := os.WriteFile(plan, []byte("from: 1\nto: 2\nassign: {svcPublic.node: all}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(plan, []byte("from: 1\nto: 2\nassign: {svcPublic.node: all}\n"), 0o600))
 	// NB: each node has created one of them, where it leads.
 	says(t, "WOULD BE MIGRATED  3", "instance", "migrate", "leave-request", "--plan", plan, "--home", homes[1], "--dry-run", "--limit", "2")
 	says(t, `{"matched":3,"migrated":3,"refused":[],"next":null}`, "instance", "migrate", "leave-request", "--plan", plan, "--home", homes[1], "--limit", "2", "-o", "json")
 	says(t, "MIGRATED  0", "instance", "migrate", "leave-request", "--plan", plan, "--home", homes[2])
 
 	last := clusterOf(t, homes[2]).Self
-	if err := nodes[2].stop(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, nodes[2].stop())
 	for i, id := range ids {
-		if _, err := services[i%2].Send(t.Context(), client.SendRequest{WorkflowID: "leave-request", InstanceID: id, Event: "submit", Data: []byte(`{"days": 5}`)}); err != nil {
-			t.Errorf("an event while a node is stopped: %v", err)
-		}
+		_, err := services[i%2].Send(t.Context(), client.SendRequest{WorkflowID: "leave-request", InstanceID: id, Event: "submit", Data: []byte(`{"days": 5}`)})
+		assert.NoError(t, err, "an event while a node is stopped")
 	}
 	refuses(t, "is a node of a cluster: start it", "token", "create", "--home", homes[2], "--user", "john.doe")
 	refuses(t, "does not answer: start it, or give --lost", "cluster", "remove", "--home", homes[0], string(last))
@@ -226,9 +195,7 @@ func TestThreeNodes(t *testing.T) {
 
 	recovers := []string{"cluster", "recover", "--home", homes[1], "--i-accept-loss"}
 	for _, node := range []*service{nodes[1], nodes[0]} {
-		if err := node.stop(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, node.stop())
 		if node == nodes[1] {
 			refuses(t, "1 of the cluster's 2 nodes answer", recovers...)
 		}
@@ -240,9 +207,7 @@ func TestThreeNodes(t *testing.T) {
 func TestAnInitThatWasCutOff(t *testing.T) {
 	home, address := clitest.ExampleHome(t), clitest.NodeAddress()
 	alone := nodeOn(t, home)
-	if err := alone.stop(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, alone.stop())
 	cut, err := cluster.NewAgain(address)
 	if err != nil {
 		t.Fatal(err)
@@ -265,13 +230,9 @@ func TestARecoverThatWasCutOff(t *testing.T) {
 	home, address := clitest.ExampleHome(t), clitest.NodeAddress()
 	says(t, "is the first", "cluster", "init", "--home", home, "--cluster-listen", address, "--shards", "1")
 	first := nodeOn(t, home)
-	if err := first.stop(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, first.stop())
 	cut, err := cluster.NewAgain(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	lost := fmt.Sprintf(`{%q: %q, %q: %q}`, first.node.Self(), address, "01K3Q4V7Z9W2M8N5P6R0S1T2A3", clitest.NodeAddress())
 	if err := os.WriteFile(filepath.Join(homedir.NodeFolder(home), "nodes.json"), []byte(lost), 0o600); err != nil {
 		t.Fatal(err)
@@ -294,9 +255,7 @@ func TestANodeIsNothingWithoutItsStore(t *testing.T) {
 	says(t, "is the first", "cluster", "init", "--home", home, "--cluster-listen", clitest.NodeAddress(), "--shards", "1")
 	s := nodeOn(t, home)
 	id := string(s.node.Self())
-	if err := s.stop(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.stop())
 	data := homedir.Data(home)
 	serve := []string{"serve", "--home", home, "--listen", "127.0.0.1:0", "--log-level", "error"}
 	want := "`troupe cluster remove " + id + " --lost` on another node, then empty " + home
@@ -305,14 +264,12 @@ func TestANodeIsNothingWithoutItsStore(t *testing.T) {
 		before := tree(t, data)
 		refuses(t, want, serve...)
 		refuses(t, want, "store", "create", "--home", home)
-		if after := tree(t, data); !slices.Equal(after, before) {
-			t.Errorf("%s: the store has changed from %q to %q", what, before, after)
-		}
+		after := tree(t, data)
+		assert.True(t, slices.Equal(after, before), "%s: the store has changed from %q to %q", what, before, after)
 	}
 
-	if err := s.config.WithAdvice(fmt.Errorf("open store: %w", persistence.ErrReplicaDamaged)); !strings.Contains(err.Error(), want) || !errors.Is(err, persistence.ErrReplicaDamaged) {
-		t.Errorf("a damaged replica: got %q, want %q in it", err, want)
-	}
+	err := s.config.WithAdvice(fmt.Errorf("open store: %w", persistence.ErrReplicaDamaged))
+	assert.True(t, strings.Contains(err.Error(), want) && errors.Is(err, persistence.ErrReplicaDamaged), "a damaged replica: got %q, want %q in it", err, want)
 
 	format := filepath.Join(data, "FORMAT")
 	clitest.MustRename(t, format, format+".away")
@@ -321,17 +278,13 @@ func TestANodeIsNothingWithoutItsStore(t *testing.T) {
 
 	away := filepath.Join(t.TempDir(), "data")
 	clitest.MustRename(t, data, away)
-	if err := os.CopyFS(homedir.NodeFolder(home), os.DirFS(filepath.Join(away, "cluster"))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.CopyFS(homedir.NodeFolder(home), os.DirFS(filepath.Join(away, "cluster"))))
 	refusesAll("no store")
 	demanded := filepath.Join(home, homedir.StoreIDFile)
 	clitest.MustRename(t, demanded, demanded+".away")
 	refusesAll("no store, and nothing that demands it")
 
-	if err := os.WriteFile(demanded, []byte("another\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(demanded, []byte("another\n"), 0o600))
 	refusesAll("another store is demanded")
 	clitest.MustRename(t, demanded+".away", demanded)
 
@@ -343,14 +296,10 @@ func TestANodeIsNothingWithoutItsStore(t *testing.T) {
 	clitest.MustRename(t, away, data)
 	pem := filepath.Join(homedir.NodeFolder(home), cluster.IdentityFile)
 	clitest.MustRename(t, pem, pem+".away")
-	if err := os.WriteFile(pem, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(pem, nil, 0o600))
 	refuses(t, want, serve...)
 	clitest.MustRename(t, pem+".away", pem)
-	if again := nodeOn(t, home); string(again.node.Self()) != id {
-		t.Errorf("it is node %s again, want %s", again.node.Self(), id)
-	}
+	assert.Equal(t, id, string(nodeOn(t, home).node.Self()), "it is node")
 }
 
 // TestWhatBindsANodeIsWrittenAsAWhole: what a crash has left beside the file is of no use, and its mode neither.
@@ -358,21 +307,13 @@ func TestWhatBindsANodeIsWrittenAsAWhole(t *testing.T) {
 	c := config.New()
 	c.Home = t.TempDir()
 	bound := filepath.Join(homedir.NodeFolder(c.Home), config.BoundFile)
-	if err := os.MkdirAll(filepath.Dir(bound), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(bound), 0o700))
 	for path, text := range map[string]string{filepath.Join(c.Home, homedir.StoreIDFile): "its store\n", bound + ".tmp": "half"} {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
-	if err := c.BindStore(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.BindStore())
 	info, err := os.Stat(bound)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if text, err := os.ReadFile(bound); err != nil || string(text) != "its store\n" || info.Mode() != 0o600 {
 		t.Errorf("got %q of mode %v, %v, want that of .store, of mode 0600", text, info.Mode(), err)
 	}
@@ -384,9 +325,7 @@ func TestANodeIsToldThatItWasRemoved(t *testing.T) {
 	says(t, "is the first of a new cluster", "cluster", "init", "--home", homes[0], "--cluster-listen", clitest.NodeAddress(), "--shards", "1")
 	nodeOn(t, homes[0])
 	code, key, stderr := clitest.Invoke("cluster", "invite", "--home", homes[0])
-	if code != cli.ExitDone {
-		t.Fatalf("invite: %d %s", code, stderr)
-	}
+	require.Zero(t, code, "invite, %s", stderr)
 	says(t, "belongs to the cluster", "cluster", "join", strings.TrimSpace(key), "--home", homes[1], "--cluster-listen", clitest.NodeAddress())
 	joined := nodeOn(t, homes[1])
 	await(t, func() bool {
@@ -394,14 +333,10 @@ func TestANodeIsToldThatItWasRemoved(t *testing.T) {
 		return len(status.Short) == 0 && !slices.ContainsFunc(status.Nodes, func(n cluster.NodeStatus) bool { return !n.Voter })
 	})
 	says(t, "was removed", "cluster", "remove", "--home", homes[0], strings.ToLower(string(joined.node.Self())))
-	if status := clusterOf(t, homes[0]); len(status.Nodes) != 1 {
-		t.Errorf("said to be removed, and the cluster has %d nodes", len(status.Nodes))
-	}
+	assert.Len(t, clusterOf(t, homes[0]).Nodes, 1, "said to be removed, and the cluster")
 	select {
 	case err := <-joined.node.Failed():
-		if !strings.Contains(err.Error(), "its folder is of no use any more") {
-			t.Errorf("it ends with %q, and was not told", err)
-		}
+		assert.Contains(t, err.Error(), "its folder is of no use any more", "it ends")
 	case <-t.Context().Done():
 		t.Fatal("the test's time is over")
 	}
@@ -416,8 +351,7 @@ func TestAllUsesAreTold(t *testing.T) {
 	}}
 	tell.tell(make([]identity.Use, 2*usesMax+1))
 	for i, want := range []int{usesMax, usesMax, 1} {
-		if got := <-told; got != want {
-			t.Errorf("call %d has %d uses, want %d", i, got, want)
-		}
+		got := <-told
+		assert.Equal(t, want, got, "call %d", i)
 	}
 }

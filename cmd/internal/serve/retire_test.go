@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
 )
@@ -13,9 +16,7 @@ func TestRetireWithoutAServer(t *testing.T) {
 	dir := clitest.SmallHome(t)
 	o := mustOpenService(t, dir)
 	for _, text := range []string{door, strings.Replace(door, "version: 2", "version: 3", 1)} {
-		if err := o.publish("", text, false); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, o.publish("", text, false))
 	}
 	o.close()
 	for _, c := range []struct{ args, out, err string }{
@@ -29,8 +30,6 @@ func TestRetireWithoutAServer(t *testing.T) {
 		{"", "", "is missing"},
 	} {
 		code, out, err := clitest.Invoke(append([]string{"definition", "retire", "--home", dir}, strings.Fields(c.args)...)...)
-		if (code == cli.ExitDone) != (c.err == "") || !strings.Contains(err, c.err) || out != c.out {
-			t.Errorf("%q: got %d, %q, %q, want %q, %q", c.args, code, out, err, c.out, c.err)
-		}
+		assert.True(t, (code == cli.ExitDone) == (c.err == "") && strings.Contains(err, c.err) && out == c.out, "%v %v %v %v %v %v", c.args, code, out, err, c.out, c.err)
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/identity"
 	"troupe/cmd/internal/clitest"
 )
@@ -17,9 +20,7 @@ func (o *opened) readers(extension string) string {
 	for _, u := range []identity.UserID{"john.doe", "mary.major"} {
 		caller := o.identities.Directory().Principal(u)
 		found := false
-		if err := o.repository.List(context.Background(), caller, extension, func(string) error { found = true; return nil }); err != nil {
-			o.t.Fatal(err)
-		}
+		require.NoError(o.t, o.repository.List(context.Background(), caller, extension, func(string) error { found = true; return nil }))
 		if found {
 			who = append(who, string(u))
 		}
@@ -37,9 +38,7 @@ func TestRightsAreTakenOverWhateverElseIsFaulty(t *testing.T) {
 		if got := o.readers("rml"); got != reports {
 			t.Errorf("%s: readers of reports: got %q, want %q\n%s", when, got, reports, o.log)
 		}
-		if got := o.readers("txt"); got != "john.doe mary.major" {
-			t.Errorf("%s: readers of what is shared: got %q", when, got)
-		}
+		assert.Equal(t, "john.doe mary.major", o.readers("txt"), "%s: readers of what is shared", when)
 	}
 	wants("the example", "mary.major")
 
@@ -70,7 +69,5 @@ func TestAStartOnFaultyRights(t *testing.T) {
 	o.wantsLog("on faulty rights", "only holders of mod-repository-admin can read repository files")
 	clitest.RemoveFile(t, dir, "rights.yaml")
 	o.reloadAll()
-	if got := o.readers("txt"); got != "john.doe mary.major" {
-		t.Errorf("without rights: /Temp is read by %q, want everybody", got)
-	}
+	assert.Equal(t, "john.doe mary.major", o.readers("txt"), "without rights: /Temp is read")
 }

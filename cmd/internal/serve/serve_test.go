@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/form"
 	"troupe/cmd/internal/clitest"
@@ -48,9 +50,8 @@ func (o *opened) openOn(store *persistence.Store) {
 	o.store = store
 	o.started.push(closing{store})
 	var err error
-	if o.files, err = o.config.OpenFiles(zerolog.Nop()); err != nil {
-		t.Fatal(err)
-	}
+	o.files, err = o.config.OpenFiles(zerolog.Nop())
+	require.NoError(t, err)
 	o.started.push(closing{o.files})
 	logged := zerolog.New(o.log)
 	for _, step := range []struct {
@@ -58,9 +59,7 @@ func (o *opened) openOn(store *persistence.Store) {
 		do  func() error
 	}{{zerolog.Nop(), func() error { return o.openDefinitions(context.Background()) }}, {logged, o.readHome}, {zerolog.Nop(), o.run}} {
 		o.service.log = step.log
-		if err := step.do(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, step.do())
 	}
 	o.service.log = logged
 }
@@ -68,17 +67,13 @@ func (o *opened) openOn(store *persistence.Store) {
 func mustOpenService(t *testing.T, dir string) *opened {
 	t.Helper()
 	store, err := newService(dir).config.OpenStore(zerolog.Nop())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return openServiceOn(t, dir, store)
 }
 
 func (o *opened) close() {
 	o.t.Helper()
-	if err := o.stop(); err != nil {
-		o.t.Error(err)
-	}
+	assert.NoError(o.t, o.stop())
 }
 
 // reloadAll looks at the text files as the watcher has it done after a change.
@@ -97,9 +92,7 @@ func (o *opened) wants(when string, workflows, templates int) {
 
 func (o *opened) wantsLog(when, part string) {
 	o.t.Helper()
-	if !strings.Contains(o.log.String(), part) {
-		o.t.Errorf("%s: the log lacks %s:\n%s", when, part, o.log)
-	}
+	assert.Contains(o.t, o.log.String(), part, "%s: the log lacks, %s", when, o.log)
 	o.log.Reset()
 }
 
@@ -146,9 +139,7 @@ func TestWorkflowsAndTemplatesAreTakenTogetherOrNotAtAll(t *testing.T) {
 		o.wants(step.name, step.workflows, step.templates)
 		o.wantsLog(step.name, step.log)
 	}
-	if o.formTemplates.Get(form.KindForm, "leave-form") != nil {
-		t.Error("a template whose file is gone is offered")
-	}
+	assert.Nil(t, o.formTemplates.Get(form.KindForm, "leave-form"), "a template whose file is gone is offered")
 }
 
 // TestARestartOnFaultyTemplatesGoesOn with those that were accepted before.
@@ -184,19 +175,12 @@ func TestARestartOnTheSameTemplatesWritesNothing(t *testing.T) {
 	mustOpenService(t, dir).close()
 	o := mustOpenService(t, dir)
 	defer o.close()
-	if n := o.store.Metrics().Appended; n != 0 {
-		t.Errorf("the same files: got %d writes, want 0", n)
-	}
+	assert.Zero(t, o.store.Metrics().Appended, "the same files")
 	o.reloadAll()
-	if n := o.store.Metrics().Appended; n != 0 {
-		t.Errorf("a reload of the same files: got %d writes, want 0", n)
-	}
+	assert.Zero(t, o.store.Metrics().Appended, "a reload of the same files")
 	later := time.Now().Add(time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, "forms", "feedback.yaml"), later, later); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chtimes(filepath.Join(dir, "forms", "feedback.yaml"), later, later))
 	o.reloadAll()
-	if got := o.formTemplates.Get(form.KindForm, "feedback").Modified; !got.Equal(later.Truncate(time.Millisecond)) {
-		t.Errorf("time of modification: got %v, want %v", got, later)
-	}
+	got := o.formTemplates.Get(form.KindForm, "feedback").Modified
+	assert.True(t, got.Equal(later.Truncate(time.Millisecond)), "time of modification: got %v, want %v", got, later)
 }

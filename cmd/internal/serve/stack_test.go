@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"troupe/actors/home"
@@ -53,12 +55,10 @@ func TestStack(t *testing.T) {
 				s.push(p)
 			}
 			err := s.stop(t.Context())
-			if got := strings.Join(log, " "); got != test.want || !errors.Is(err, test.err) {
-				t.Errorf("got %q, %v, want %q, %v", got, err, test.want, test.err)
-			}
-			if err := s.stop(t.Context()); err != nil || strings.Join(log, " ") != test.want {
-				t.Errorf("a second stop: got %q, %v", log, err)
-			}
+			got := strings.Join(log, " ")
+			assert.True(t, got == test.want && errors.Is(err, test.err), "got %q, %v, want %q, %v", got, err, test.want, test.err)
+			err = s.stop(t.Context())
+			assert.True(t, err == nil && strings.Join(log, " ") == test.want, "a second stop: got %q, %v", log, err)
 		})
 	}
 }
@@ -90,18 +90,12 @@ func TestEveryPartStopsTwice(t *testing.T) {
 		t.Fatal(errors.Join(err, s.stop()))
 	}
 	parts := slices.Clone(s.started.parts)
-	if got := s.started.names(); got != startOrder {
-		t.Errorf("got the stack\n%s\nwant\n%s", got, startOrder)
-	}
+	assert.Equal(t, startOrder, s.started.names(), "got the stack")
 	for _, when := range []string{"stop", "stop again"} {
-		if err := s.stop(); err != nil {
-			t.Errorf("%s: %v", when, err)
-		}
+		assert.NoError(t, s.stop(), when)
 	}
 	for _, p := range parts {
-		if err := p.Stop(t.Context()); err != nil {
-			t.Errorf("%T: a second Stop: %v", p, err)
-		}
+		assert.NoError(t, p.Stop(t.Context()), "%T: a second Stop", p)
 	}
 }
 
@@ -111,25 +105,17 @@ func TestStopBeforeStart(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	dir := clitest.ExampleHome(t)
 	w, err := home.NewWatcher(home.WatchOptions{Dir: dir, Log: zerolog.Nop()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.Stop(t.Context()), w.Stop(t.Context())); err != nil {
-		t.Errorf("a watcher: %v", err)
-	}
+	require.NoError(t, err)
+	assert.NoError(t, errors.Join(w.Stop(t.Context()), w.Stop(t.Context())), "a watcher")
 	w.Start() // starts nothing that stays, or goleak finds it
-	if err := newService(dir).stop(); err != nil {
-		t.Errorf("a service that was not started: %v", err)
-	}
+	assert.NoError(t, newService(dir).stop(), "a service that was not started")
 }
 
 // TestAStartThatFailsStopsWhatWasStarted, at every step: no goroutine is left, and
 // the home can be served afterwards.
 func TestAStartThatFailsStopsWhatWasStarted(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = taken.Close() }()
 	order := strings.Fields("disk.Disk gateway.Server persistence.Store home.Watcher identity.Service " +
 		"actors.System workflow.Router repository.Service template.Service formportal.Portal admin.Server")
@@ -162,20 +148,12 @@ func TestAStartThatFailsStopsWhatWasStarted(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 			s := newService(clitest.ExampleHome(t))
 			test.breaks(s)
-			if err := s.start(t.Context()); err == nil {
-				t.Error("start: got no error")
-			}
-			if got, want := s.started.names(), strings.Join(order[:test.started], " "); got != want {
-				t.Errorf("started: got %s, want %s", got, want)
-			}
-			if err := s.stop(); err != nil {
-				t.Errorf("stop: %v", err)
-			}
+			assert.Error(t, s.start(t.Context()), "start: got no error")
+			assert.Equal(t, strings.Join(order[:test.started], " "), s.started.names(), "started")
+			assert.NoError(t, s.stop(), "stop")
 			test.mends(s)
 			again := &service{config: s.config, log: s.log}
-			if err := errors.Join(again.start(t.Context()), again.stop()); err != nil {
-				t.Errorf("the next start: %v", err)
-			}
+			assert.NoError(t, errors.Join(again.start(t.Context()), again.stop()), "the next start")
 		})
 	}
 }
@@ -190,19 +168,13 @@ func TestAPartThatIsStuckDoesNotKeepStop(t *testing.T) {
 		Dir: dir, Settle: time.Nanosecond, Log: zerolog.Nop(),
 		Access: func() bool { called <- struct{}{}; <-release; return false }, Definitions: func() bool { return false },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w.Start()
 	clitest.PutFile(t, dir, home.IdentityFile, "# changed\n")
 	<-called
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := w.Stop(ended); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want the end of the context", err)
-	}
+	assert.ErrorIs(t, w.Stop(ended), context.Canceled)
 	close(release)
-	if err := w.Stop(t.Context()); err != nil {
-		t.Errorf("once it goes on: %v", err)
-	}
+	assert.NoError(t, w.Stop(t.Context()), "once it goes")
 }

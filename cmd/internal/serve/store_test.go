@@ -9,6 +9,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
 	"troupe/cmd/internal/homedir"
@@ -24,25 +27,20 @@ func TestAHomeDemandsTheStoreThatItHad(t *testing.T) {
 	clitest.WantRefusal(t, create, "there is a store already", data)
 
 	check := []string{"check", "--home", home}
-	if code, stdout, stderr := clitest.Invoke(check...); code != cli.ExitDone || stdout != "" {
-		t.Errorf("check of the store that belongs here: got code %d, %s%s", code, stdout, stderr)
-	}
+	code, stdout, stderr := clitest.Invoke(check...)
+	assert.True(t, code == cli.ExitDone && stdout == "", "check of the store that belongs here: got code %d, %s%s", code, stdout, stderr)
 	checks := func(when, want string) {
 		t.Helper()
-		if code, stdout, _ := clitest.Invoke(check...); code != cli.ExitFailed || !strings.Contains(stdout, homedir.StoreIDFile+": ") || !strings.Contains(stdout, want) {
-			t.Errorf("check, %s: got code %d, %s", when, code, stdout)
-		}
+		code, stdout, _ := clitest.Invoke(check...)
+		assert.True(t, code == cli.ExitFailed && strings.Contains(stdout, homedir.StoreIDFile+": ") && strings.Contains(stdout, want), "%v %v %v", when, code, stdout)
 	}
 	clitest.MustRename(t, data, away)
 	checks("without the store", "the store is missing")
 	clitest.WantRefusal(t, list, "the store is missing", data, homedir.StoreIDFile, "troupe store create --home "+home)
-	if _, err := os.Stat(data); err == nil {
-		t.Error("a refused command made a store")
-	}
+	_, err := os.Stat(data)
+	assert.Error(t, err, "a refused command made a store")
 	clitest.MustRename(t, away, data)
-	if text := clitest.MustInvoke(t, list...); !strings.Contains(text, "the first") {
-		t.Errorf("token list after the store came back: got\n%s", text)
-	}
+	assert.Contains(t, clitest.MustInvoke(t, list...), "the first", "token list after the store came back")
 
 	clitest.MustRename(t, data, away)
 	if code, stdout, stderr := clitest.Invoke(create...); code != cli.ExitDone || stdout != "" || stderr != data+" now has an empty store\n" {
@@ -59,9 +57,7 @@ func TestAHomeDemandsTheStoreThatItHad(t *testing.T) {
 	clitest.PutFile(t, home, homedir.StoreIDFile, "")
 	clitest.WantRefusal(t, list, homedir.StoreIDFile+": it is empty", "remove it")
 	clitest.RemoveFile(t, home, homedir.StoreIDFile)
-	if text := clitest.MustInvoke(t, list...); !strings.Contains(text, "the first") {
-		t.Errorf("token list of the store that was taken over: got\n%s", text)
-	}
+	assert.Contains(t, clitest.MustInvoke(t, list...), "the first", "token list of the store that was taken over")
 	clitest.WantRefusal(t, []string{"store", "create", "--home", filepath.Join(home, "no")}, "there is no home in")
 }
 
@@ -71,12 +67,9 @@ func TestAPipeInPlaceOfAFile(t *testing.T) {
 	for _, name := range []string{homedir.StoreIDFile, homedir.SettingsFile} {
 		home := clitest.ExampleHome(t)
 		path := filepath.Join(home, name)
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			t.Fatal(err)
-		}
-		if err := syscall.Mkfifo(path, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		err := os.Remove(path)
+		require.False(t, err != nil && !errors.Is(err, fs.ErrNotExist), err)
+		require.NoError(t, syscall.Mkfifo(path, 0o600))
 		for _, command := range [][]string{{"serve", "--listen", "127.0.0.1:0"}, {"store", "create"}, {"token", "list"}} {
 			clitest.WantRefusal(t, append(command, "--home", home), path+" is not a regular file")
 		}
@@ -85,12 +78,8 @@ func TestAPipeInPlaceOfAFile(t *testing.T) {
 		}
 	}
 	home := t.TempDir()
-	if err := syscall.Mkfifo(filepath.Join(home, homedir.GitIgnoreFile), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := ignoreStoreID(home); err == nil {
-		t.Error("a .gitignore that is a pipe: got no error")
-	}
+	require.NoError(t, syscall.Mkfifo(filepath.Join(home, homedir.GitIgnoreFile), 0o600))
+	assert.Error(t, ignoreStoreID(home), "a .gitignore that is a pipe: got no error")
 }
 
 // TestASocketThatWasRemoved leaves commands without an answer while the store is in

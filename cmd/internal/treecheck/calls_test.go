@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // banned lists uses of other packages that we do without.
@@ -217,8 +219,6 @@ func TestStatemachineIsPureControl(t *testing.T) {
 		{"a goroutine", in("func f() { go f() }\n"), []string{"must not start a goroutine"}},
 	})
 	for _, i := range impure {
-		if strings.HasPrefix(i.importPath, module) {
-			t.Errorf("%s: our own packages belong to the arrows", i.importPath)
-		}
+		assert.False(t, strings.HasPrefix(i.importPath, module), "%s: our own packages belong to the arrows", i.importPath)
 	}
 }

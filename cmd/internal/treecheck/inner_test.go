@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // innerArrows says, for each folder of the top, which of its packages a package may
@@ -292,8 +294,6 @@ func TestInnerArrowsPointDownControl(t *testing.T) {
 		{map[string][]string{"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}, "arrows lead in a circle: a b c"},
 		{map[string][]string{"a": {"b"}}, "a has an arrow to b, which has no row"},
 	} {
-		if got := strings.Join(checkTable(c.rows), "; "); got != c.want {
-			t.Errorf("%v: got %q, want %q", c.rows, got, c.want)
-		}
+		assert.Equal(t, c.want, strings.Join(checkTable(c.rows), "; "), c.rows)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // topEntries are all that stand at the top of the tree: the parts of the
@@ -27,9 +29,7 @@ func TestTop(t *testing.T) { holds(t, checkTop) }
 // example a home folder made by trying the program, is no part of the tree.
 func checkTop(t *testing.T, tree fs.FS) (faults []string) {
 	entries, err := fs.ReadDir(tree, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ignored := ignoredAtTop(tree)
 	missing := slices.Clone(topEntries)
 	for _, entry := range entries {
@@ -90,9 +90,7 @@ func checkDependencies(t *testing.T, tree fs.FS) (faults []string) {
 	designs := texts(t, tree, func(name string) bool { return path.Base(name) == "DESIGN.md" })
 	explained := strings.Join(slices.Collect(maps.Values(designs)), "\n")
 	text, err := fs.ReadFile(tree, "go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, dependency := range directDependencies(string(text)) {
 		name := strings.TrimPrefix(dependency, "github.com/")
 		if majorVersion.MatchString(path.Base(name)) {

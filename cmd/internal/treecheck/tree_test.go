@@ -16,6 +16,9 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // module is the path of go.mod.
@@ -93,9 +96,7 @@ func sources(t *testing.T, tree fs.FS) []*source {
 		read = parseWhole
 	}
 	all, err := read()
-	if err != nil {
-		t.Fatalf("read the tree: %v", err)
-	}
+	require.NoError(t, err, "read the tree")
 	return all
 }
 
@@ -129,9 +130,7 @@ func parse(tree fs.FS) (all []*source, err error) {
 func texts(t *testing.T, tree fs.FS, wanted func(name string) bool) map[string]string {
 	t.Helper()
 	all, err := read(tree, wanted)
-	if err != nil {
-		t.Fatalf("read the tree: %v", err)
-	}
+	require.NoError(t, err, "read the tree")
 	return all
 }
 
@@ -156,9 +155,8 @@ func read(tree fs.FS, wanted func(name string) bool) (map[string]string, error) 
 // top is whole.
 func top(t *testing.T) fs.FS {
 	t.Helper()
-	if _, err := fs.Stat(whole, "go.mod"); err != nil {
-		t.Fatalf("the top of the tree is not where it was: %v", err)
-	}
+	_, err := fs.Stat(whole, "go.mod")
+	require.NoError(t, err, "the top of the tree is not where")
 	return whole
 }
 
@@ -191,13 +189,9 @@ func catches(t *testing.T, rule check, controls []planted) {
 			}
 			got := rule(t, tree)
 			slices.Sort(got)
-			if len(got) != len(control.want) {
-				t.Fatalf("got %d faults, want %d: %q", len(got), len(control.want), got)
-			}
+			require.Len(t, got, len(control.want))
 			for i, want := range control.want {
-				if !strings.Contains(got[i], want) {
-					t.Errorf("fault %d: got %q, want it to say %q", i, got[i], want)
-				}
+				assert.Contains(t, got[i], want, "fault %d", i)
 			}
 		})
 	}

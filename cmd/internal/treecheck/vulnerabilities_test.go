@@ -9,6 +9,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestVulnerabilities: the step of .ci/run says when it looks at nothing, takes no
@@ -16,28 +19,18 @@ import (
 // (persistence/PROMISES.md, "F19").
 func TestVulnerabilities(t *testing.T) {
 	script, err := filepath.Abs("../../../.ci/vulnerabilities")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text, err := os.ReadFile(script)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	version := regexp.MustCompile(`(?m)^version=(v\S+)`).FindSubmatch(text)
-	if version == nil {
-		t.Fatal("the script names no version")
-	}
+	require.NotNil(t, version, "the script names no version")
 	// In place of govulncheck: it shows what it is asked, and finds something.
 	tools := t.TempDir()
 	folder := filepath.Join(tools, "govulncheck-"+string(version[1])+"-"+runtime.Version())
 	write := func(name, content string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(content), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		require.NoError(t, os.WriteFile(name, []byte(content), 0o755))
 	}
 	write(filepath.Join(folder, "govulncheck"), "#!/bin/sh\necho \"asked: $*\"\nexit 3\n")
 	database, empty := t.TempDir(), t.TempDir()
@@ -64,8 +57,6 @@ func TestVulnerabilities(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		if code != c.code || !strings.Contains(string(out), c.part) {
-			t.Errorf("GOVULNDB=%q: got code %d and %s, want %d and %q", c.database, code, out, c.code, c.part)
-		}
+		assert.True(t, code == c.code && strings.Contains(string(out), c.part), "GOVULNDB=%q: got code %d and %s, want %d and %q", c.database, code, out, c.code, c.part)
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 )
 
@@ -33,27 +36,21 @@ func (d *door) try(user string, from netip.Addr) time.Duration {
 		return 0
 	}
 	var late *failure.Error
-	if !errors.As(err, &late) || !errors.Is(err, failure.ErrQuota) || late.Wait <= 0 {
-		d.t.Fatalf("begin: got %v, want an error with a wait", err)
-	}
+	require.True(d.t, errors.As(err, &late) && errors.Is(err, failure.ErrQuota) && late.Wait > 0, "begin: got %v, want an error with a wait", err)
 	return late.Wait
 }
 
 // waits tries, and checks the wait.
 func (d *door) waits(what string, user string, from netip.Addr, want time.Duration) {
 	d.t.Helper()
-	if got := d.try(user, from); got != want {
-		d.t.Errorf("%s: %s waits %v, want %v", what, user, got, want)
-	}
+	assert.Equal(d.t, want, d.try(user, from), "%s: %s waits", what, user)
 }
 
 // enter begins an attempt that must be looked at.
 func (d *door) enter(user string, from netip.Addr) *Attempt {
 	d.t.Helper()
 	x, err := d.Begin(user, from, d.now)
-	if err != nil {
-		d.t.Fatalf("%s from %s: %v", user, from, err)
-	}
+	require.NoError(d.t, err, "%s from %s", user, from)
 	return x
 }
 
@@ -85,9 +82,7 @@ func TestAccountBacksOff(t *testing.T) {
 	for range 10_000 {
 		d.now = d.now.Add(d.try("john.doe", nowhere))
 	}
-	if wait := d.try("john.doe", nowhere); wait > 5*time.Minute {
-		t.Errorf("after 10,000 attempts: got %v to wait, want at most 5 minutes", wait)
-	}
+	assert.LessOrEqual(t, d.try("john.doe", nowhere), 5*time.Minute, "after 10,000 attempts")
 	d.now = d.now.Add(3 * time.Hour)
 	for range 5 {
 		d.waits("after a quiet time", "john.doe", nowhere, 0)
@@ -108,9 +103,7 @@ func TestSuccessForgetsTheAccountOnly(t *testing.T) {
 			guessed++
 		}
 	}
-	if guessed != 600 {
-		t.Errorf("one address guessed at %d accounts at once, want 600", guessed)
-	}
+	assert.Equal(t, 600, guessed, "one address guessed")
 	d.waits("from another address", "mary.major", afar, 0)
 	for range 3 {
 		for range 4 {
@@ -132,9 +125,7 @@ func TestAttemptsCountInAdvance(t *testing.T) {
 	for _, x := range begun {
 		x.Abandoned()
 	}
-	if n := d.counted(); n != 0 {
-		t.Errorf("%d entries are left of abandoned attempts", n)
-	}
+	assert.Zero(t, d.counted(), "entries are left of abandoned attempts")
 	for range 5 {
 		d.try("john.doe", nearby)
 	}
@@ -156,15 +147,11 @@ func TestGuessesDoNotLockOutOthers(t *testing.T) {
 		d.try(named(n), nearby)
 		d.try("john.doe", afar)
 	}
-	if d.try("mary.major", nearby) == 0 {
-		t.Error("after 10,000 failures the address does not wait")
-	}
+	assert.NotZero(t, d.try("mary.major", nearby), "after 10,000 failures the address does not wait")
 	for range 3 {
 		d.enter("john.doe", nearby).Succeeded()
 	}
-	if d.try("john.doe", afar) == 0 {
-		t.Error("a sign-in from a known place has forgotten the failures from elsewhere")
-	}
+	assert.NotZero(t, d.try("john.doe", afar), "a sign-in from a known place has forgotten the failures from elsewhere")
 	// The address gets four hashes a second.
 	looked := 0
 	for range 1000 {
@@ -174,9 +161,7 @@ func TestGuessesDoNotLockOutOthers(t *testing.T) {
 			d.Forget("mary.major") // only the address bounds this
 		}
 	}
-	if looked != 40 {
-		t.Errorf("in ten seconds %d attempts of the address were looked at, want 40", looked)
-	}
+	assert.Equal(t, 40, looked, "in ten seconds")
 }
 
 // TestKnownPlaces holds that a place has the waits of an account, and what makes
@@ -189,9 +174,7 @@ func TestKnownPlaces(t *testing.T) {
 		d.waits("in a known place", "john.doe", nearby, 0)
 	}
 	d.waits("in a known place after five failures", "john.doe", nearby, time.Second)
-	if n := d.counted(); n != 0 {
-		t.Errorf("failures in a known place count elsewhere: %d entries", n)
-	}
+	assert.Zero(t, d.counted(), "failures in a known place count elsewhere")
 	d.enter("john.doe", afar).Succeeded() // the account does not wait for the place
 	d.now = d.now.Add(time.Second)
 	d.enter("john.doe", nearby).Abandoned()
@@ -200,13 +183,10 @@ func TestKnownPlaces(t *testing.T) {
 		d.enter("john.doe", netip.AddrFrom4([4]byte{10, 0, 0, byte(n)})).Succeeded()
 		d.enter("john.doe", nearby).Succeeded() // in use, so it stays
 	}
-	if got := d.mu.places["john.doe"]; len(got) != placesMax || got[0].key != network(nearby) {
-		t.Errorf("places: got %v, want %d, the last one first", got, placesMax)
-	}
+	got := d.mu.places["john.doe"]
+	assert.True(t, len(got) == placesMax && got[0].key == network(nearby), "places: got %v, want %d, the last one first", got, placesMax)
 	d.Forget("john.doe")
-	if got := d.mu.places["john.doe"]; got != nil {
-		t.Errorf("after a new password: got the places %v, want none", got)
-	}
+	assert.Nil(t, d.mu.places["john.doe"], "after a new password: got the places")
 }
 
 // TestAttemptsAreBounded holds the size of the tables. An account that is tried again
@@ -225,9 +205,8 @@ func TestAttemptsAreBounded(t *testing.T) {
 	if len(accounts.byKey) != size || accounts.order.Len() != size || len(addresses.byKey) != size || addresses.order.Len() != size {
 		t.Errorf("got %d and %d accounts, %d and %d addresses, want %d", len(accounts.byKey), accounts.order.Len(), len(addresses.byKey), addresses.order.Len(), size)
 	}
-	if f, _ := accounts.at("john.doe", d.now); f.count < 5 {
-		t.Errorf("an account that is tried again and again has %d failures, want more", f.count)
-	}
+	f, _ := accounts.at("john.doe", d.now)
+	assert.GreaterOrEqual(t, f.count, 5, "an account that is tried again and again")
 }
 
 func TestNetwork(t *testing.T) {
@@ -241,11 +220,7 @@ func TestNetwork(t *testing.T) {
 		"2001:db8:1:3::":         "2001:db8:1:3::/64",
 		"::ffff:255.255.255.255": "255.255.255.255/32",
 	} {
-		if got := network(netip.MustParseAddr(text)); got.String() != want {
-			t.Errorf("%s: got %v, want %s", text, got, want)
-		}
+		assert.Equal(t, want, network(netip.MustParseAddr(text)).String(), text)
 	}
-	if network(netip.Addr{}).IsValid() {
-		t.Error("the unknown address has a network")
-	}
+	assert.False(t, network(netip.Addr{}).IsValid(), "the unknown address has a network")
 }

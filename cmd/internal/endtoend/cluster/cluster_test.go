@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"troupe/bench/load"
 	"troupe/bench/process"
 	"troupe/bench/record"
@@ -55,18 +57,12 @@ func TestAClusterUnderFaults(t *testing.T) {
 	}
 	r := &run{out: t.Output(), kinds: strings.Split(*names, ","), seed: cmp.Or(*seed, rand.Uint64()), checked: map[*instance]uint64{}}
 	for _, k := range r.kinds {
-		if !slices.Contains(simple, k) && !slices.Contains(apart, k) {
-			t.Fatalf("there is no episode %q", k)
-		}
+		require.False(t, !slices.Contains(simple, k) && !slices.Contains(apart, k), "there is no episode %q", k)
 	}
-	if *episodes < 1 || *senders < 1 || *every < 1 {
-		t.Fatal("numbers are at least 1")
-	}
+	require.True(t, *episodes >= 1 && *senders >= 1 && *every >= 1, "numbers are at least 1")
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt)
 	defer stop()
-	if err := r.run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.run(ctx))
 }
 
 func (r *run) run(ctx context.Context) (err error) {

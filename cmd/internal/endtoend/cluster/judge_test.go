@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/client"
 )
 
@@ -33,9 +36,8 @@ func TestJudge(t *testing.T) {
 		for i, o := range c.history {
 			in.saw(i, o.event, o.seen, o.called, o.returned)
 		}
-		if err := in.judge(); errors.Is(err, errWrong) != c.wrong {
-			t.Errorf("%s: got %v", c.name, err)
-		}
+		err := in.judge()
+		assert.Equal(t, c.wrong, errors.Is(err, errWrong), "%s: got %v", c.name, err)
 	}
 }
 
@@ -75,9 +77,7 @@ func TestAcknowledge(t *testing.T) {
 				got = "again"
 			}
 		}
-		if got != c.want {
-			t.Errorf("%s: got %s (%v), want %s", c.name, got, err, c.want)
-		}
+		assert.Equal(t, c.want, got, "%v %v", c.name, err)
 	}
 }
 
@@ -90,9 +90,7 @@ func TestDraw(t *testing.T) {
 	}
 	for range 100 {
 		request, items := w.draw()
-		if len(items) == 0 || len(items) != len(request.Items) {
-			t.Fatalf("%d items, %d of them known", len(request.Items), len(items))
-		}
+		require.True(t, len(items) != 0 && len(items) == len(request.Items), "%d items, %d of them known", len(request.Items), len(items))
 		last := map[int]uint64{}
 		for i, b := range items {
 			before := last[b.place]
