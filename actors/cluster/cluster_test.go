@@ -363,7 +363,7 @@ func TestWhoHasJustComeLeadsNothing(t *testing.T) {
 		w.await("the node that is back again", func() bool { return a.isAlive(c.self) })
 		a.stop(true)
 		led := c.led()
-		assert.LessOrEqual(t, len(led), 0, "who stops has handed %v to the one that has just come", led)
+		assert.Empty(t, led, "who stops has handed %v to the one that has just come", led)
 		w.check(a.start())
 	})
 }

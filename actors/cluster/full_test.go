@@ -29,10 +29,10 @@ func TestAFullDiskLeadsNothing(t *testing.T) {
 		}
 		clocktest.Advance(10 * time.Second)
 		led := b.led()
-		assert.LessOrEqual(t, len(led), 0, "it was given %v again", led)
+		assert.Empty(t, led, "it was given %v again", led)
 		a.stop(true)
 		led = b.led()
-		assert.LessOrEqual(t, len(led), 0, "who stopped has given it %v", led)
+		assert.Empty(t, led, "who stopped has given it %v", led)
 		w.check(a.start())
 		b.full.Store(false)
 		w.await("three nodes that lead alike", func() bool { return w.whole(3) })

@@ -76,7 +76,7 @@ func TestWhoMaySeeAndWrite(t *testing.T) {
 	if got := h.view("mary", "leave", bound); got.Draft == nil || got.Summary.By != "john" {
 		t.Errorf("mary sees %+v", got) // her own draft, of his form
 	}
-	assert.Zero(t, len(h.list("mary", form.KindForm, form.Current)), "a draft put the form into mary's list")
+	assert.Empty(t, h.list("mary", form.KindForm, form.Current), "a draft put the form into mary's list")
 	plainInstance, err := h.Router.Create(t.Context(), &message.Create{Caller: h.user("john"), WorkflowID: "leave"})
 	require.NoError(t, err)
 	r := h.request("john", "leave", plainInstance.InstanceID)

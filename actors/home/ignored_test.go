@@ -40,7 +40,7 @@ func TestFilesThatAreNotReadAreWarnedOf(t *testing.T) {
 		assert.True(t, want[w.File] && w.Suggestion != "", "got the warning %v", w)
 		delete(want, w.File)
 	}
-	assert.LessOrEqual(t, len(want), 0, "got no warning about %v", want)
+	assert.Empty(t, want, "got no warning about %v", want)
 	assert.Len(t, set.Workflows, 1)
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "forms")))
 	_, err = Load(os.DirFS(dir), parser(t))

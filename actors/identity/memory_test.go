@@ -231,9 +231,9 @@ func accepts(t *testing.T, s *Service, kind Kind, secret string, user UserID) {
 // refuses checks that a credential is refused, without any detail.
 func refuses(t *testing.T, s *Service, kind Kind, secret string) {
 	t.Helper()
-	//nolint:errorlint // the very error, so that no cause can shine through
 	p, err := s.Authenticate(kind, secret)
-	assert.True(t, p == nil && err == failure.ErrUnauthorized, "Authenticate: got %+v, %v, want nil and exactly ErrUnauthorized", p, err)
+	assert.True(t, p == nil && err == failure.ErrUnauthorized, //nolint:errorlint // the very error, so that no cause can shine through
+		"Authenticate: got %+v, %v, want nil and exactly ErrUnauthorized", p, err)
 }
 
 // credentialsOf are those of the given kinds, which a Service lists without an error.

@@ -83,7 +83,7 @@ func TestVouchedIsRefused(t *testing.T) {
 		secret, p, err := s.SignInVouched(t.Context(), c.vouched)
 		assert.True(t, secret == "" && p == nil && errors.Is(err, c.want), "%s: got %q, %+v, %v, want %v", name, secret, p, err, c.want)
 	}
-	assert.Zero(t, len(credentialsOf(s, Session)), "sessions were made")
+	assert.Empty(t, credentialsOf(s, Session), "sessions were made")
 	m := s.Metrics()
 	assert.True(t, m.SignInsFailed == 5 && m.SignIns == 0, "metrics: got %+v", m)
 	ctx, cancel := context.WithCancel(t.Context())

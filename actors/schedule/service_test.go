@@ -172,7 +172,7 @@ func TestWorkflowsTakeTurns(t *testing.T) {
 		close(next)
 		b.by(func(*schedule.Creation) error { return nil })
 		synctest.Wait()
-		assert.Equal(t, 100, len(b.of("many")), "runs in all, want 100")
+		assert.Len(t, b.of("many"), 100, "runs in all, want 100")
 	}, many(), one)
 }
 

@@ -175,7 +175,7 @@ func TestAShortGapIsNotShaded(t *testing.T) {
 		{EndedSeconds: 0.5, Requests: 9}, {BeganSeconds: 0.5, EndedSeconds: 1, Requests: 9}, {BeganSeconds: 1, EndedSeconds: 1.002, Requests: 1},
 	}}
 	got := r.silent(1)
-	assert.LessOrEqual(t, len(got), 0, "got %v", got)
+	assert.Empty(t, got, "got %v", got)
 	r.LongestGapSeconds = 0.5
 	assert.Len(t, r.silent(1), 1, "a gap as long as an interval")
 }

@@ -137,7 +137,7 @@ func TestWarnings(t *testing.T) {
 		assert.True(t, (want != "" || len(got) <= 0) && !(want != "" && (len(got) != 1 || !strings.Contains(got[0], want))), "got %q, want %q", got, want)
 	}
 	got := warnings(&report.Run{Requests: 1, RatePerSecond: 1, LongestGapSeconds: 1, Latency: report.Latency{P50Ms: 3}}, rep)
-	assert.LessOrEqual(t, len(got), 0, "one request a second: got %q", got)
+	assert.Empty(t, got, "one request a second: got %q", got)
 }
 
 func TestAddresses(t *testing.T) {

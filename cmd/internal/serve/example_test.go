@@ -23,7 +23,7 @@ func exampleWorkflows(t *testing.T) map[string]*statemachine.Definition {
 	require.NoError(t, err)
 	set, err := home.Load(os.DirFS(clitest.ExampleHome(t)), parser)
 	require.NoError(t, err)
-	require.LessOrEqual(t, len(set.Warnings), 0, "the examples have warnings: %v", set.Warnings)
+	require.Empty(t, set.Warnings, "the examples have warnings: %v", set.Warnings)
 	flows := map[string]*statemachine.Definition{}
 	for _, w := range set.Workflows {
 		flows[string(w.Parsed.ID)] = w.Parsed
