@@ -30,12 +30,13 @@ func TestBackgroundWorkThatPanicsAgainAndAgain(t *testing.T) {
 		}
 		var seconds []int
 		var others, ended atomic.Int64
-		begun, broken := time.Now(), true
+		begun := time.Now()
+		var fixed atomic.Bool
 		work := shardtest.Start(
 			store,
 			shard.Background{Name: "spoiled", Begin: func(ctx context.Context, sh key.Shard, _ uint64) func() {
 				return func() {
-					if sh == 3 && broken {
+					if sh == 3 && !fixed.Load() {
 						seconds = append(seconds, int(time.Since(begun)/time.Second))
 						panic("planted")
 					}
@@ -66,7 +67,7 @@ func TestBackgroundWorkThatPanicsAgainAndAgain(t *testing.T) {
 		if n := others.Load(); n != shards {
 			t.Errorf("other work began %d times, want once for each of %d shards", n, shards)
 		}
-		broken = false
+		fixed.Store(true)
 		clocktest.Advance(time.Minute)
 		work.Stop(t)
 		if n := ended.Load(); n != 2*shards {
