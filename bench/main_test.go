@@ -1,10 +1,11 @@
 package main
 
 import (
-	"errors"
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 
 	"troupe/bench/process"
 )
@@ -19,9 +20,7 @@ func TestWrongUsage(t *testing.T) {
 		"million":  {"-instances 0", "-rounds 0", "something"},
 	} {
 		for _, line := range lines {
-			if err := run(t.Context(), append([]string{command}, strings.Fields(line)...), io.Discard, io.Discard); !errors.Is(err, process.ErrUsage) {
-				t.Errorf("%s %s: got %v, want ErrUsage", command, line, err)
-			}
+			assert.ErrorIs(t, run(t.Context(), append([]string{command}, strings.Fields(line)...), io.Discard, io.Discard), process.ErrUsage, "%v %v", command, line)
 		}
 	}
 }

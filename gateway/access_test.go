@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/identity"
 	"troupe/gateway/internal/kernel"
 	"troupe/gateway/internal/parse"
@@ -138,9 +140,7 @@ func TestAccessMatrix(t *testing.T) {
 			}
 		}
 	}
-	if cells < 12_000 {
-		t.Errorf("tried %d cells", cells)
-	}
+	assert.GreaterOrEqual(t, cells, 12_000, "tried")
 }
 
 // checkCell sends a request and compares the status, who was asked, and the headers.
@@ -160,9 +160,7 @@ func (s *testServer) checkCell(t *testing.T, rt *kernel.Route, r *http.Request, 
 	}
 	asksWorkflows := rt.Group == kernel.GroupWorkflow && rt.Access.Kinds&identity.Token != 0 && rt.Name != "health" || rt.Name == "forms" // how people see them
 	want := effects{status, status == 200 && asksWorkflows, status == 200 && (rt.Group == kernel.GroupPortal || rt.Name == "requests"), makesOrEnds, makesOrEnds || status == 303, status == 401, status == 405}
-	if got != want {
-		t.Errorf("%s %s with %q: got %+v %.200s, want %+v", r.Method, rt.Name, r.Header, got, w.body.String(), want)
-	}
+	assert.Equal(t, want, got, "%s %s with %q, %.200s", r.Method, rt.Name, r.Header, w.body.String())
 	if rt.Group == kernel.GroupPortal && status == 401 && (!strings.Contains(w.body.String(), kernel.TextSessionNeeded) || w.header.Get("WWW-Authenticate") != `Cookie realm="troupe", cookie-name="session"`) {
 		t.Errorf("%s: got %v %s, want what is needed", rt.Name, w.header, w.body.String())
 	}
@@ -171,8 +169,6 @@ func (s *testServer) checkCell(t *testing.T, rt *kernel.Route, r *http.Request, 
 // TestSecretsHaveALength: what is longer or shorter is not looked up.
 func TestSecretsHaveALength(t *testing.T) {
 	for n, want := range map[int]bool{parse.SecretCharsMin - 1: false, parse.SecretCharsMin: true, parse.SecretCharsMax: true, parse.SecretCharsMax + 1: false} {
-		if got := parse.IsSecret(strings.Repeat("a", n), parse.SecretCharsMax); got != want {
-			t.Errorf("%d characters: got %v, want %v", n, got, want)
-		}
+		assert.Equal(t, want, parse.IsSecret(strings.Repeat("a", n), parse.SecretCharsMax), "%d characters", n)
 	}
 }

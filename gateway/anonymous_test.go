@@ -7,6 +7,9 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // anonymousNow is how many requests without a credential are counted.
@@ -21,9 +24,8 @@ func (s *testServer) slowSignIn(t *testing.T, from string) net.Conn {
 	t.Helper()
 	c := s.dial(t)
 	before := s.anonymousNow()
-	if _, err := fmt.Fprintf(c, "POST /session HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-Forwarded-For: %s\r\nContent-Length: 100\r\n\r\n{", from); err != nil {
-		t.Fatal(err)
-	}
+	_, err := fmt.Fprintf(c, "POST /session HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-Forwarded-For: %s\r\nContent-Length: 100\r\n\r\n{", from)
+	require.NoError(t, err)
 	waitFor(t, "the sign-in to be begun", func() bool { return s.anonymousNow() > before })
 	return c
 }
@@ -40,34 +42,22 @@ func TestAnonymousRequestsDoNotTakeAllPlaces(t *testing.T) {
 	for range 4 {
 		slow = append(slow, s.slowSignIn(t, "192.0.2.1"))
 	}
-	if got := get("192.0.2.1"); got != 503 {
-		t.Errorf("a fifth of one address: got %d, want 503", got)
-	}
-	if got := get("192.0.2.2"); got != 200 {
-		t.Errorf("another address: got %d, want 200", got)
-	}
+	assert.Equal(t, 503, get("192.0.2.1"), "a fifth of one address")
+	assert.Equal(t, 200, get("192.0.2.2"), "another address")
 	for n := range 4 {
 		slow = append(slow, s.slowSignIn(t, fmt.Sprintf("2001:db8:0:%d::1", n)))
 	}
-	if got := get("192.0.2.2"); got != 503 {
-		t.Errorf("a ninth of all: got %d, want 503", got)
-	}
-	if a := s.do(t, post("event", eventBody)); a.Status != 200 {
-		t.Errorf("with a credential: got %d, want 200", a.Status)
-	}
+	assert.Equal(t, 503, get("192.0.2.2"), "a ninth of all")
+	assert.Equal(t, 200, s.do(t, post("event", eventBody)).Status, "with a credential")
 	for _, c := range slow {
 		_ = c.Close()
 	}
 	waitFor(t, "the slow ones to be gone", func() bool { return s.anonymousNow() == 0 })
-	if got := get("192.0.2.1"); got != 200 {
-		t.Errorf("after them: got %d, want 200", got)
-	}
+	assert.Equal(t, 200, get("192.0.2.1"), "after them")
 	waitFor(t, "nobody to be counted", func() bool { return s.anonymousNow() == 0 })
 	s.kernel.Anonymous.Mu.Lock()
 	defer s.kernel.Anonymous.Mu.Unlock()
-	if n := len(s.kernel.Anonymous.Mu.ByNetwork); n != 0 {
-		t.Errorf("%d addresses are still counted", n)
-	}
+	assert.Empty(t, s.kernel.Anonymous.Mu.ByNetwork, "addresses are still counted")
 }
 
 // TestAnonymousBodies: nobody keeps much for a caller whom nobody knows.
@@ -79,9 +69,8 @@ func TestAnonymousBodies(t *testing.T) {
 	}
 	answer := make([]byte, 100)
 	n, err := c.Read(answer)
-	if got := string(answer[:n]); err != nil || !strings.HasPrefix(got, "HTTP/1.1 413 ") {
-		t.Errorf("got %q, %v; want 413", got, err)
-	}
+	got := string(answer[:n])
+	assert.True(t, err == nil && strings.HasPrefix(got, "HTTP/1.1 413 "), "got %q, %v; want 413", got, err)
 	_ = c.Close()
 	waitFor(t, "the connection to be gone", func() bool { return s.Metrics().Connections == 0 })
 }

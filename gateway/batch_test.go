@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/message"
 	"troupe/actors/workflow"
 	"troupe/gateway/internal/instances"
@@ -45,9 +48,7 @@ func startStream(t *testing.T) *stream {
 func startPatient(t *testing.T, o Options) (*Server, *patientWorkflows) {
 	t.Helper()
 	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w := &patientWorkflows{asked: make(chan message.Recipient, 1000)}
 	s.Open(Services{Workflows: w, Credentials: fakeCredentials{}, Sessions: new(fakeSessions)})
 	return s, w
@@ -67,18 +68,15 @@ func openStream(s *Server, w *patientWorkflows, token string) *stream {
 func (s *stream) send(t *testing.T, n int) {
 	t.Helper()
 	const item = `{"workflowId":"leave","instanceId":"` + instanceOne + `","event":{"name":"note"}}` + "\n"
-	if _, err := io.WriteString(s.lines, strings.Repeat(item, n)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(s.lines, strings.Repeat(item, n))
+	require.NoError(t, err)
 	synctest.Wait()
 }
 
 // end ends the lines, and returns the answer.
 func (s *stream) end(t *testing.T) string {
 	t.Helper()
-	if err := s.lines.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.lines.Close())
 	<-s.done
 	return s.answer.Body.String()
 }
@@ -100,9 +98,8 @@ func TestABusyStreamEndsWhenTheServerDrains(t *testing.T) {
 			to.Answered(smallReply("leave", instanceOne, 3, false), nil)
 		default:
 		}
-		if got := s.end(t); strings.Count(got, "\n") != 2 || !strings.Contains(got, `"status":200`) || !strings.Contains(got, `"status":503`) {
-			t.Errorf("got %q, want the answer and the end", got)
-		}
+		got := s.end(t)
+		assert.True(t, strings.Count(got, "\n") == 2 && strings.Contains(got, `"status":200`) && strings.Contains(got, `"status":503`), got)
 	})
 }
 
@@ -111,9 +108,8 @@ func TestABusyStreamEndsWhenTheServerDrains(t *testing.T) {
 func TestTheConnectionOfAStreamIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startStream(t)
-		if _, err := io.WriteString(s.lines, "{bad\n"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := io.WriteString(s.lines, "{bad\n")
+		require.NoError(t, err)
 		synctest.Wait()
 		if got := s.end(t); !strings.Contains(got, `"status":400`) || s.answer.Header().Get("Connection") != "close" {
 			t.Errorf("got %v %q", s.answer.Header(), got)
@@ -127,19 +123,13 @@ func TestAStreamThatIsIdleHasNoWindow(t *testing.T) {
 		s := startStream(t)
 		for range 2 {
 			synctest.Wait()
-			if n := s.groups.instances.Shares.Batches.Load(); n != 0 {
-				t.Errorf("idle: %d batches are counted", n)
-			}
+			assert.Zero(t, s.groups.instances.Shares.Batches.Load(), "idle")
 			s.send(t, 1)
-			if n := s.groups.instances.Shares.Batches.Load(); n != 1 {
-				t.Errorf("with an item: %d batches are counted", n)
-			}
+			assert.Equal(t, int64(1), s.groups.instances.Shares.Batches.Load(), "with an item")
 			(<-s.workflows.asked).Answered(smallReply("leave", instanceOne, 2, false), nil)
 		}
 		s.end(t)
-		if n := s.groups.instances.Shares.Batches.Load(); n != 0 {
-			t.Errorf("at the end: %d batches are counted", n)
-		}
+		assert.Zero(t, s.groups.instances.Shares.Batches.Load(), "at the end")
 	})
 }
 
@@ -151,9 +141,7 @@ func TestABatchWaitsForTheStore(t *testing.T) {
 		s.send(t, 3)
 		for range 3 {
 			synctest.Wait()
-			if n := len(s.workflows.asked); n != 1 {
-				t.Fatalf("%d items are on their way, want 1", n)
-			}
+			require.Len(t, s.workflows.asked, 1, "items are on their way, want 1")
 			(<-s.workflows.asked).Answered(smallReply("leave", instanceOne, 2, false), nil)
 		}
 		s.end(t)

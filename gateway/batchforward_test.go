@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/message"
@@ -103,16 +105,11 @@ func TestItemsGoToTheirLeader(t *testing.T) {
 	items := []string{batchEvent("one", ""), batchEvent("two", "key-2"), `{"workflowId":"leave"}`, `7`, batchEvent("refused", ""), batchEvent("three", "")}
 	got := a.sendBatch(t, nil, items...)
 	events := strings.Join(ofB.events, " ")
-	if want := "one= two=key-2 refused="; events != want {
-		t.Errorf("B got %q, want %q", events, want)
-	}
-	if n := a.Metrics().Forwarded; n != 1 {
-		t.Errorf("%d requests were forwarded, want the items of the shard in one", n)
-	}
+	assert.Equal(t, "one= two=key-2 refused=", events, "B")
+	assert.Equal(t, uint64(1), a.Metrics().Forwarded, "requests were forwarded, want the items of the shard in one")
 	ofB.events = nil
-	if want := b.sendBatch(t, nil, items...); got.Status != http.StatusOK || got.Body != want.Body {
-		t.Errorf("got  %d %s\nwant %d %s", got.Status, got.Body, want.Status, want.Body)
-	}
+	want := b.sendBatch(t, nil, items...)
+	assert.True(t, got.Status == http.StatusOK && got.Body == want.Body, "got  %d %s\nwant %d %s", got.Status, got.Body, want.Status, want.Body)
 }
 
 // TestABatchInGzip: what the caller can read says nothing of what the nodes send each other.
@@ -120,9 +117,8 @@ func TestABatchInGzip(t *testing.T) {
 	a, _, _, ofB := startBatchNodes(t)
 	items := slices.Repeat([]string{batchEvent("one", "")}, 60) // their answers would be packed
 	got := a.sendBatch(t, []string{"Accept-Encoding: gzip"}, items...)
-	if statuses, want := batchStatuses(gunzip(t, []byte(got.Body))), strings.TrimSpace(strings.Repeat("200 ", len(items))); statuses != want || len(ofB.events) != len(items) {
-		t.Errorf("got %s for %d events that were done", statuses, len(ofB.events))
-	}
+	statuses, want := batchStatuses(gunzip(t, []byte(got.Body))), strings.TrimSpace(strings.Repeat("200 ", len(items)))
+	assert.True(t, statuses == want && len(ofB.events) == len(items), "got %s for %d events that were done", statuses, len(ofB.events))
 }
 
 // TestTheKeyOfABatchGoesWithItsParts holds gateway/INTERFACE.md, "Batches": wherever its items are
@@ -134,12 +130,9 @@ func TestTheKeyOfABatchGoesWithItsParts(t *testing.T) {
 	a.sendBatch(t, key, items...)
 	b.sendBatch(t, key, items...)
 	n := len(ofB.events) / 2
-	if got, want := strings.Join(ofB.events[:n], " "), "one=k\x001 two=key-2 three=k\x003"; got != want || strings.Join(ofB.events[n:], " ") != want {
-		t.Errorf("got %q, want %q twice", ofB.events, want)
-	}
-	if len(ofB.keys) != 2 || ofB.keys[0] != ofB.keys[1] || ofB.keys[0].Key != "k" {
-		t.Errorf("kept %v, want the same twice", ofB.keys)
-	}
+	got, want := strings.Join(ofB.events[:n], " "), "one=k\x001 two=key-2 three=k\x003"
+	assert.True(t, got == want && strings.Join(ofB.events[n:], " ") == want, "got %q, want %q twice", ofB.events, want)
+	assert.True(t, len(ofB.keys) == 2 && ofB.keys[0] == ofB.keys[1] && ofB.keys[0].Key == "k", "kept %v, want the same twice", ofB.keys)
 }
 
 // TestAnItemWhoseNodeIsLost holds gateway/INTERFACE.md, "Batches": it is sent again with a key, and
@@ -149,12 +142,8 @@ func TestAnItemWhoseNodeIsLost(t *testing.T) {
 	lost := Peer{Node: "C", Transport: roundTrip(func(*http.Request) (*http.Response, error) { return nil, errors.New("reset") })}
 	a.peers.say(leading(lost), leading(b.peer))
 	got := a.sendBatch(t, nil, batchEvent("one", "key-1"), batchEvent("two", ""), batchEvent("three", "key-3"))
-	if statuses := batchStatuses(got.Body); statuses != "200 504 504" {
-		t.Errorf("got %s (%s)", statuses, got.Body)
-	}
-	if events := strings.Join(ofB.events, " "); events != "one=key-1" {
-		t.Errorf("B got %q", events)
-	}
+	assert.Equal(t, "200 504 504", batchStatuses(got.Body), got.Body)
+	assert.Equal(t, "one=key-1", strings.Join(ofB.events, " "), "B")
 
 	// This node leads by now.
 	a.peers.say(leading(Peer{Node: "B", Transport: roundTrip(func(*http.Request) (*http.Response, error) {
@@ -164,9 +153,8 @@ func TestAnItemWhoseNodeIsLost(t *testing.T) {
 		return nil, errors.New("reset")
 	})}), leading(Peer{Node: "A"}))
 	got = a.sendBatch(t, nil, batchEvent("one", "key-4"), batchEvent("two", "key-5"))
-	if statuses := batchStatuses(got.Body); statuses != "200 200" || strings.Join(ofA.events, " ") != "one=key-4 two=key-5" {
-		t.Errorf("got %s, A got %q", statuses, ofA.events)
-	}
+	statuses := batchStatuses(got.Body)
+	assert.True(t, statuses == "200 200" && strings.Join(ofA.events, " ") == "one=key-4 two=key-5", "got %s, A got %q", statuses, ofA.events)
 
 	// One node does not know what became of the first item, and leads no more: the second would
 	// overtake it at the next.
@@ -179,9 +167,8 @@ func TestAnItemWhoseNodeIsLost(t *testing.T) {
 		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(body))}, nil
 	})}), leading(b.peer))
 	got = a.sendBatch(t, nil, batchEvent("one", "key-4"), batchEvent("two", "key-5"))
-	if statuses := batchStatuses(got.Body); statuses != "504 503" || len(ofB.events) != 0 {
-		t.Errorf("behind an unknown outcome: %s, B got %q", statuses, ofB.events)
-	}
+	statuses = batchStatuses(got.Body)
+	assert.True(t, statuses == "504 503" && len(ofB.events) == 0, "behind an unknown outcome: %s, B got %q", statuses, ofB.events)
 
 	// Nobody leads.
 	ofA.mu.Lock()
@@ -189,9 +176,7 @@ func TestAnItemWhoseNodeIsLost(t *testing.T) {
 	ofA.mu.Unlock()
 	a.peers.say(leader{})
 	got = a.sendBatch(t, nil, batchEvent("one", "key-6"), batchEvent("two", ""))
-	if statuses := batchStatuses(got.Body); statuses != "503 503" {
-		t.Errorf("without a leader: %s", statuses)
-	}
+	assert.Equal(t, "503 503", batchStatuses(got.Body), "without a leader")
 }
 
 // batchStatuses returns the statuses of the results of a batch.

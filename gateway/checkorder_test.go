@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/internal/kernel"
 )
 
@@ -45,17 +48,12 @@ func TestOrderOfChecks(t *testing.T) {
 		s.ServeHTTP(w, newTestRequest(r.Method, r.Path, r.Body, r.Headers...))
 		a := answer{Status: w.status, Header: w.header, Body: w.body.String()}
 		if first == len(defects) {
-			if a.Status != 200 {
-				t.Errorf("with nothing wrong: got %d %s", a.Status, a.Body)
-			}
+			assert.Equal(t, 200, a.Status, "with nothing wrong, %s", a.Body)
 			break
 		}
-		if want := defects[first]; a.Status != want.status || !strings.Contains(a.Message(), want.says) {
-			t.Errorf("defect %d: got %d %s, want %d %q", first, a.Status, a.Body, want.status, want.says)
-		}
-		if s.portal.calls() != 0 {
-			t.Fatalf("defect %d: the portal was asked", first)
-		}
+		want := defects[first]
+		assert.True(t, a.Status == want.status && strings.Contains(a.Message(), want.says), "%v %v %v %v %v", first, a.Status, a.Body, want.status, want.says)
+		require.Zero(t, s.portal.calls(), "defect %d: the portal was asked", first)
 	}
 	s.kernel.Draining.Store(false)
 }

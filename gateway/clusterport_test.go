@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/cluster/peer"
 	"troupe/actors/failure"
 	"troupe/actors/message"
@@ -16,36 +19,22 @@ import (
 func TestClusterPort(t *testing.T) {
 	const a, b = peer.NodeID("01J0000000000000000000000A"), peer.NodeID("01J0000000000000000000000B")
 	authority, err := peer.NewAuthority("01J0000000000000000000000C", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	addresses := map[peer.NodeID]string{b: "127.0.0.1:1"} // where nobody listens; changed while nothing is asked
 	start := func(node peer.NodeID, calls http.Handler) *peer.Port {
 		identity, err := peer.NewIdentity(node)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		csr, err := identity.CSR()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		certificate, err := authority.Sign(csr, node, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := identity.Accept(certificate, authority.Certificate()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, identity.Accept(certificate, authority.Certificate()))
 		port, err := peer.New(peer.Options{Address: "127.0.0.1:0", Identity: identity, Calls: calls, Resolve: func(n peer.NodeID) (string, bool) {
 			address, ok := addresses[n]
 			return address, ok
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := port.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, port.Start())
 		t.Cleanup(func() {
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
@@ -66,9 +55,7 @@ func TestClusterPort(t *testing.T) {
 	addresses[b] = to.Addr().String()
 	follows.kernel.Options.LeaderWaitMax = 2 * time.Minute
 	follows.do(t, post("event", eventBody)).WantStatus(t, 200)
-	if leads.log.Count(`"from":"`+string(a)+`"`) != 1 {
-		t.Errorf("the leader does not know who asked: %s", leads.log)
-	}
+	assert.Equal(t, 1, leads.log.Count(`"from":"`+string(a)+`"`), "the leader does not know who asked: %s", leads.log)
 	// The leader is lost while it has the request.
 	leads.workflows.send = func(context.Context, *message.Event) (*message.Reply, error) {
 		from.Disconnect(b)

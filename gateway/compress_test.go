@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
 	"troupe/actors/message"
@@ -28,26 +30,18 @@ func TestAcceptsGzip(t *testing.T) {
 		"gzip;q=0.5, identity": false, "identity;q=0.9, *;q=0.8": false, "gzip;q=": false, "gzip;q=x": false, "gzip;q=2": false, "gzip;q=0.1234": false,
 		"gzipped": false, "not-gzip": false, `"gzip"`: false, `x="a,gzip,b"`: false,
 	} {
-		if got := parse.AcceptsGzip([]string{line}); got != want {
-			t.Errorf("%q: got %v, want %v", line, got, want)
-		}
+		assert.Equal(t, want, parse.AcceptsGzip([]string{line}), line)
 	}
-	if parse.AcceptsGzip(nil) || !parse.AcceptsGzip([]string{"br", "gzip"}) || parse.AcceptsGzip([]string{"gzip;q=0", "br"}) {
-		t.Error("no header, or one in two lines, is read wrongly")
-	}
+	assert.True(t, !parse.AcceptsGzip(nil) && parse.AcceptsGzip([]string{"br", "gzip"}) && !parse.AcceptsGzip([]string{"gzip;q=0", "br"}))
 }
 
 // gunzip returns what is in a packed body.
 func gunzip(t testing.TB, body []byte) string {
 	t.Helper()
 	r, err := gzip.NewReader(bytes.NewReader(body))
-	if err != nil {
-		t.Fatalf("not gzip: %v: %.60q", err, body)
-	}
+	require.NoError(t, err, "not gzip, %.60q", body)
 	text, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatalf("gzip: %v", err)
-	}
+	require.NoError(t, err, "gzip")
 	return string(text)
 }
 
@@ -62,16 +56,12 @@ func replyOf(size int) *message.Reply {
 // TestACompressedAnswerKeepsTheBuffer for the next answer.
 func TestACompressedAnswerKeepsTheBuffer(t *testing.T) {
 	s, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w := newRecorder()
 	x := s.kernel.Acquire(&s.kernel.Unmatched[kernel.GroupWorkflow], w, newTestRequest("GET", "/", "", "Accept-Encoding: gzip"), nil)
 	x.Out = bytes.Repeat([]byte("1"), 64<<10)
 	x.Send(200)
-	if w.header.Get("Content-Encoding") != "gzip" || cap(x.Out) < 64<<10 {
-		t.Errorf("got the encoding %q and room for %d bytes, want packed bytes and the room of the plain ones", w.header.Get("Content-Encoding"), cap(x.Out))
-	}
+	assert.True(t, w.header.Get("Content-Encoding") == "gzip" && cap(x.Out) >= 64<<10, "%v %v", w.header.Get("Content-Encoding"), cap(x.Out))
 }
 
 // TestWhatIsCompressed holds gateway/INTERFACE.md, "Compression". It goes through who
@@ -127,47 +117,36 @@ func TestWhatIsCompressed(t *testing.T) {
 			t.Errorf("%s: Content-Encoding is %q", c.line, got.Header.Values("Content-Encoding"))
 			continue
 		}
-		if vary := strings.Join(got.Header.Values("Vary"), ";"); vary != c.vary {
-			t.Errorf("%s: Vary is %q, want %q", c.line, vary, c.vary)
-		}
+		assert.Equal(t, c.vary, strings.Join(got.Header.Values("Vary"), ";"), "%s: Vary", c.line)
 		if c.request.Path == instance && c.request.Method == "GET" {
 			want := `"5"`
 			if c.packed {
 				want = `"5-gzip"`
 			}
-			if tag := got.Header.Get("ETag"); tag != want {
-				t.Errorf("%s: the tag is %s, want %s", c.line, tag, want)
-			}
+			assert.Equal(t, want, got.Header.Get("ETag"), "%s: the tag", c.line)
 		}
 		if !c.packed {
 			continue
 		}
 		plain := c.request
 		plain.Headers = append(slices.DeleteFunc(slices.Clone(c.request.Headers), func(h string) bool { return h == gz }), "Accept-Encoding: identity")
-		if text := gunzip(t, []byte(got.Body)); text != s.do(t, plain).Body || len(got.Body) >= len(text) {
-			t.Errorf("%s: %d packed bytes are not the %d plain ones", c.line, len(got.Body), len(text))
-		}
-		if length := got.Header.Get("Content-Length"); length != "" && length != strconv.Itoa(len(got.Body)) {
-			t.Errorf("%s: Content-Length %s of %d", c.line, length, len(got.Body))
-		}
+		text := gunzip(t, []byte(got.Body))
+		assert.True(t, text == s.do(t, plain).Body && len(got.Body) < len(text), "%s: %d packed bytes are not the %d plain ones", c.line, len(got.Body), len(text))
+		length := got.Header.Get("Content-Length")
+		assert.False(t, length != "" && length != strconv.Itoa(len(got.Body)), "%s: Content-Length %s of %d", c.line, length, len(got.Body))
 		if c.request.Method == "GET" {
 			head := c.request
 			head.Method = "HEAD"
 			a := s.do(t, head)
 			for _, name := range []string{"Content-Encoding", "ETag", "Vary", "Content-Length", "Content-Type"} {
-				if a.Header.Get(name) != got.Header.Get(name) {
-					t.Errorf("HEAD, %s: %s is %q, want %q", c.line, name, a.Header.Get(name), got.Header.Get(name))
-				}
+				assert.Equal(t, got.Header.Get(name), a.Header.Get(name), "HEAD, %s: %s", c.line, name)
 			}
 		}
 	}
 	// The tag that came with packed bytes is good for an event.
-	if a := s.do(t, post("event", eventBody, `If-Match: "5-gzip"`)); a.Status != 200 {
-		t.Errorf("If-Match with the packed tag: got %d %s", a.Status, a.Body)
-	}
-	if a := s.do(t, post("event", eventBody, `If-Match: "6-gzip"`)); a.Status != 412 {
-		t.Errorf("If-Match with another packed tag: got %d", a.Status)
-	}
+	a := s.do(t, post("event", eventBody, `If-Match: "5-gzip"`))
+	assert.Equal(t, 200, a.Status, "If-Match with the packed tag, %s", a.Body)
+	assert.Equal(t, 412, s.do(t, post("event", eventBody, `If-Match: "6-gzip"`)).Status, "If-Match with another packed tag")
 }
 
 // TestSecretsAreNotCompressed: what gives out or names a credential is never packed,
@@ -189,24 +168,19 @@ func TestSecretsAreNotCompressed(t *testing.T) {
 		}
 		return table
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server.Open(Services{Credentials: fakeCredentials{}})
 	seen := 0
 	for _, rt := range table {
 		w := newRecorder()
 		server.ServeHTTP(w, newTestRequest(rt.Method, strings.ReplaceAll(rt.Path, ":", ""), "{}", "Cookie: session="+sessionAnn, "Content-Type: application/json", "Accept-Encoding: gzip"))
-		if packed := w.header.Get("Content-Encoding") != ""; w.status != 200 || packed == secret[rt.Name] {
-			t.Errorf("%s: got %d, packed %v, want packed %v", rt.Name, w.status, packed, !secret[rt.Name])
-		}
+		packed := w.header.Get("Content-Encoding") != ""
+		assert.True(t, w.status == 200 && packed != secret[rt.Name], "%s: got %d, packed %v, want packed %v", rt.Name, w.status, packed, !secret[rt.Name])
 		if secret[rt.Name] {
 			seen++
 		}
 	}
-	if seen != len(secret) {
-		t.Errorf("%d routes are secret, want %d", seen, len(secret))
-	}
+	assert.Equal(t, len(secret), seen, "routes are secret")
 }
 
 // FuzzNegotiation: what the readers of Accept and Accept-Encoding take, an obvious
@@ -217,22 +191,15 @@ func FuzzNegotiation(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		lower := strings.ToLower(line)
-		if parse.AcceptsHTML([]string{line}) && !strings.Contains(lower, "text/html") {
-			t.Errorf("%q names no HTML", line)
-		}
-		if parse.AcceptsGzip([]string{line}) && !strings.Contains(lower, "gzip") && !strings.Contains(line, "*") {
-			t.Errorf("%q takes no gzip", line)
-		}
+		assert.False(t, parse.AcceptsHTML([]string{line}) && !strings.Contains(lower, "text/html"), "%q names no HTML", line)
+		assert.False(t, parse.AcceptsGzip([]string{line}) && !strings.Contains(lower, "gzip") && !strings.Contains(line, "*"), "%q takes no gzip", line)
 		if strings.ContainsAny(line, `",;`) {
 			return
 		}
-		if got, want := parse.AcceptsGzip([]string{line}), parse.EqualASCII(parse.TrimBlanks(line), "gzip") || parse.EqualASCII(parse.TrimBlanks(line), "x-gzip") || parse.TrimBlanks(line) == "*"; got != want {
-			t.Errorf("%q: got %v, want %v", line, got, want)
-		}
+		got, want := parse.AcceptsGzip([]string{line}), parse.EqualASCII(parse.TrimBlanks(line), "gzip") || parse.EqualASCII(parse.TrimBlanks(line), "x-gzip") || parse.TrimBlanks(line) == "*"
+		assert.Equal(t, want, got, line)
 		for _, weight := range []string{";q=0", ";q=0.000", ";q=1.5", ";q=-1"} {
-			if parse.AcceptsGzip([]string{line + weight}) || parse.AcceptsHTML([]string{line + weight}) {
-				t.Errorf("%q is taken", line+weight)
-			}
+			assert.True(t, !parse.AcceptsGzip([]string{line + weight}) && !parse.AcceptsHTML([]string{line + weight}), "%q is taken", line+weight)
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/andybalholm/brotli"
+	"github.com/stretchr/testify/assert"
 
 	"troupe/gateway/console"
 	"troupe/gateway/internal/kernel"
@@ -65,16 +66,12 @@ func TestStaticFiles(t *testing.T) {
 			if c.body == ofItself {
 				c.body = plain.Body
 			}
-			if plain.Status != 200 || plain.Body != c.body {
-				t.Errorf("%s: got %d %.200s", c.path, plain.Status, plain.Body)
-			}
+			assert.True(t, plain.Status == 200 && plain.Body == c.body, "%s: got %d %.200s", c.path, plain.Status, plain.Body)
 			vary, encoding := "Cookie, Authorization, Authentication", ""
 			if c.packed {
 				vary, encoding, packed.Body = vary+", Accept-Encoding", "gzip", gunzip(t, []byte(packed.Body))
 			}
-			if packed.Status != 200 || packed.Body != c.body {
-				t.Errorf("%s: the packed bytes are not the plain ones", c.path)
-			}
+			assert.True(t, packed.Status == 200 && packed.Body == c.body, "%s: the packed bytes are not the plain ones", c.path)
 			common := map[string]string{"Content-Type": c.contentType, "Cache-Control": c.cache, "Vary": vary, "Content-Security-Policy": c.policy}
 			if c.policy == console.Policy {
 				maps.Copy(common, map[string]string{"X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin"})
@@ -87,29 +84,23 @@ func TestStaticFiles(t *testing.T) {
 			if name, ok := strings.CutPrefix(c.path, "/assets/"); ok {
 				want = strconv.Quote(name) // which has a hash
 			}
-			if (tag != "") != c.tagged || c.tagged && tag != want || (tag != packedTag) != (c.tagged && c.packed) {
-				t.Errorf("%s: got the tags %s and %s", c.path, tag, packedTag)
-			}
+			assert.True(t, (tag != "") == c.tagged && (!c.tagged || tag == want) && (tag != packedTag) == (c.tagged && c.packed), "%v %v %v", c.path, tag, packedTag)
 			if !c.tagged {
 				continue
 			}
 			for line, want := range map[string]int{
 				tag: 304, `"other", ` + tag: 304, "W/" + tag: 304, "*": 304, `"other"`: 200, "": 200, "garbage": 200, tag + "x": 200, `"` + tag: 200,
 			} {
-				if a := ask("If-None-Match: " + line); a.Status != want || a.Status == 304 && a.Body != "" {
-					t.Errorf("%s, If-None-Match %s: got %d with %d bytes, want %d", c.path, line, a.Status, len(a.Body), want)
-				}
+				a := ask("If-None-Match: " + line)
+				assert.True(t, a.Status == want && (a.Status != 304 || a.Body == ""), "%v %v %v %v %v", c.path, line, a.Status, len(a.Body), want)
 			}
 			if c.packed {
-				if a, b := ask("Accept-Encoding: gzip", "If-None-Match: "+packedTag), ask("Accept-Encoding: gzip", "If-None-Match: "+tag); a.Status != 304 || b.Status != 200 {
-					t.Errorf("%s, packed: got %d with its tag and %d with that of the plain bytes", c.path, a.Status, b.Status)
-				}
+				a, b := ask("Accept-Encoding: gzip", "If-None-Match: "+packedTag), ask("Accept-Encoding: gzip", "If-None-Match: "+tag)
+				assert.True(t, a.Status == 304 && b.Status == 200, "%s, packed: got %d with its tag and %d with that of the plain bytes", c.path, a.Status, b.Status)
 			}
 		}
 		for _, name := range []string{"no.js", "..%2findex.html", "index.html", "licenses.md", "%00.js", ".js"} {
-			if a := s.do(t, request{Method: "GET", Path: "/assets/" + name}); a.Status != 404 {
-				t.Errorf("%s: got %d, want 404", name, a.Status)
-			}
+			assert.Equal(t, 404, s.do(t, request{Method: "GET", Path: "/assets/" + name}).Status, name)
 		}
 	}
 }
@@ -123,32 +114,25 @@ func TestBrotli(t *testing.T) {
 	ask := func(headers ...string) answer {
 		return s.do(t, request{Method: "GET", Path: "/assets/" + name, Headers: headers})
 	}
-	if a := ask("Accept-Encoding: gzip, br"); a.Header.Get("Content-Encoding") == "" {
-		t.Errorf("the first request is not packed at all: %v", a.Header)
-	}
+	a := ask("Accept-Encoding: gzip, br")
+	assert.NotEmpty(t, a.Header.Get("Content-Encoding"), "the first request is not packed at all: %v", a.Header)
 	s.kernel.Packing.Wait()
 	packed := ask("Accept-Encoding: gzip, deflate, br, zstd")
 	unpacked, err := io.ReadAll(brotli.NewReader(strings.NewReader(packed.Body)))
-	if err != nil || string(unpacked) != string(script) || packed.Header.Get("Content-Encoding") != "br" || packed.Header.Get("ETag") != `"`+name+`-br"` {
-		t.Errorf("got %v, %d bytes, %v", packed.Header, len(unpacked), err)
-	}
-	if vary := packed.Header.Get("Vary"); !strings.HasSuffix(vary, "Accept-Encoding") {
-		t.Errorf("got Vary %s", vary)
-	}
+	assert.True(t, err == nil && string(unpacked) == string(script) && packed.Header.Get("Content-Encoding") == "br" && packed.Header.Get("ETag") == `"`+name+`-br"`,
+		"got %v, %d bytes, %v", packed.Header, len(unpacked), err)
+	vary := packed.Header.Get("Vary")
+	assert.True(t, strings.HasSuffix(vary, "Accept-Encoding"), "got Vary %s", vary)
 	for line, want := range map[string]string{
 		"br": "br", "br;q=0.5, gzip;q=0.4": "br", "br;q=0.4, gzip;q=0.5": "gzip", "br;q=0, gzip": "gzip", "gzip": "gzip", "*": "gzip", "br;q=0.5, identity": "", "zstd": "", "brr": "",
 	} {
 		a := ask("Accept-Encoding: " + line)
-		if got := a.Header.Get("Content-Encoding"); got != want || len(a.Body) == 0 {
-			t.Errorf("%s: got %q, want %q", line, got, want)
-		}
+		got := a.Header.Get("Content-Encoding")
+		assert.True(t, got == want && len(a.Body) != 0, "%s: got %q, want %q", line, got, want)
 	}
-	if gzipped := ask("Accept-Encoding: gzip"); len(gzipped.Body) <= len(packed.Body) {
-		t.Errorf("brotli has %d bytes, gzip %d", len(packed.Body), len(gzipped.Body))
-	}
-	if a, b := ask("Accept-Encoding: br", `If-None-Match: "`+name+`-br"`), ask("Accept-Encoding: br", `If-None-Match: "`+name+`-gzip"`); a.Status != 304 || b.Status != 200 {
-		t.Errorf("got %d with its tag and %d with that of gzip", a.Status, b.Status)
-	}
+	assert.Greater(t, len(ask("Accept-Encoding: gzip").Body), len(packed.Body), "brotli")
+	a, b := ask("Accept-Encoding: br", `If-None-Match: "`+name+`-br"`), ask("Accept-Encoding: br", `If-None-Match: "`+name+`-gzip"`)
+	assert.True(t, a.Status == 304 && b.Status == 200, "got %d with its tag and %d with that of gzip", a.Status, b.Status)
 }
 
 // BenchmarkBrotli is the reason for BrotliLevel.

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 	"troupe/statemachine/document"
 )
@@ -18,14 +20,11 @@ func TestShowingDefinitions(t *testing.T) {
 		path + "/leave":   `{"id":"leave","version":1,"current":false,"file":"workflows/leave.yaml","text":"id: leave\n","refs":{"a.schema.json":"{}"},"owners":{"roles":[],"privileges":[],"users":[]},"publisher":null}`,
 		path + "/leave/7": `{"id":"leave","version":7,"current":false,"file":"workflows/leave.yaml","text":"id: leave\n","refs":{"a.schema.json":"{}"},"owners":{"roles":[],"privileges":[],"users":[]},"publisher":null}`,
 	} {
-		if a := s.do(t, request{Method: "GET", Path: target, Headers: []string{withModToken}}); a.Status != 200 || a.Body != want {
-			t.Errorf("%s: got %d %s, want %s", target, a.Status, a.Body, want)
-		}
+		a := s.do(t, request{Method: "GET", Path: target, Headers: []string{withModToken}})
+		assert.True(t, a.Status == 200 && a.Body == want, "%s: got %d %s, want %s", target, a.Status, a.Body, want)
 	}
 	for _, version := range []string{"0", "01", "+1", "-1", "1.0", "x", "9223372036854775808", "99999999999999999999"} {
-		if a := s.do(t, request{Method: "GET", Path: path + "/leave/" + version, Headers: []string{withModToken}}); a.Status != 404 {
-			t.Errorf("version %s: got %d, want 404", version, a.Status)
-		}
+		assert.Equal(t, 404, s.do(t, request{Method: "GET", Path: path + "/leave/" + version, Headers: []string{withModToken}}).Status, version)
 	}
 }
 
@@ -49,29 +48,23 @@ func TestPublishingADefinition(t *testing.T) {
 		{path + "/03", "application/yaml; charset=utf-8", text, "leave 03 body.yaml " + text + " false"},
 	} {
 		a := ask(c.target, c.contentType, c.body)
-		if want := `{"id":"leave","version":3,"current":true,"warnings":[]}`; a.Status != 200 || a.Body != want {
-			t.Errorf("%s: got %d %s, want %s", c.target, a.Status, a.Body, want)
-		}
-		if want := "mod " + c.asked; fmt.Sprint(s.workflows.asked) != want {
-			t.Errorf("%s: asked for %.80v, want %.80s", c.target, s.workflows.asked, want)
-		}
+		want := `{"id":"leave","version":3,"current":true,"warnings":[]}`
+		assert.True(t, a.Status == 200 && a.Body == want, "%s: got %d %s, want %s", c.target, a.Status, a.Body, want)
+		want = "mod " + c.asked
+		assert.Equal(t, want, fmt.Sprint(s.workflows.asked), "%s: asked for %.80v", c.target, s.workflows.asked)
 	}
-	if a := ask(path, "text/yaml", text); a.Status != 415 || !strings.Contains(a.Message(), "application/yaml") {
-		t.Errorf("another type: got %d %s", a.Status, a.Body)
-	}
-	if a := ask(path, "application/yaml", strings.Repeat("#", 1<<20+1)); a.Status != 413 {
-		t.Errorf("too long: got %d %s", a.Status, a.Body)
-	}
+	a := ask(path, "text/yaml", text)
+	assert.True(t, a.Status == 415 && strings.Contains(a.Message(), "application/yaml"), "another type: got %d %s", a.Status, a.Body)
+	a = ask(path, "application/yaml", strings.Repeat("#", 1<<20+1))
+	assert.Equal(t, 413, a.Status, "too long, %s", a.Body)
 	s.workflows.setFail(&failure.Error{Kind: failure.ErrInvalid, Reason: "1 fault", Cause: document.Faults{{File: "body.yaml", Line: 2, Reason: "wrong"}}})
 	want := `{"error":"InvalidContent","message":"1 fault","faults":[{"file":"body.yaml","line":2,"column":0,"reason":"wrong"}]}`
-	if a := ask(path, "application/yaml", text); a.Status != 400 || a.Body != want {
-		t.Errorf("got %d %s, want %s", a.Status, a.Body, want)
-	}
+	a = ask(path, "application/yaml", text)
+	assert.True(t, a.Status == 400 && a.Body == want, "got %d %s, want %s", a.Status, a.Body, want)
 	for kind, label := range map[failure.Kind]string{failure.ErrExists: "AlreadyExists", failure.ErrConflict: "Conflict"} {
 		s.workflows.setFail(failure.Refuse(kind, "why"))
-		if a := ask(path, "application/yaml", text); a.Status != 409 || a.Label() != label || a.Message() != "why" {
-			t.Errorf("%v: got %d %s", kind, a.Status, a.Body)
-		}
+		a := ask(path, "application/yaml", text)
+		assert.True(t, a.Status == 409 && a.Label() == label && a.Message() == "why", "%v: got %d %s", kind, a.Status, a.Body)
 	}
 }
 
@@ -86,11 +79,8 @@ func TestRetiringADefinition(t *testing.T) {
 			t.Errorf("%s: got %d %s, asked for %v", target, a.Status, a.Body, s.workflows.asked)
 		}
 	}
-	if a := s.do(t, request{Method: "DELETE", Path: path + "/02", Headers: []string{withModToken}}); a.Status != 404 {
-		t.Errorf("another spelling: got %d", a.Status)
-	}
+	assert.Equal(t, 404, s.do(t, request{Method: "DELETE", Path: path + "/02", Headers: []string{withModToken}}).Status)
 	s.workflows.setFail(failure.Refuse(failure.ErrInUse, "instances use it"))
-	if a := s.do(t, request{Method: "DELETE", Path: path, Headers: []string{withModToken}}); a.Status != 409 || a.Label() != "InUse" || a.Message() != "instances use it" {
-		t.Errorf("in use: got %d %s", a.Status, a.Body)
-	}
+	a := s.do(t, request{Method: "DELETE", Path: path, Headers: []string{withModToken}})
+	assert.True(t, a.Status == 409 && a.Label() == "InUse" && a.Message() == "instances use it", "in use: got %d %s", a.Status, a.Body)
 }

@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/presentation"
 	"troupe/gateway/internal/design"
 	"troupe/statemachine"
@@ -20,20 +23,14 @@ func TestPicturesWaitForTheirTurn(t *testing.T) {
 		return w.status
 	}
 	for range design.DrawnAtOnce {
-		if got := ask(t.Context()); got != http.StatusOK {
-			t.Fatalf("with a free place: got %d", got)
-		}
+		require.Equal(t, http.StatusOK, ask(t.Context()), "with a free place")
 		s.groups.design.Drawing <- struct{}{}
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	if got := ask(gone); got != http.StatusServiceUnavailable {
-		t.Errorf("without a free place, whoever does not wait: got %d", got)
-	}
+	assert.Equal(t, http.StatusServiceUnavailable, ask(gone), "without a free place, whoever does not wait")
 	<-s.groups.design.Drawing
-	if got := ask(t.Context()); got != http.StatusOK {
-		t.Errorf("a place came free: got %d", got)
-	}
+	assert.Equal(t, http.StatusOK, ask(t.Context()), "a place came free")
 }
 
 // TestTheWayIsBounded: the more nodes a chart has, the fewer steps are searched for.
@@ -43,8 +40,6 @@ func TestTheWayIsBounded(t *testing.T) {
 		trace.Steps = append(trace.Steps, presentation.Step{Event: statemachine.EventName("e" + strconv.Itoa(i%7000)), End: []statemachine.NodeID{"open"}})
 	}
 	for nodes, want := range map[int]int{100: design.StepWork / 100, design.StepWork: design.StepsMin, 0: 7000} {
-		if got := design.WayOf(trace, "1", nodes).Steps(); got != want {
-			t.Errorf("%d nodes: got %d steps, want %d", nodes, got, want)
-		}
+		assert.Equal(t, want, design.WayOf(trace, "1", nodes).Steps(), "%d nodes", nodes)
 	}
 }

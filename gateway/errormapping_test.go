@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 	"troupe/actors/message"
 	"troupe/actors/quota"
@@ -53,17 +55,12 @@ func TestErrorLabels(t *testing.T) {
 			}
 			rows++
 			for g, want := range map[kernel.Group]string{kernel.GroupPortal: c.portal, kernel.GroupWorkflow: c.workflow, kernel.GroupFile: c.file} {
-				if got := f.Labels[g]; got == "" || !strings.Contains("|"+want+"|", "|"+got+"|") {
-					t.Errorf("%d in group %d: got %q, want %s", c.status, g, got, want)
-				}
+				got := f.Labels[g]
+				assert.True(t, got != "" && strings.Contains("|"+want+"|", "|"+got+"|"), "%d in group %d: got %q, want %s", c.status, g, got, want)
 			}
-			if f.Retry != (c.status == 429 || c.status == 503) {
-				t.Errorf("%d: Retry-After %v", c.status, f.Retry)
-			}
+			assert.Equal(t, c.status == 429 || c.status == 503, f.Retry, "%d: Retry-After", c.status)
 		}
-		if rows == 0 {
-			t.Errorf("no row has the status %d", c.status)
-		}
+		assert.NotZero(t, rows, "no row has the status %d", c.status)
 	}
 }
 
@@ -109,17 +106,14 @@ func TestErrorsOfEveryRoute(t *testing.T) {
 				a := s.do(t, r)
 				if strings.HasSuffix(r.Path, "/v1/events") { // its items have the errors
 					item := fmt.Sprintf(`{"status":%d,"error":%q,`, want.Status, want.Labels[g])
-					if a.Status != 200 || strings.Count(a.Body, item) != 2 || strings.Contains(a.Body, "secret") {
-						t.Errorf("a batch: got %d %s, want %s", a.Status, a.Body, item)
-					}
+					assert.True(t, a.Status == 200 && strings.Count(a.Body, item) == 2 && !strings.Contains(a.Body, "secret"), "%v %v %v", a.Status, a.Body, item)
 					continue
 				}
 				if a.Status != want.Status || a.Label() != want.Labels[g] || strings.Contains(a.Body, "secret") || a.Header.Get("ETag") != "" || a.Header.Get("Set-Cookie") != "" {
 					t.Errorf("%s %s: got %d %s %v, want %d %s", r.Method, r.Path, a.Status, a.Body, a.Header, want.Status, want.Labels[g])
 				}
-				if got := a.Header.Get("Retry-After") != ""; got != want.Retry {
-					t.Errorf("%s %s: %d: Retry-After: got %v, want %v", r.Method, r.Path, a.Status, got, want.Retry)
-				}
+				got := a.Header.Get("Retry-After") != ""
+				assert.Equal(t, want.Retry, got, "%s %s: %d: Retry-After", r.Method, r.Path, a.Status)
 			}
 		}
 		if tried == 0 && kind != failure.ErrMethod { // which is of a path
@@ -129,12 +123,9 @@ func TestErrorsOfEveryRoute(t *testing.T) {
 	fail(errors.New("disk on fire"))
 	a := s.do(t, get(instance))
 	id := a.Message()[strings.LastIndexByte(a.Message(), ' ')+1:]
-	if log := s.log.String(); a.Status != 500 || !strings.Contains(log, `"request":"`+id+`"`) || !strings.Contains(log, "disk on fire") {
-		t.Errorf("an error that nobody knows: got %d, and the log has nothing about %q: %s", a.Status, id, log)
-	}
-	if got := s.sessions.address.String(); got != "127.0.0.1" {
-		t.Errorf("the sign-in came from %s", got)
-	}
+	log := s.log.String()
+	assert.True(t, a.Status == 500 && strings.Contains(log, `"request":"`+id+`"`) && strings.Contains(log, "disk on fire"), "%v %v %v", a.Status, id, log)
+	assert.Equal(t, "127.0.0.1", s.sessions.address.String(), "the sign-in came")
 }
 
 // TestServicesThatAreNotThere holds that their routes are 404.
@@ -142,21 +133,16 @@ func TestServicesThatAreNotThere(t *testing.T) {
 	s := startClosed(t, Options{})
 	s.Open(Services{Workflows: new(fakeWorkflows), Credentials: fakeCredentials{}})
 	for _, r := range []request{askSignIn, askSignOut, get(filesPath), get("/login/oidc"), get("/login/oidc/callback")} {
-		if a := s.do(t, r); a.Status != 404 {
-			t.Errorf("%s %s: got %d, want 404", r.Method, r.Path, a.Status)
-		}
+		assert.Equal(t, 404, s.do(t, r).Status, "%v %v", r.Method, r.Path)
 	}
-	if a := s.do(t, get("/login")); strings.Contains(a.Body, "oidc") {
-		t.Errorf("the page has a button for no provider: %s", a.Body)
-	}
+	assert.NotContains(t, s.do(t, get("/login")).Body, "oidc", "the page has a button for no provider")
 }
 
 // TestErrorMessages holds what a message may be made of.
 func TestErrorMessages(t *testing.T) {
 	long := parse.Malformed("%s", strings.Repeat("ü", 1000))
-	if got := kernel.MappingOf(long).Message(long, ""); len(got) > parse.MessageBytesMax+len("…") || !strings.HasSuffix(got, "ü…") {
-		t.Errorf("a long text: got %d bytes, %q", len(got), got)
-	}
+	got := kernel.MappingOf(long).Message(long, "")
+	assert.True(t, len(got) <= parse.MessageBytesMax+len("…") && strings.HasSuffix(got, "ü…"), "a long text: got %d bytes, %q", len(got), got)
 	evil := "invalid content: " + strings.Repeat("x", 300)
 	for _, c := range []struct {
 		err  error
@@ -168,21 +154,15 @@ func TestErrorMessages(t *testing.T) {
 		{fmt.Errorf("send %q: %w", evil, errors.Join(errors.New("other"), parse.Malformed("unknown event"))), "unknown event"},
 		{parse.Malformed("the body is %s", "wrong"), "the body is wrong"},
 	} {
-		if got := kernel.MappingOf(c.err).Message(c.err, ""); got != c.want {
-			t.Errorf("%v: got %q, want %q", c.err, got, c.want)
-		}
+		assert.Equal(t, c.want, kernel.MappingOf(c.err).Message(c.err, ""), c.err)
 	}
 	failed := error(&failure.Error{Kind: failure.ErrExecution, Reference: "7ZAB", Cause: errors.New("no such key")})
-	if got := kernel.MappingOf(failed).Message(failure.In("send", "x", failed), "id7"); got != "The workflow failed (expression error). Nothing was saved. Reference 7ZAB." {
-		t.Errorf("an expression: got %q", got)
-	}
+	got = kernel.MappingOf(failed).Message(failure.In("send", "x", failed), "id7")
+	assert.Equal(t, "The workflow failed (expression error). Nothing was saved. Reference 7ZAB.", got, "an expression")
 	again := failure.Refuse(failure.ErrExecution, "the event failed again: no such key")
-	if got := kernel.MappingOf(again).Message(again, "id7"); got != "the event failed again: no such key" {
-		t.Errorf("a retry: got %q", got)
-	}
-	if f := kernel.MappingOf(errors.New("new")); f != &kernel.ErrorMappings[failure.ErrInternal] || f.Message(nil, "id7") != "an internal error occurred; the log has more under id7" {
-		t.Errorf("an unknown error: got %+v", f)
-	}
+	assert.Equal(t, "the event failed again: no such key", kernel.MappingOf(again).Message(again, "id7"), "a retry")
+	f := kernel.MappingOf(errors.New("new"))
+	assert.True(t, f == &kernel.ErrorMappings[failure.ErrInternal] && f.Message(nil, "id7") == "an internal error occurred; the log has more under id7", f)
 }
 
 // TestRetryAfterHasJitter holds gateway/INTERFACE.md, "Refusals under load":
@@ -192,9 +172,7 @@ func TestRetryAfterHasJitter(t *testing.T) {
 	for range 200 {
 		seen[kernel.RetryAfter(kernel.RetryAfterMin)[0]] = true
 	}
-	if len(seen) != 3 {
-		t.Errorf("got the values %v, want all of 1, 2 and 3", seen)
-	}
+	assert.Len(t, seen, 3, "got the values")
 }
 
 // TestQuotaErrorNamesTheQuota holds gateway/INTERFACE.md, "Quotas": the answer names the
@@ -213,8 +191,7 @@ func TestQuotaErrorNamesTheQuota(t *testing.T) {
 		}})
 		a := s.do(t, post("event", eventBody))
 		got := a.Header.Get("Retry-After")
-		if a.Status != 429 || a.Label() != "Busy" || a.Message() != c.want+"; nothing was done" || got != c.retry {
-			t.Errorf("got %d %s and Retry-After %q, want 429 Busy, %q and %q", a.Status, a.Body, got, c.want, c.retry)
-		}
+		assert.True(t, a.Status == 429 && a.Label() == "Busy" && a.Message() == c.want+"; nothing was done" && got == c.retry,
+			"got %d %s and Retry-After %q, want 429 Busy, %q and %q", a.Status, a.Body, got, c.want, c.retry)
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/gateway/errorpage"
 	"troupe/gateway/internal/kernel"
@@ -29,13 +32,9 @@ func TestErrorPages(t *testing.T) {
 	withMore := func(table []kernel.Route) []kernel.Route { return append(table, more...) }
 	for _, base := range []string{"", "/platform"} {
 		server, err := newServer(Options{BasePath: base}, withMore)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		closed, err := newServer(Options{BasePath: base}, withMore)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		server.Open(Services{Workflows: new(fakeWorkflows), Credentials: fakeCredentials{}, Portal: new(fakePortal), Sessions: new(fakeSessions)})
 		check := func(line string, status int, page bool) {
 			t.Helper()
@@ -65,9 +64,8 @@ func TestErrorPages(t *testing.T) {
 		}
 		w := newRecorder()
 		server.ServeHTTP(w, newTestRequest("GET", base+"/nowhere", "", "Accept: text/html", "Accept-Language: fr, de-AT;q=0.9, en;q=0.8"))
-		if text := w.body.String(); !strings.Contains(text, `<html lang="de">`) || !strings.HasSuffix(w.header.Get("Vary"), ", Accept-Language") {
-			t.Errorf("a German reader: got %v %s", w.header, text)
-		}
+		text := w.body.String()
+		assert.True(t, strings.Contains(text, `<html lang="de">`) && strings.HasSuffix(w.header.Get("Vary"), ", Accept-Language"), "%v %v", w.header, text)
 		w = newRecorder()
 		server.ServeHTTP(w, newTestRequest("GET", base+"/session", "", "Accept: "+browser))
 		if checkErrorPage(t, "no session", w, false, base); w.status != 401 {
@@ -85,9 +83,8 @@ func TestErrorPages(t *testing.T) {
 func checkErrorPage(t *testing.T, line string, w *recorder, page bool, base string) {
 	t.Helper()
 	if !page {
-		if w.header.Get("Content-Type") != "application/json" || !json.Valid(w.body.Bytes()) || w.header.Get("Content-Security-Policy") != "" {
-			t.Errorf("%s: got %v %s, want JSON", line, w.header, w.body.String())
-		}
+		assert.True(t, w.header.Get("Content-Type") == "application/json" && json.Valid(w.body.Bytes()) && w.header.Get("Content-Security-Policy") == "",
+			"%s: got %v %s, want JSON", line, w.header, w.body.String())
 		return
 	}
 	for name, want := range map[string]string{
@@ -95,15 +92,13 @@ func checkErrorPage(t *testing.T, line string, w *recorder, page bool, base stri
 		"Referrer-Policy": "no-referrer", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
 		"Vary": "Cookie, Authorization, Authentication, Accept",
 	} {
-		if got := w.header.Get(name); !strings.HasPrefix(got, want) {
-			t.Errorf("%s: %s is %q, want %q", line, name, got, want)
-		}
+		got := w.header.Get(name)
+		assert.True(t, strings.HasPrefix(got, want), "%s: %s is %q, want %q", line, name, got, want)
 	}
 	id := ""
 	if _, behind, found := strings.Cut(w.body.String(), "Error ID: <code>"); found {
 		id, _, _ = strings.Cut(behind, "<")
 	}
-	if want := errorpage.Page(errorpage.Options{Base: base, Status: w.status, ID: id}); !bytes.Equal(w.body.Bytes(), want) || (id != "") != (w.status == 500) {
-		t.Errorf("%s: got %s, want %s", line, w.body.String(), want)
-	}
+	want := errorpage.Page(errorpage.Options{Base: base, Status: w.status, ID: id})
+	assert.True(t, bytes.Equal(w.body.Bytes(), want) && (id != "") == (w.status == 500), "%s: got %s, want %s", line, w.body.String(), want)
 }

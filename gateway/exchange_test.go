@@ -12,6 +12,8 @@ import (
 	"testing/iotest"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
 	"troupe/actors/formportal"
@@ -29,19 +31,13 @@ func TestPanic(t *testing.T) {
 		load: func(context.Context, *message.Load) (*message.Reply, error) { panic("secret thing") },
 	})
 	a := s.do(t, get("/workflow/api/v1/instance/leave/i1"))
-	if a.Status != 500 || a.Label() != "Internal" || strings.Contains(a.Body, "secret") {
-		t.Errorf("got %d %s, want 500 Internal without the reason", a.Status, a.Body)
-	}
+	assert.True(t, a.Status == 500 && a.Label() == "Internal" && !strings.Contains(a.Body, "secret"), "got %d %s, want 500 Internal without the reason", a.Status, a.Body)
 	id := a.Message()[strings.LastIndexByte(a.Message(), ' ')+1:]
-	if log := s.log.String(); !strings.Contains(log, `"request":"`+id+`"`) || !strings.Contains(log, "secret thing") || !strings.Contains(log, "exchange_test.go") {
-		t.Errorf("the log lacks the id, the reason or the stack: %s", log)
-	}
-	if a := s.do(t, post("event", eventBody)); a.Status != 200 {
-		t.Errorf("the next request: got %d, want 200", a.Status)
-	}
-	if m := s.Metrics(); m.Panics != 1 || m.InFlight != 0 {
-		t.Errorf("metrics: got %d panics and %d in flight, want 1 and 0", m.Panics, m.InFlight)
-	}
+	log := s.log.String()
+	assert.True(t, strings.Contains(log, `"request":"`+id+`"`) && strings.Contains(log, "secret thing") && strings.Contains(log, "exchange_test.go"), log)
+	assert.Equal(t, 200, s.do(t, post("event", eventBody)).Status, "the next request")
+	m := s.Metrics()
+	assert.True(t, m.Panics == 1 && m.InFlight == 0, "metrics: got %d panics and %d in flight, want 1 and 0", m.Panics, m.InFlight)
 }
 
 // bigItem makes lists that do not fit into one piece. The end of a list is not in it.
@@ -82,19 +78,14 @@ func TestListsThatFail(t *testing.T) {
 					}}})
 					text, err := s.rawErr(t, "GET "+rest+"\r\n\r\n")
 					if items == before {
-						if err != nil || !strings.Contains(text[:20], status) || !strings.Contains(text, "\r\n\r\n{\"error\":") {
-							t.Errorf("got %.40q, %v; want %s", text, err, status)
-						}
+						assert.True(t, err == nil && strings.Contains(text[:20], status) && strings.Contains(text, "\r\n\r\n{\"error\":"), "%v %v %v", text, err, status)
 						return
 					}
 					// NB: a reset takes away what was not read yet, so nothing is said
 					// about text; whatever arrived must not look whole.
-					if !errors.Is(err, syscall.ECONNRESET) || strings.Contains(text, "]}") || strings.HasSuffix(text, "]\r\n0\r\n\r\n") {
-						t.Errorf("got the end %v behind %d bytes, want a reset", err, len(text))
-					}
-					if got := s.Metrics().Cut; got != 1 {
-						t.Errorf("%d answers were aborted, want 1", got)
-					}
+					assert.True(t, errors.Is(err, syscall.ECONNRESET) && !strings.Contains(text, "]}") && !strings.HasSuffix(text, "]\r\n0\r\n\r\n"),
+						"got the end %v behind %d bytes, want a reset", err, len(text))
+					assert.Equal(t, uint64(1), s.Metrics().Cut, "answers were aborted, want 1")
 				})
 			}
 		}
@@ -119,16 +110,13 @@ func TestCallerLeavesAStream(t *testing.T) {
 	workflows, ended := endless()
 	s := startServer(t, Options{}, workflows)
 	c := s.dial(t)
-	if _, err := io.WriteString(c, "GET /workflow/api/v1/instances/leave HTTP/1.1\r\nHost: x\r\n"+withToken+"\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(c, make([]byte, 100_000)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(c, "GET /workflow/api/v1/instances/leave HTTP/1.1\r\nHost: x\r\n"+withToken+"\r\n\r\n")
+	require.NoError(t, err)
+	_, err = io.ReadFull(c, make([]byte, 100_000))
+	require.NoError(t, err)
 	_ = c.Close()
-	if err := <-ended; !errors.Is(err, kernel.ErrAborted) {
-		t.Errorf("got %v, want errAborted", err)
-	}
+	err = <-ended
+	assert.ErrorIs(t, err, kernel.ErrAborted)
 	waitFor(t, "the answer to be counted as aborted", func() bool { return s.Metrics().Cut == 1 })
 }
 
@@ -142,9 +130,7 @@ func TestAccessLog(t *testing.T) {
 	} {
 		log := new(logtest.Log)
 		server, err := New(Options{Log: zerolog.New(log).Level(level)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		workflows := &fakeWorkflows{send: func(context.Context, *message.Event) (*message.Reply, error) { panic("no") }}
 		server.Open(Services{Workflows: workflows, Credentials: fakeCredentials{}})
 		for _, r := range []request{
@@ -156,18 +142,12 @@ func TestAccessLog(t *testing.T) {
 		}
 		text := log.String()
 		for _, want := range lines {
-			if !strings.Contains(text, want) {
-				t.Errorf("%v: the log lacks %s: %s", level, want, text)
-			}
+			assert.Contains(t, text, want, "%v: the log lacks", level)
 		}
 		for _, never := range []string{tokenAnn, sessionAnn, private} {
-			if strings.Contains(text, never) {
-				t.Errorf("%v: the log holds %s", level, never)
-			}
+			assert.NotContains(t, text, never, "%v: the log holds", level)
 		}
-		if level == zerolog.InfoLevel && strings.Contains(text, `"status"`) {
-			t.Errorf("the log has requests at info: %s", text)
-		}
+		assert.False(t, level == zerolog.InfoLevel && strings.Contains(text, `"status"`), "the log has requests at info: %s", text)
 	}
 }
 
@@ -196,9 +176,7 @@ func TestRoutesWithoutAnAccessPolicyAreRefused(t *testing.T) {
 		"a path without a slash":    {[]kernel.Route{with(func(r *kernel.Route) { r.Path = "a" })}, "cannot be registered"},
 	} {
 		_, err := newServer(Options{}, func([]kernel.Route) []kernel.Route { return c.table })
-		if got := fmt.Sprint(err); (err != nil) != (c.want != "") || !strings.Contains(got, c.want) {
-			t.Errorf("%s: got %v, want %q", line, err, c.want)
-		}
+		assert.True(t, (err != nil) == (c.want != "") && strings.Contains(fmt.Sprint(err), c.want), "%s: got %v, want %q", line, err, c.want)
 	}
 }
 
@@ -224,15 +202,12 @@ func TestReadBody(t *testing.T) {
 		r := newTestRequest("POST", "/", "")
 		r.Body, r.ContentLength = io.NopCloser(c.body), c.length
 		got, err := kernel.ReadBody(newRecorder(), r, 60_000, free)
-		if !errors.Is(err, c.want) || c.want == nil && !strings.HasPrefix(string(got), text) {
-			t.Errorf("%s: got %d bytes and %v, want %v", line, len(got), err, c.want)
-		}
+		assert.True(t, errors.Is(err, c.want) && (c.want != nil || strings.HasPrefix(string(got), text)), "%s: got %d bytes and %v, want %v", line, len(got), err, c.want)
 	}
 	for _, body := range []io.ReadCloser{nil, http.NoBody} {
 		r := newTestRequest("GET", "/", "")
 		r.Body = body
-		if got, err := kernel.ReadBody(newRecorder(), r, 10, free); len(got) > 0 || err != nil {
-			t.Errorf("no body: got %d bytes and %v", len(got), err)
-		}
+		got, err := kernel.ReadBody(newRecorder(), r, 10, free)
+		assert.True(t, len(got) <= 0 && err == nil, "no body: got %d bytes and %v", len(got), err)
 	}
 }

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/internal/listener"
 )
 
@@ -19,9 +22,8 @@ func (s *testServer) open(t *testing.T, text string) net.Conn {
 	t.Helper()
 	c := s.dial(t)
 	t.Cleanup(func() { _ = c.Close() })
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(c, text)
+	require.NoError(t, err)
 	return c
 }
 
@@ -29,9 +31,7 @@ func (s *testServer) open(t *testing.T, text string) net.Conn {
 func (s *testServer) checkLive(t *testing.T) {
 	t.Helper()
 	for range 2 * s.kernel.Options.ConnectionsMax {
-		if a := s.do(t, request{Method: "GET", Path: "/livez"}); a.Status != 200 {
-			t.Errorf("/livez: got %d, want 200", a.Status)
-		}
+		assert.Equal(t, 200, s.do(t, request{Method: "GET", Path: "/livez"}).Status, "/livez")
 	}
 	if n := s.Metrics().Connections; n > int64(s.kernel.Options.ConnectionsMax) {
 		t.Errorf("%d connections are open, want at most %d", n, s.kernel.Options.ConnectionsMax)
@@ -67,12 +67,8 @@ func TestHealthAnswersWithAllConnectionsOpen(t *testing.T) {
 				s.open(t, text)
 			}
 			s.checkLive(t)
-			if a := s.do(t, postAsBob("event", eventBody)); a.Status != 200 {
-				t.Errorf("another user: got %d, want 200", a.Status)
-			}
-			if m := s.Metrics(); m.ConnectionsEvicted == 0 {
-				t.Error("no connection was closed for another one")
-			}
+			assert.Equal(t, 200, s.do(t, postAsBob("event", eventBody)).Status, "another user")
+			assert.NotZero(t, s.Metrics().ConnectionsEvicted, "no connection was closed for another one")
 		})
 	}
 }
@@ -88,20 +84,15 @@ func TestRequestsAreNotAborted(t *testing.T) {
 		r.Headers = []string{credential}
 		answers = append(answers, s.async(t, r))
 		<-g.entered
-		if got := s.Metrics().InFlight; got != int64(n+1) {
-			t.Fatalf("%d are in flight, want %d", got, n+1)
-		}
+		require.Equal(t, int64(n+1), s.Metrics().InFlight, "are in flight, want %d", n+1)
 	}
 	// An eighth of the connections stays for health.
-	if a := s.do(t, request{Method: "GET", Path: "/workflow/api/v1/choices", Headers: []string{withModToken}}); a.Status != 503 {
-		t.Errorf("one more: got %d, want 503", a.Status)
-	}
+	assert.Equal(t, 503, s.do(t, request{Method: "GET", Path: "/workflow/api/v1/choices", Headers: []string{withModToken}}).Status)
 	s.checkLive(t)
 	close(g.leave)
 	for n, a := range answers {
-		if a := <-a; a.Status != 200 {
-			t.Errorf("request %d: got %d, want 200", n, a.Status)
-		}
+		a := <-a
+		assert.Equal(t, 200, a.Status, "request %d", n)
 	}
 }
 
@@ -117,25 +108,20 @@ func TestOneUserHasHalfOfTheRequests(t *testing.T) {
 		waitFor(t, "the request to be counted", func() bool { return mine.Requests.Load() == int64(n+1) })
 	}
 	for range 16 {
-		if a := s.do(t, post("event", eventBody)); a.Status != 503 || a.Label() != "Busy" || a.Header.Get("Retry-After") == "" {
-			t.Errorf("a ninth: got %d %s, want 503 Busy", a.Status, a.Body)
-		}
+		a := s.do(t, post("event", eventBody))
+		assert.True(t, a.Status == 503 && a.Label() == "Busy" && a.Header.Get("Retry-After") != "", "a ninth: got %d %s, want 503 Busy", a.Status, a.Body)
 		if mine.RetryAt.Swap(0) == 0 { // else the next one would wait
 			t.Error("the user is not known to have been refused")
 		}
 	}
 	for range 16 {
-		if a := s.do(t, postAsBob("event", eventBody)); a.Status != 200 {
-			t.Errorf("another user: got %d, want 200", a.Status)
-		}
+		assert.Equal(t, 200, s.do(t, postAsBob("event", eventBody)).Status, "another user")
 	}
 	for _, c := range slow {
 		_ = c.Close()
 	}
 	waitFor(t, "the slow ones to be gone", func() bool { return s.Metrics().InFlight == 0 })
-	if a := s.do(t, post("event", eventBody)); a.Status != 200 {
-		t.Errorf("after them: got %d, want 200", a.Status)
-	}
+	assert.Equal(t, 200, s.do(t, post("event", eventBody)).Status, "after them")
 	if mine.Requests.Load() != 0 || mine.AnswerBytes.Load() != 0 {
 		t.Errorf("at the end the user has %d requests and %d bytes", mine.Requests.Load(), mine.AnswerBytes.Load())
 	}
@@ -146,27 +132,19 @@ func TestOneUserHasHalfOfTheRequests(t *testing.T) {
 func TestEvictedConnectionServesNothing(t *testing.T) {
 	workflows := new(fakeWorkflows)
 	s, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.Open(Services{Workflows: workflows, Credentials: fakeCredentials{}})
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = inner.Close() }()
 	l := listener.New(inner, 1, new(listener.Counts), func(netip.Addr) bool { return false })
 	var evicted net.Conn
 	for n := range 2 { // the second one takes the place of the first
 		caller, err := net.Dial("tcp", inner.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer func() { _ = caller.Close() }()
 		accepted, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer func() { _ = accepted.Close() }()
 		if n == 0 {
 			evicted = accepted

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/identity"
 	"troupe/actors/template"
 )
@@ -44,7 +46,7 @@ func TestLongListsOfFiles(t *testing.T) {
 	}}})
 	a := s.do(t, get(filesPath))
 	var paths []string
-	if err := json.Unmarshal([]byte(a.Body), &paths); err != nil || len(paths) != many || paths[many-1] != "/folder/049999.rml" || a.Header.Get("Content-Length") != "" {
-		t.Errorf("got %d paths, %v and Content-Length %q, want %d, streamed", len(paths), err, a.Header.Get("Content-Length"), many)
-	}
+	err := json.Unmarshal([]byte(a.Body), &paths)
+	assert.True(t, err == nil && len(paths) == many && paths[many-1] == "/folder/049999.rml" && a.Header.Get("Content-Length") == "",
+		"got %d paths, %v and Content-Length %q, want %d, streamed", len(paths), err, a.Header.Get("Content-Length"), many)
 }

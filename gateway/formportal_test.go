@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/formportal"
 	"troupe/gateway/internal/kernel"
 )
@@ -36,16 +38,12 @@ func TestALongListIsStreamed(t *testing.T) {
 	request := newTestRequest("GET", "/form-portal/forms/mycurrent", "", withPortal)
 	w := &pieces{recorder: *newRecorder()}
 	s.ServeHTTP(w, request)
-	if want := "[" + strings.Repeat(leaveJSON+",", forms-1) + leaveJSON + "]"; w.body.String() != want {
-		t.Errorf("got %d bytes, want %d", w.body.Len(), len(want))
-	}
-	if w.largest > kernel.StreamBytes+len(leaveJSON)+1 || w.header.Get("Content-Length") != "" {
-		t.Errorf("the largest piece has %d bytes, Content-Length %q", w.largest, w.header.Get("Content-Length"))
-	}
-	if perForm := testing.AllocsPerRun(1, func() {
+	want := "[" + strings.Repeat(leaveJSON+",", forms-1) + leaveJSON + "]"
+	assert.Equal(t, want, w.body.String(), "got %d bytes", w.body.Len())
+	assert.True(t, w.largest <= kernel.StreamBytes+len(leaveJSON)+1 && w.header.Get("Content-Length") == "", "%v %v", w.largest, w.header.Get("Content-Length"))
+	perForm := testing.AllocsPerRun(1, func() {
 		w.body.Reset()
 		s.Server.ServeHTTP(w, request)
-	}) / forms; perForm > 0.1 {
-		t.Errorf("%.2f allocations a form", perForm)
-	}
+	}) / forms
+	assert.LessOrEqual(t, perForm, 0.1, "allocations a form")
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/message"
@@ -42,18 +44,13 @@ func TestForwardedWatch(t *testing.T) {
 		f.events <- watch.Event{Kind: watch.Heartbeat}
 		w.expect(t, ": beat\n\n")
 		for name, m := range map[string]Metrics{"A": a.Metrics(), "B": b.Metrics()} {
-			if m.Watchers != 1 || m.InFlight != 0 {
-				t.Errorf("%s has %d watchers and %d in flight, want 1 and 0", name, m.Watchers, m.InFlight)
-			}
+			assert.True(t, m.Watchers == 1 && m.InFlight == 0, "%s has %d watchers and %d in flight, want 1 and 0", name, m.Watchers, m.InFlight)
 		}
 		a.do(t, get(watchPath)).WantFault(t, 503, "Busy") // one too many
 		_ = w.conn.Close()
-		if err := <-f.ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("the leader's stream ended with %v", err)
-		}
-		if cut := a.Metrics().Cut; cut != 0 {
-			t.Errorf("%d answers were cut", cut)
-		}
+		err := <-f.ended
+		assert.ErrorIs(t, err, context.Canceled, "the leader's stream ended")
+		assert.Zero(t, a.Metrics().Cut, "answers were cut")
 	})
 	t.Run("one more at the node than its user may have", func(t *testing.T) {
 		a, b, _ := watched(t, Options{})
@@ -76,9 +73,8 @@ func TestForwardedWatch(t *testing.T) {
 		w.expect(t, opening)
 		stop(t, a.Server)
 		w.expectEnd(t)
-		if err := <-f.ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("the leader's stream ended with %v", err)
-		}
+		err := <-f.ended
+		assert.ErrorIs(t, err, context.Canceled, "the leader's stream ended")
 	})
 	t.Run("the credential ends", func(t *testing.T) {
 		a, _, f := watched(t, Options{})
@@ -89,18 +85,16 @@ func TestForwardedWatch(t *testing.T) {
 		gone.Store(true)
 		f.events <- entryEvent("p1", watchedOne)
 		w.expectEnd(t) // before the event
-		if err := <-f.ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("the leader's stream ended with %v", err)
-		}
+		err := <-f.ended
+		assert.ErrorIs(t, err, context.Canceled, "the leader's stream ended")
 	})
 	t.Run("the leader dies", func(t *testing.T) {
 		a, b, _ := watched(t, Options{})
 		w := a.watch(t, withToken)
 		w.expect(t, opening)
 		b.port.CloseClientConnections()
-		if _, err := io.ReadAll(w.body); !errors.Is(err, syscall.ECONNRESET) {
-			t.Errorf("the stream ended with %v, want a reset", err)
-		}
+		_, err := io.ReadAll(w.body)
+		assert.ErrorIs(t, err, syscall.ECONNRESET, "the stream ended")
 	})
 }
 
@@ -109,14 +103,12 @@ func TestListsOfANodeThatStillCopies(t *testing.T) {
 	a, b, _ := watched(t, Options{})
 	a.fail(failure.Elsewhere(uint16(key.EveryShard)))
 	for _, path := range []string{"/workflow/api/v1/instances/leave", "/workflow/api/v1/instances/leave?limit=1&count=true"} {
-		if want, got := b.do(t, get(path)), a.do(t, get(path)); got.Status != http.StatusOK || got.Body != want.Body {
-			t.Errorf("%s: got %d %s, want %s", path, got.Status, got.Body, want.Body)
-		}
+		want, got := b.do(t, get(path)), a.do(t, get(path))
+		assert.True(t, got.Status == http.StatusOK && got.Body == want.Body, "%s: got %d %s, want %s", path, got.Status, got.Body, want.Body)
 	}
 	a.watch(t, withToken).expect(t, opening)
-	if asked := a.peers.shards; len(asked) != 3 || slices.ContainsFunc(asked, func(sh uint16) bool { return sh != uint16(key.EveryShard) }) {
-		t.Errorf("asked who leads %v, want who has all shards, three times", asked)
-	}
+	asked := a.peers.shards
+	assert.True(t, len(asked) == 3 && !slices.ContainsFunc(asked, func(sh uint16) bool { return sh != uint16(key.EveryShard) }), asked)
 	a.peers.say(leader{})
 	a.do(t, get("/workflow/api/v1/instances/leave")).WantFault(t, 503, "Unavailable")
 }
@@ -142,9 +134,8 @@ func TestForwardedBytes(t *testing.T) {
 	t.Run("a body", func(t *testing.T) {
 		text := strings.Repeat("x", 1<<20-300)
 		a.do(t, post("event", strings.Replace(eventBody, `{"a":1}`, `{"a":"`+text+`"}`, 1))).WantStatus(t, 200)
-		if got := b.workflows.asked.(*message.Event).Data; string(got) != `{"a":"`+text+`"}` {
-			t.Errorf("B got %d bytes", len(got))
-		}
+		got := b.workflows.asked.(*message.Event).Data
+		assert.Equal(t, `{"a":"`+text+`"}`, string(got), "B got %d bytes", len(got))
 	})
 	t.Run("an answer", func(t *testing.T) {
 		entries := strings.Repeat(entryOfAnn+",", 50_000) + entryOfBob // 6 MB, sent whole
@@ -154,9 +145,8 @@ func TestForwardedBytes(t *testing.T) {
 			return reply, nil
 		}
 		r := get("/workflow/api/v1/instance/leave/" + instanceOne)
-		if want, got := b.do(t, r), a.do(t, r); got.Body != want.Body || got.Header.Get("Content-Length") == "" {
-			t.Errorf("got %d bytes, want %d", len(got.Body), len(want.Body))
-		}
+		want, got := b.do(t, r), a.do(t, r)
+		assert.True(t, got.Body == want.Body && got.Header.Get("Content-Length") != "", "got %d bytes, want %d", len(got.Body), len(want.Body))
 	})
 	const items = 2_000 // 20 MB, streamed
 	broken := false
@@ -173,26 +163,19 @@ func TestForwardedBytes(t *testing.T) {
 	}
 	r := get("/workflow/api/v1/instances/leave")
 	t.Run("a list", func(t *testing.T) {
-		if got := a.do(t, r); strings.Count(got.Body, `"_id"`) != items || !strings.HasSuffix(got.Body, "]}") || got.Header.Get("Content-Length") != "" {
-			t.Errorf("got %d bytes", len(got.Body))
-		}
+		got := a.do(t, r)
+		assert.True(t, strings.Count(got.Body, `"_id"`) == items && strings.HasSuffix(got.Body, "]}") && got.Header.Get("Content-Length") == "", len(got.Body))
 	})
 	t.Run("a list that ends early", func(t *testing.T) {
 		broken = true
 		text, err := a.rawErr(t, "GET "+r.Path+" HTTP/1.0\r\nHost: x\r\n"+withToken+"\r\n\r\n")
-		if !errors.Is(err, syscall.ECONNRESET) || strings.Contains(text, "]}") {
-			t.Errorf("got the end %v behind %d bytes, want a reset", err, len(text))
-		}
-		if cut := a.Metrics().Cut; cut != 1 {
-			t.Errorf("%d answers were cut, want 1", cut)
-		}
+		assert.True(t, errors.Is(err, syscall.ECONNRESET) && !strings.Contains(text, "]}"), "got the end %v behind %d bytes, want a reset", err, len(text))
+		assert.Equal(t, uint64(1), a.Metrics().Cut, "answers were cut, want 1")
 	})
 	t.Run("a body in chunks", func(t *testing.T) {
 		text, err := a.rawErr(t, "POST /workflow/api/v1/event HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"+withToken+"\r\n\r\n"+
 			fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(eventBody), eventBody))
-		if err != nil || !strings.HasPrefix(text, "HTTP/1.1 200 ") || !strings.Contains(text, "\r\nConnection: close\r\n") {
-			t.Errorf("got %v and %.300s, want 200 and the end of the connection", err, text)
-		}
+		assert.True(t, err == nil && strings.HasPrefix(text, "HTTP/1.1 200 ") && strings.Contains(text, "\r\nConnection: close\r\n"), "%v %v", err, text)
 	})
 }
 
@@ -258,9 +241,8 @@ func TestForwardingUnderLoad(t *testing.T) {
 			for k := range each {
 				instance, name := string(rune('a'+(i+k)%3)), names[(i+k/2)%3]
 				r := post("event", strings.Replace(eventBody, instanceOne, instance, 1))
-				if got, err := nodes[name].client.Try(r); err != nil || got.Status != http.StatusOK {
-					t.Errorf("%s at %s: got %d %s, %v", instance, name, got.Status, got.Body, err)
-				}
+				got, err := nodes[name].client.Try(r)
+				assert.True(t, err == nil && got.Status == http.StatusOK, "%s at %s: got %d %s, %v", instance, name, got.Status, got.Body, err)
 			}
 		})
 	}
@@ -272,11 +254,7 @@ func TestForwardingUnderLoad(t *testing.T) {
 	for _, n := range nodes {
 		m := n.Metrics()
 		forwarded += m.Forwarded
-		if m.InFlight != 0 || m.LeaderWaiting != 0 {
-			t.Errorf("%s: %d are in flight and %d wait", n.name, m.InFlight, m.LeaderWaiting)
-		}
+		assert.True(t, m.InFlight == 0 && m.LeaderWaiting == 0, "%s: %d are in flight and %d wait", n.name, m.InFlight, m.LeaderWaiting)
 	}
-	if done != 6*each || forwarded == 0 {
-		t.Errorf("%d events were done and %d forwarded, want %d and some", done, forwarded, 6*each)
-	}
+	assert.True(t, done == 6*each && forwarded != 0, "%d events were done and %d forwarded, want %d and some", done, forwarded, 6*each)
 }

@@ -13,6 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/message"
 	"troupe/actors/query"
@@ -144,21 +147,14 @@ func TestForwarding(t *testing.T) {
 				peers.say(c.leads(&tries)...)
 				begun := time.Now()
 				w := askHandler(t.Context(), s, c.ask)
-				if took := time.Since(begun); w.status != c.want || took != c.took {
-					t.Errorf("got %d after %v, want %d after %v: %s", w.status, took, c.want, c.took, w.body.String())
-				}
-				if got := strings.Join(tries, " "); c.tries != "" && got != c.tries {
-					t.Errorf("tried %s, want %s", got, c.tries)
-				}
-				if len(tries) > 30 {
-					t.Errorf("%d tries", len(tries))
-				}
-				if retry := w.header.Get("Retry-After"); (retry != "") != (c.want == 503) {
-					t.Errorf("Retry-After of a %d: %q", c.want, retry)
-				}
-				if peers.shards[0] != 7 {
-					t.Errorf("asked for the leader of %d, want 7", peers.shards[0])
-				}
+				took := time.Since(begun)
+				assert.True(t, w.status == c.want && took == c.took, "got %d after %v, want %d after %v: %s", w.status, took, c.want, c.took, w.body.String())
+				got := strings.Join(tries, " ")
+				assert.False(t, c.tries != "" && got != c.tries, "tried %s, want %s", got, c.tries)
+				assert.LessOrEqual(t, len(tries), 30, "tries")
+				retry := w.header.Get("Retry-After")
+				assert.Equal(t, c.want == 503, retry != "", "Retry-After of a %d: %q", c.want, retry)
+				assert.Equal(t, uint16(7), peers.shards[0], "asked for the leader")
 				checkForwardMetrics(t, s, w, c.took)
 			})
 		})
@@ -184,18 +180,14 @@ func checkForwardMetrics(t *testing.T, s *Server, w *recorder, took time.Duratio
 	if m.Forwarded != flag(answered) || m.ForwardUnknown != flag(w.status == 504) || m.ForwardRefused != flag(w.status == 503 && !answered) || m.LeaderWaiting != 0 || m.InFlight != 0 {
 		t.Errorf("got %+v after a %d", m, w.status)
 	}
-	if (m.LeaderWaits > 0) != (took > 0 && took < time.Minute) {
-		t.Errorf("waited %d times for a leader, in %v", m.LeaderWaits, took)
-	}
+	assert.Equal(t, took > 0 && took < time.Minute, m.LeaderWaits > 0, "waited %d times for a leader, in %v", m.LeaderWaits, took)
 }
 
 // newForwarding makes a server that is not started, for tests whose time is virtual.
 func newForwarding(t *testing.T, o Options) (*Server, *fakePeers, *fakeWorkflows) {
 	t.Helper()
 	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	peers, workflows := new(fakePeers), new(fakeWorkflows)
 	s.Open(Services{Workflows: workflows, Credentials: fakeCredentials{}, Sessions: new(fakeSessions), Portal: new(fakePortal), Provider: new(fakeProvider), Peers: peers})
 	return s, peers, workflows
@@ -239,19 +231,16 @@ func TestLeaderAfterAll(t *testing.T) {
 				workflows.send = func(_ context.Context, r *message.Event) (*message.Reply, error) {
 					err := c.local[min(calls, len(c.local)-1)]
 					calls++
-					if string(r.Data) != `{"a":1}` {
-						t.Errorf("call %d has the data %s", calls, r.Data)
-					}
+					assert.Equal(t, `{"a":1}`, string(r.Data), "call %d has the data", calls)
 					return smallReply(r.WorkflowID, r.InstanceID, 2, true), err
 				}
 				begun := time.Now()
 				w := askHandler(t.Context(), s, post("event", eventBody, "Idempotency-Key: k"))
-				if took := time.Since(begun); w.status != c.want || took != c.took || len(tries) != len(c.before) {
-					t.Errorf("got %d after %v and %d tries, want %d after %v: %s", w.status, took, len(tries), c.want, c.took, w.body.String())
-				}
-				if tag := w.header.Get("ETag"); (tag != "") != (w.status == 200) {
-					t.Errorf("got the tag %q with %d", tag, w.status)
-				}
+				took := time.Since(begun)
+				assert.True(t, w.status == c.want && took == c.took && len(tries) == len(c.before),
+					"got %d after %v and %d tries, want %d after %v: %s", w.status, took, len(tries), c.want, c.took, w.body.String())
+				tag := w.header.Get("ETag")
+				assert.Equal(t, w.status == 200, tag != "", "got the tag %q with %d", tag, w.status)
 			})
 		})
 	}
@@ -269,9 +258,8 @@ func TestListAfterAll(t *testing.T) {
 		return smallEnd(), nil
 	}
 	w := askHandler(t.Context(), s, get("/workflow/api/v1/instances/leave"))
-	if want := `{"instances":[` + listedOne + `]}`; w.status != 200 || w.body.String() != want {
-		t.Errorf("got %d %s, want %s", w.status, w.body.String(), want)
-	}
+	want := `{"instances":[` + listedOne + `]}`
+	assert.True(t, w.status == 200 && w.body.String() == want, "got %d %s, want %s", w.status, w.body.String(), want)
 }
 
 // TestWaitingForALeader: requests that wait take half of the places, and leave with their
@@ -287,26 +275,20 @@ func TestWaitingForALeader(t *testing.T) {
 			go func() { answers <- askHandler(ctx, s, r) }()
 		}
 		synctest.Wait()
-		if m := s.Metrics(); m.LeaderWaiting != 2 || m.InFlight != 2 {
-			t.Errorf("%d wait and %d are in flight, want 2 and 2", m.LeaderWaiting, m.InFlight)
-		}
+		m := s.Metrics()
+		assert.True(t, m.LeaderWaiting == 2 && m.InFlight == 2, "%d wait and %d are in flight, want 2 and 2", m.LeaderWaiting, m.InFlight)
 		begun := time.Now()
 		w := askHandler(t.Context(), s, post("event", eventBody))
-		if took := time.Since(begun); w.status != 503 || !strings.Contains(w.body.String(), "Busy") || took > 0 {
-			t.Errorf("the third: got %d %s after %v, want 503 Busy at once", w.status, w.body.String(), took)
-		}
-		if w := askHandler(t.Context(), s, get("/workflow/api/v1/choices")); w.status != 200 {
-			t.Errorf("a request that needs no leader: got %d", w.status)
-		}
+		took := time.Since(begun)
+		assert.True(t, w.status == 503 && strings.Contains(w.body.String(), "Busy") && took <= 0, "%v %v %v", w.status, w.body.String(), took)
+		assert.Equal(t, 200, askHandler(t.Context(), s, get("/workflow/api/v1/choices")).status, "a request that needs no leader")
 		leave()
 		for range 2 {
-			if w := <-answers; w.status != 503 {
-				t.Errorf("a caller who left: got %d, want 503", w.status)
-			}
+			w := <-answers
+			assert.Equal(t, 503, w.status, "a caller who left")
 		}
-		if m := s.Metrics(); m.LeaderWaiting != 0 || m.InFlight != 0 || time.Since(begun) > 0 {
-			t.Errorf("%d wait and %d are in flight %v later", m.LeaderWaiting, m.InFlight, time.Since(begun))
-		}
+		m = s.Metrics()
+		assert.True(t, m.LeaderWaiting == 0 && m.InFlight == 0 && time.Since(begun) <= 0, "%v %v %v", m.LeaderWaiting, m.InFlight, time.Since(begun))
 	})
 }
 
@@ -320,15 +302,12 @@ func TestRefusedByTheLeader(t *testing.T) {
 		peers.say(leading(script(&tries, "B", answers503)))
 		l := listener.New(pipes{}, 1, new(listener.Counts), func(netip.Addr) bool { return false })
 		c, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ctx := listener.ConnContext(t.Context(), c)
 		for _, want := range []time.Duration{0, 2 * time.Second} {
 			begun := time.Now()
-			if w := askHandler(ctx, s, post("event", eventBody)); w.status != 503 || time.Since(begun) != want {
-				t.Errorf("got %d after %v, want 503 after %v", w.status, time.Since(begun), want)
-			}
+			w := askHandler(ctx, s, post("event", eventBody))
+			assert.True(t, w.status == 503 && time.Since(begun) == want, "got %d after %v, want 503 after %v", w.status, time.Since(begun), want)
 		}
 	})
 }
@@ -349,9 +328,8 @@ func TestForwardedRequest(t *testing.T) {
 	})}))
 	r := post("event", " "+eventBody, "Connection: close, X-Mine, Idempotency-Key", "X-Mine: 1", "X-Other: 2", "Expect: 100-continue", "TE: trailers", "X-Idempotency-Key: k",
 		"Idempotency-Key: k", "Troupe-Sender: x", "Cookie: a=b")
-	if w := askHandler(t.Context(), s, r); w.status != 200 {
-		t.Fatalf("got %d %s", w.status, w.body.String())
-	}
+	w := askHandler(t.Context(), s, r)
+	require.Equal(t, 200, w.status, w.body.String())
 	if got.Method != "POST" || got.Host != "x" || got.URL.String() != "https://01ARZ3NDEKTSV4RRFFQ69G5FAV/workflow/api/v1/event" || body != " "+eventBody || got.ContentLength != int64(len(body)) {
 		t.Errorf("got %s %s with %d bytes %s", got.Method, got.URL, got.ContentLength, body)
 	}
@@ -359,17 +337,12 @@ func TestForwardedRequest(t *testing.T) {
 		"Connection": "", "X-Mine": "1", "Expect": "", "Te": "", "X-Idempotency-Key": "", "X-Other": "2", "Idempotency-Key": "k", "Cookie": "a=b",
 		"Authorization": "svc.token " + tokenAnn, "Accept-Encoding": "identity", kernel.SenderHeader: `{"user":"ann","request":"` + s.kernel.IDPrefix + `1","client":""}`,
 	} {
-		if h := got.Header.Get(name); h != want || len(got.Header[name]) > 1 {
-			t.Errorf("header %s: got %q, want %q", name, got.Header[name], want)
-		}
+		assert.True(t, got.Header.Get(name) == want && len(got.Header[name]) <= 1, "header %s: got %q, want %q", name, got.Header[name], want)
 	}
 	s.services.Sessions.(*fakeSessions).setFail(failure.Elsewhere(7))
 	askHandler(t.Context(), s, request{Method: "DELETE", Path: "/session", Headers: []string{"Cookie: session=" + sessionAnn, "Idempotency-Key: k"}})
-	if got.Method != "DELETE" || got.Header["Idempotency-Key"] != nil {
-		t.Errorf("%s with the key %q, which would be sent twice", got.Method, got.Header["Idempotency-Key"])
-	}
+	assert.True(t, got.Method == "DELETE" && got.Header["Idempotency-Key"] == nil, "%v %v", got.Method, got.Header["Idempotency-Key"])
 	askHandler(t.Context(), s, get("/workflow/api/v1/instances/leave?filter=%7B%7D&limit=5", "Accept-Encoding: gzip"))
-	if got.URL.RequestURI() != "/workflow/api/v1/instances/leave?filter=%7B%7D&limit=5" || got.Body != nil || got.Header.Get("Accept-Encoding") != "gzip" {
-		t.Errorf("got %s, %v", got.URL, got.Header)
-	}
+	assert.True(t, got.URL.RequestURI() == "/workflow/api/v1/instances/leave?filter=%7B%7D&limit=5" && got.Body == nil && got.Header.Get("Accept-Encoding") == "gzip",
+		"got %s, %v", got.URL, got.Header)
 }

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine/data"
 )
 
@@ -53,16 +56,13 @@ func FuzzBatch(f *testing.F) {
 		}
 		got := send("application/json", byBytes)
 		if got.Status == 400 {
-			if items, err := data.CleanArray(text, 1<<20); err == nil {
-				t.Errorf("%q has %d items, and got %s", text, len(items), got.Body)
-			}
+			items, err := data.CleanArray(text, 1<<20)
+			assert.Error(t, err, "%q has %d items, and got %s", text, len(items), got.Body)
 			return
 		}
 		var items []json.RawMessage
 		var reply struct{ Results []json.RawMessage }
-		if json.Unmarshal(text, &items) != nil || json.Unmarshal([]byte(got.Body), &reply) != nil {
-			t.Fatalf("array %q: got %d %s", text, got.Status, got.Body)
-		}
+		require.True(t, json.Unmarshal(text, &items) == nil && json.Unmarshal([]byte(got.Body), &reply) == nil, "array %q: got %d %s", text, got.Status, got.Body)
 		want = ""
 		for _, item := range items {
 			item, _ := data.Clean(item)
@@ -72,9 +72,7 @@ func FuzzBatch(f *testing.F) {
 		for _, result := range reply.Results {
 			lines = append(lines, string(result))
 		}
-		if statuses := statusesOf(t, lines); statuses != want {
-			t.Errorf("array %q: got %s, want %s", text, statuses, want)
-		}
+		assert.Equal(t, want, statusesOf(t, lines), "array %q", text)
 	})
 }
 
@@ -100,9 +98,7 @@ func statusesOf(t *testing.T, lines []string) (all string) {
 			continue
 		}
 		var r struct{ Status int }
-		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			t.Fatalf("result %q: %v", line, err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(line), &r), "result %q", line)
 		all += strconv.Itoa(r.Status) + ","
 	}
 	return all

@@ -3,7 +3,6 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -11,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
 	"troupe/actors/query"
@@ -62,14 +64,10 @@ func FuzzQueryParameters(f *testing.F) {
 		names := strings.Split(values.Get("fields"), ",")
 		slices.Sort(names)
 		ok = ok && len(slices.Compact(slices.Clone(names))) == len(names)
-		if (err == nil) != ok {
-			t.Fatalf("%q: got %v, want ok %v", raw, err, ok)
-		}
+		require.Equal(t, ok, err == nil, "%q: got %v, want ok", raw, err)
 		if err != nil {
 			checkRefusal(t, err)
-			if !errors.Is(err, failure.ErrInvalid) {
-				t.Errorf("%q: got %v", raw, err)
-			}
+			assert.ErrorIs(t, err, failure.ErrInvalid, raw)
 			return
 		}
 		limit, _ := strconv.Atoi(values.Get("limit")) // 0 when it is not there
@@ -90,16 +88,12 @@ func FuzzWatchEvent(f *testing.F) {
 		for _, kind := range []watch.Kind{watch.Entry, watch.Lost} {
 			events := readEvents(string(instances.AppendWatchEvent(nil, watch.Event{Kind: kind, ID: "p1", Data: text})))
 			want := strings.NewReplacer("\r", "\n").Replace(string(text))
-			if len(events) != 1 || events[0].data != want || events[0].id != "p1" {
-				t.Errorf("%q is read as %+v", text, events)
-			}
+			assert.True(t, len(events) == 1 && events[0].data == want && events[0].id == "p1", "%q is read as %+v", text, events)
 			if json.Valid(text) && !json.Valid([]byte(events[0].data)) {
 				t.Errorf("%q is no JSON any more: %q", text, events[0].data)
 			}
 		}
-		if bytes.Count(instances.AppendWatchEvent(nil, watch.Event{Kind: watch.Heartbeat}), []byte("\n")) != 2 {
-			t.Error("a beat is not one block")
-		}
+		assert.Equal(t, 2, bytes.Count(instances.AppendWatchEvent(nil, watch.Event{Kind: watch.Heartbeat}), []byte("\n")))
 	})
 }
 
@@ -134,10 +128,7 @@ func readEvents(stream string) []event {
 func checkRefusal(t *testing.T, err error) {
 	t.Helper()
 	f := kernel.MappingOf(err)
-	if f.Status != 400 && f.Status != 404 {
-		t.Errorf("%v is answered with %d", err, f.Status)
-	}
-	if text := f.Message(err, ""); len(text) > 300 {
-		t.Errorf("a message of %d bytes: %q", len(text), text)
-	}
+	assert.False(t, f.Status != 400 && f.Status != 404, "%v is answered with %d", err, f.Status)
+	text := f.Message(err, "")
+	assert.LessOrEqual(t, len(text), 300, "a message, %q", text)
 }

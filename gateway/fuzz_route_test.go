@@ -9,6 +9,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/formportal"
 	"troupe/actors/message"
 	"troupe/gateway/internal/kernel"
@@ -29,9 +32,7 @@ type routeFuzzer struct {
 func newRouteFuzzer(f *testing.F) *routeFuzzer {
 	f.Helper()
 	server, err := New(Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	s := &routeFuzzer{Server: server, workflows: new(fakeWorkflows), portal: new(fakePortal), sessions: new(fakeSessions)}
 	s.Open(Services{Workflows: s.workflows, Presentations: s.workflows, Credentials: fakeCredentials{}, Portal: s.portal, Sessions: s.sessions, Definitions: s.workflows, Migrations: s.workflows})
 	for _, rt := range s.kernel.Table {
@@ -71,9 +72,8 @@ func FuzzTarget(f *testing.F) {
 		if w.status != http.StatusOK || signed {
 			return
 		}
-		if o, _ := theInterface().find(method, r.URL.Path); o == nil || kindsOf(theInterface().doc, o.Operation) != 0 {
-			t.Errorf("%s %q is answered without a credential: %s", method, target, w.body.String())
-		}
+		o, _ := theInterface().find(method, r.URL.Path)
+		assert.True(t, o != nil && kindsOf(theInterface().doc, o.Operation) == 0, "%s %q is answered without a credential: %s", method, target, w.body.String())
 	})
 }
 
@@ -115,9 +115,8 @@ func FuzzBody(f *testing.F) {
 			}
 		}
 		a := answer{Body: w.body.String()}
-		if refused := w.status == 400 || w.status == 404 || w.status == 413 && len(text) > 100_000; refused == (asked != nil) {
-			t.Fatalf("%s %q: got %d %s, the actors were asked %+v", r.Path, text, w.status, a.Body, asked)
-		}
+		refused := w.status == 400 || w.status == 404 || w.status == 413 && len(text) > 100_000
+		require.NotEqual(t, asked != nil, refused, "%s %q: got %d %s, the actors were asked %+v", r.Path, text, w.status, a.Body, asked)
 		if asked == nil {
 			if len(a.Message()) > 300 || !utf8.ValidString(a.Body) {
 				t.Errorf("a message of %d bytes: %q", len(a.Message()), a.Body)
@@ -128,9 +127,7 @@ func FuzzBody(f *testing.F) {
 			WorkflowID, InstanceID, FormID, ChecklistID, User, Password string
 			Event, Data                                                 json.RawMessage
 		}
-		if err := json.Unmarshal(text, &std); err != nil {
-			t.Fatalf("%s %q passed, but encoding/json says %v", r.Path, text, err)
-		}
+		require.NoError(t, json.Unmarshal(text, &std), "%s %q passed, but encoding/json", r.Path, text)
 		var got, want, ids []string
 		switch asked := asked.(type) {
 		case *message.Create:
@@ -144,15 +141,11 @@ func FuzzBody(f *testing.F) {
 				Name, ID string
 				Data     json.RawMessage
 			}
-			if err := json.Unmarshal(std.Event, &event); err != nil {
-				t.Fatalf("%s %q passed, but encoding/json says %v", r.Path, text, err)
-			}
+			require.NoError(t, json.Unmarshal(std.Event, &event), "%s %q passed, but encoding/json", r.Path, text)
 			got, want = []string{asked.WorkflowID, asked.InstanceID, asked.Name, asked.ID}, []string{std.WorkflowID, std.InstanceID, event.Name, event.ID}
 			ids = got[:2]
 			checkSame(t, asked.Data, event.Data)
-			if asked.ID != "" && !parse.IsIdempotencyKey(asked.ID) {
-				t.Errorf("%q: got the id %q", text, asked.ID)
-			}
+			assert.False(t, asked.ID != "" && !parse.IsIdempotencyKey(asked.ID), "%q: got the id %q", text, asked.ID)
 		case *formportal.CreateRequest:
 			got, want, ids = []string{asked.TemplateID, asked.WorkflowID}, []string{std.FormID + std.ChecklistID, std.WorkflowID}, []string{asked.TemplateID}
 			if asked.WorkflowID != "" {
@@ -173,9 +166,7 @@ func FuzzBody(f *testing.F) {
 		case [2]string:
 			got, want = asked[:], []string{std.User, std.Password}
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s %q: got %q, encoding/json reads %q", r.Path, text, got, want)
-		}
+		assert.True(t, slices.Equal(got, want), "%s %q: got %q, encoding/json reads %q", r.Path, text, got, want)
 		if i := slices.IndexFunc(ids, func(id string) bool { return !statemachine.IsIdentifier(id) }); i >= 0 {
 			t.Errorf("%s %q: handed on the identifier %q", r.Path, text, ids[i])
 		}
@@ -190,7 +181,5 @@ func checkSame(t *testing.T, got data.Value, std json.RawMessage) {
 		return
 	}
 	want, err := data.Clean(std)
-	if err != nil || got.Kind() != data.Object || !data.Equal(got, want) {
-		t.Errorf("got %s, encoding/json reads %s", got, std)
-	}
+	assert.True(t, err == nil && got.Kind() == data.Object && data.Equal(got, want), "got %s, encoding/json reads %s", got, std)
 }

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/catalog"
 	"troupe/actors/changefeed"
@@ -397,15 +398,11 @@ func startClosedOn(t testing.TB, o Options, listen listenFunc) *testServer {
 	log := new(logtest.Log)
 	o.Log = zerolog.New(log)
 	server, err := New(o)
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
+	require.NoError(t, err, "New")
 	server.listen = listen
 	observed := observe(t, server)
 	server.http.Handler = observed
-	if err := server.Start(); err != nil {
-		t.Fatalf("Start: %v", err)
-	}
+	require.NoError(t, server.Start(), "Start")
 	t.Cleanup(func() { stop(t, server) }) // NB: before the observer says what it saw
 	return &testServer{Server: server, observed: observed, log: log, client: &wiretest.Client{
 		Address: func() (string, error) { return server.Addr().String(), nil },
@@ -469,9 +466,7 @@ func (s *testServer) connect(t testing.TB) net.Conn {
 		return s.dial(t)
 	}
 	c, err := s.client.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return c
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 	"troupe/statemachine/document"
 )
@@ -19,18 +21,14 @@ func TestPublishingAHome(t *testing.T) {
 		r := ask
 		r.Path += query
 		a := s.do(t, r)
-		if want := `{"workflows":1,"templates":0,"users":0,"warnings":[]}`; a.Status != 200 || a.Body != want {
-			t.Errorf("%q: got %d %s, want %s", query, a.Status, a.Body, want)
-		}
-		if want := fmt.Sprint(ask.Body, dryRun); s.workflows.asked != want {
-			t.Errorf("%q: asked for %.20v…, want dryRun=%v and the whole archive", query, s.workflows.asked, dryRun)
-		}
+		want := `{"workflows":1,"templates":0,"users":0,"warnings":[]}`
+		assert.True(t, a.Status == 200 && a.Body == want, "%q: got %d %s, want %s", query, a.Status, a.Body, want)
+		assert.Equal(t, fmt.Sprint(ask.Body, dryRun), s.workflows.asked, "%q: asked, %v", query, dryRun)
 	}
 	faults := document.Faults{{File: "workflows/a.yaml", Line: 2, Column: 3, Reason: "wrong", Suggestion: "right"}, {File: "rights.yaml", Reason: "gone"}}
 	s.workflows.setFail(failure.In("publish", "", &failure.Error{Kind: failure.ErrInvalid, Reason: "2 faults", Cause: faults}))
 	want := `{"error":"InvalidContent","message":"2 faults","faults":[` +
 		`{"file":"workflows/a.yaml","line":2,"column":3,"reason":"wrong","suggestion":"right"},{"file":"rights.yaml","line":0,"column":0,"reason":"gone"}]}`
-	if a := s.do(t, ask); a.Status != 400 || a.Body != want {
-		t.Errorf("got %d %s, want %s", a.Status, a.Body, want)
-	}
+	a := s.do(t, ask)
+	assert.True(t, a.Status == 400 && a.Body == want, "got %d %s, want %s", a.Status, a.Body, want)
 }

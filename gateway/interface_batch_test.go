@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/actors/actorstest"
@@ -86,9 +88,7 @@ func statuses(results []result) (all []int) {
 
 func wantStatuses(t testing.TB, what string, got []result, want ...int) {
 	t.Helper()
-	if !slices.Equal(statuses(got), want) {
-		t.Errorf("%s: got %+v, want %v", what, got, want)
-	}
+	assert.True(t, slices.Equal(statuses(got), want), "%s: got %+v, want %v", what, got, want)
 }
 
 func resultsAreThoseOfSingles(t *testing.T, s *scene) {
@@ -113,9 +113,7 @@ func resultsAreThoseOfSingles(t *testing.T, s *scene) {
 			}
 		}
 		got := send(t, items(r.ID))
-		if len(got) != len(items("")) {
-			t.Fatalf("%s: got %d results", name, len(got))
-		}
+		require.Len(t, got, len(items("")), name)
 		for i, item := range items(twin.ID) {
 			path := "/event"
 			if strings.Contains(item, `"data":{"svcPublic":{"n":2`) || strings.Contains(item, "nowhere") || i == 8 {
@@ -130,29 +128,22 @@ func resultsAreThoseOfSingles(t *testing.T, s *scene) {
 			}
 		}
 		after := s.ann.Load(t, "order", r.ID).Record(t)
-		if len(after.History) != 4 || s.ann.Load(t, "order", got[11].InstanceID).Record(t).Public == "" {
-			t.Errorf("%s: the instance is %s", name, after.Text)
-		}
+		assert.True(t, len(after.History) == 4 && s.ann.Load(t, "order", got[11].InstanceID).Record(t).Public != "", "%s: the instance is %s", name, after.Text)
 	}
 	wantStatuses(t, "what is no object", s.ann.sendBatch(t, []string{"1", "true", `"a"`, "[]"}), 400, 400, 400, 400)
 	a := s.ann.Send(t, request{Method: "POST", Path: wiretest.Root + "/events", Headers: append(s.ann.Credential, "Content-Type: text/plain"), Body: "[]"})
 	a.WantFault(t, 415, "UnsupportedMediaType")
-	if !strings.Contains(a.Message(), "application/x-ndjson") {
-		t.Errorf("got %s, which does not name both types", a.Body)
-	}
+	assert.Contains(t, a.Message(), "application/x-ndjson", "got %s, which does not name both types", a.Body)
 }
 
 func linesBothWays(t *testing.T, s *scene) {
 	r := s.ann.Create(t, "order", "").Record(t)
 	conn, err := s.Dial()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()
 	send := func(text string) {
-		if _, err := io.WriteString(conn, text); err != nil {
-			t.Fatal(err)
-		}
+		_, err := io.WriteString(conn, text)
+		require.NoError(t, err)
 	}
 	chunk := func(text string) { send(fmt.Sprintf("%x\r\n%s\r\n", len(text), text)) }
 	send("POST " + wiretest.Root + "/events HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n" + s.ann.Credential[0] + "\r\n" + lines + "\r\n\r\n")
@@ -163,21 +154,17 @@ func linesBothWays(t *testing.T, s *scene) {
 		chunk(item[7:])
 		if answers == nil {
 			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			if err != nil || res.Header.Get("Content-Type") != "application/x-ndjson" {
-				t.Fatalf("got %v %v", res, err)
-			}
+			require.True(t, err == nil && res.Header.Get("Content-Type") == "application/x-ndjson", "got %v %v", res, err)
 			defer func() { _ = res.Body.Close() }()
 			answers = bufio.NewReader(res.Body)
 		}
 		line, err := answers.ReadString('\n')
-		if got := wiretest.Decode[result](t, line); err != nil || got.Status != 200 || got.Sequence != n+2 {
-			t.Fatalf("line %d: got %+v %v", n, got, err)
-		}
+		got := wiretest.Decode[result](t, line)
+		require.True(t, err == nil && got.Status == 200 && got.Sequence == n+2, "line %d: got %+v %v", n, got, err)
 	}
 	send("0\r\n\r\n")
-	if rest, err := io.ReadAll(answers); err != nil || len(rest) != 0 {
-		t.Errorf("behind the last line: got %q %v", rest, err)
-	}
+	rest, err := io.ReadAll(answers)
+	assert.True(t, err == nil && len(rest) == 0, "behind the last line: got %q %v", rest, err)
 }
 
 func brokenArrays(t *testing.T, s *scene) {
@@ -209,9 +196,7 @@ func brokenLines(t *testing.T, s *scene) {
 		text := item + "1\n\n" + item + broken + "\n" + item
 		got := resultLines(t, s.ann.postLines(t, text))
 		wantStatuses(t, broken, got, 200, 400, 200, 400)
-		if !strings.HasPrefix(got[len(got)-1].Message, "line 5 is ") {
-			t.Errorf("%q: got %+v, which does not name line 5", broken, got)
-		}
+		assert.True(t, strings.HasPrefix(got[len(got)-1].Message, "line 5 is "), "%q: got %+v, which does not name line 5", broken, got)
 		// With a key nothing is done.
 		if a := s.ann.postLines(t, text, retryKey("broken")); !strings.HasPrefix(a.Message(), "line 5 is ") {
 			t.Errorf("%q: got %s, which does not name line 5", broken, a.Body)
@@ -230,39 +215,30 @@ func brokenLines(t *testing.T, s *scene) {
 		fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\n\r\nzz\r\n", len(item)+1, item): {200, 400},
 	} {
 		answers := s.Raw(t, "POST "+wiretest.Root+"/events HTTP/1.1\r\nHost: x\r\n"+lines+"\r\n"+s.ann.Credential[0]+"\r\n"+text)
-		if len(answers) != 1 {
-			t.Fatalf("got %v", answers)
-		}
+		require.Len(t, answers, 1)
 		wantStatuses(t, text, resultLines(t, answers[0]), want...)
 	}
-	if got := s.ann.Load(t, "order", r.ID).Record(t); len(got.History) != 3 {
-		t.Errorf("broken off: the instance is %s", got.Text)
-	}
+	got := s.ann.Load(t, "order", r.ID).Record(t)
+	assert.Len(t, got.History, 3, "broken off: the instance is %s", got.Text)
 }
 
 // item64 is an array that is as deep as it may be, without its end.
 func item64() string { return strings.Repeat("[", 65) + strings.Repeat("]", 64) }
 
 func numberOfItems(t *testing.T, s *scene) {
-	if a := s.ann.Post(t, wiretest.Root+"/events", " [ ] "); a.Status != 200 || a.Body != `{"results":[]}` {
-		t.Errorf("no item: got %d %s", a.Status, a.Body)
-	}
-	if a := s.ann.postLines(t, "\n"); a.Status != 200 || a.Body != "" {
-		t.Errorf("no line: got %d %s", a.Status, a.Body)
-	}
+	a := s.ann.Post(t, wiretest.Root+"/events", " [ ] ")
+	assert.True(t, a.Status == 200 && a.Body == `{"results":[]}`, "no item: got %d %s", a.Status, a.Body)
+	a = s.ann.postLines(t, "\n")
+	assert.True(t, a.Status == 200 && a.Body == "", "no line: got %d %s", a.Status, a.Body)
 	many := strings.Repeat("1,           ", 9_999) // NB: with blanks, so that nobody compares so many with their schema
-	if got := readBatch(t, s.ann.Post(t, wiretest.Root+"/events", "["+many+"1]")); len(got) != 10_000 {
-		t.Errorf("got %d results", len(got))
-	}
+	assert.Len(t, readBatch(t, s.ann.Post(t, wiretest.Root+"/events", "["+many+"1]")), 10_000)
 	s.ann.Post(t, wiretest.Root+"/events", "["+many+"1,1]").WantFault(t, 413, "TooLarge")
 	many = strings.Repeat("1           \n", 10_000)
-	if got := resultLines(t, s.ann.postLines(t, many)); len(got) != 10_000 || got[9_999].Status != 400 {
-		t.Errorf("got %d results", len(got))
-	}
+	got := resultLines(t, s.ann.postLines(t, many))
+	assert.True(t, len(got) == 10_000 && got[9_999].Status == 400, "got %d results", len(got))
 	s.ann.postLines(t, many+"1\n1\n", retryKey("many")).WantFault(t, 413, "TooLarge")
-	if got := resultLines(t, s.ann.postLines(t, many+"1\n1\n")); len(got) != 10_001 || got[10_000].Status != 413 {
-		t.Errorf("got %d results", len(got))
-	}
+	got = resultLines(t, s.ann.postLines(t, many+"1\n1\n"))
+	assert.True(t, len(got) == 10_001 && got[10_000].Status == 413, "got %d results", len(got))
 }
 
 func sizeOfBatch(t *testing.T, s *scene) {
@@ -276,9 +252,8 @@ func sizeOfBatch(t *testing.T, s *scene) {
 	text := item + "\n"
 	wantStatuses(t, "largest lines", resultLines(t, s.ann.postLines(t, text+blanks[:most-2*len(text)]+"\n"+text[:len(text)-1])), 200, 200)
 	wantStatuses(t, "too many bytes", resultLines(t, s.ann.postLines(t, text+blanks[:most-2*len(text)]+"\n"+text)), 200, 413)
-	if got := s.ann.Load(t, "order", r.ID).Record(t); len(got.History) != 5 {
-		t.Errorf("the instance is %s", got.Text)
-	}
+	got := s.ann.Load(t, "order", r.ID).Record(t)
+	assert.Len(t, got.History, 5, "the instance is %s", got.Text)
 }
 
 func idOfItem(t *testing.T, s *scene) {
@@ -290,13 +265,9 @@ func idOfItem(t *testing.T, s *scene) {
 	wantStatuses(t, "first", first, 200, 200, 422, 200, 400)
 	again := s.ann.sendLines(t, []string{item("b", "note"), item("a", "note"), item("c", "note")})
 	wantStatuses(t, "again", again, 200, 200, 200)
-	if first[1] != first[0] || again[0] != first[3] || again[1] != first[0] || again[2].Sequence != 4 {
-		t.Errorf("first %+v, again %+v", first, again)
-	}
+	assert.True(t, first[1] == first[0] && again[0] == first[3] && again[1] == first[0] && again[2].Sequence == 4, "first %+v, again %+v", first, again)
 	alone := s.ann.Post(t, wiretest.Root+"/event", item("b", "note")).Record(t)
-	if len(alone.History) != first[3].Sequence {
-		t.Errorf("alone: got %s", alone.Text)
-	}
+	assert.Len(t, alone.History, first[3].Sequence, "alone: got %s", alone.Text)
 }
 
 func keyOfBatch(t *testing.T, s *scene) {
@@ -304,14 +275,12 @@ func keyOfBatch(t *testing.T, s *scene) {
 	items := []string{wiretest.EventBody("order", r.ID, "note", ""), wiretest.CreateBody("order", ""), wiretest.EventBody("order", r.ID, "note", ""), wiretest.EventBody("order", r.ID, "unknown", "")}
 	before := len(s.instances(t, "order"))
 	for _, send := range []func(testing.TB, []string, ...string) []result{s.ann.sendBatch, s.ann.sendLines} {
-		if n := len(s.instances(t, "order")); n != before && n != before+1 {
-			t.Errorf("%d instances, want one more than %d", n, before)
-		}
+		n := len(s.instances(t, "order"))
+		assert.False(t, n != before && n != before+1, "%d instances, want one more than %d", n, before)
 		first := s.ann.sendBatch(t, items, retryKey("whole"))
 		wantStatuses(t, "with a key", first, 200, 200, 200, 400)
-		if again := send(t, items, retryKey("whole")); !slices.Equal(again, first) {
-			t.Errorf("again: got %+v, want %+v", again, first)
-		}
+		again := send(t, items, retryKey("whole"))
+		assert.True(t, slices.Equal(again, first), "again: got %+v, want %+v", again, first)
 	}
 	s.ann.Post(t, wiretest.Root+"/events", "["+wiretest.EventBody("order", other.ID, "note", "")+"]", retryKey("whole")).WantFault(t, 422, "KeyReused")
 	s.ann.postLines(t, items[0], retryKey("whole")).WantFault(t, 422, "KeyReused")
@@ -320,49 +289,37 @@ func keyOfBatch(t *testing.T, s *scene) {
 	for _, a := range s.AtOnce(t, 8, s.ann.Posting(wiretest.Root+"/events", "["+strings.Join(items, ",")+"]", retryKey("at-once"))) {
 		wantStatuses(t, "at once", readBatch(t, a), 200, 200, 200, 400)
 	}
-	if got := s.ann.Load(t, "order", r.ID).Record(t); len(got.History) != 5 {
-		t.Errorf("the instance is %s", got.Text)
-	}
+	got := s.ann.Load(t, "order", r.ID).Record(t)
+	assert.Len(t, got.History, 5, "the instance is %s", got.Text)
 	s.wantInstances(t, "order", before, 2)
 }
 
 func representation(t *testing.T, s *scene) {
 	a := s.ann.Post(t, wiretest.Root+"/events", "["+wiretest.CreateBody("order", `{"svcPublic":{"n":1}}`)+"]", "Prefer: return=representation")
 	got := readBatch(t, a)
-	if a.Header.Get("Preference-Applied") != "return=representation" || got[0].State == nil || got[0].State.History != nil {
-		t.Fatalf("got %v %s", a.Header, a.Body)
-	}
+	require.True(t, a.Header.Get("Preference-Applied") == "return=representation" && got[0].State != nil && got[0].State.History == nil, "got %v %s", a.Header, a.Body)
 	alone := s.ann.with("Prefer: return=minimal").Load(t, "order", got[0].InstanceID).Record(t)
-	if got[0].State.Text != alone.Text {
-		t.Errorf("got %s, want %s", got[0].State.Text, alone.Text)
-	}
+	assert.Equal(t, alone.Text, got[0].State.Text)
 }
 
 func leavingBatch(t *testing.T, s *scene) {
 	r := s.ann.Create(t, "order", "").Record(t)
 	text := strings.Repeat(wiretest.EventBody("order", r.ID, "note", "")+"\n", 5)
 	conn, err := s.Dial()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(conn, "POST "+wiretest.Root+"/events HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n"+s.ann.Credential[0]+"\r\n"+lines+"\r\n\r\n"+text); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	_, err = io.WriteString(conn, "POST "+wiretest.Root+"/events HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n"+s.ann.Credential[0]+"\r\n"+lines+"\r\n\r\n"+text)
+	require.NoError(t, err)
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = res.Body.Close() }()
 	answers := bufio.NewReader(res.Body)
 	for n := range 5 {
-		if line, err := answers.ReadString('\n'); err != nil {
-			t.Fatalf("line %d: %q %v", n, line, err)
-		}
+		line, err := answers.ReadString('\n')
+		require.NoError(t, err, "line %d: %q", n, line)
 	}
 	_ = conn.Close()
-	if got := s.ann.Load(t, "order", r.ID).Record(t); len(got.History) != 6 {
-		t.Errorf("the instance is %s", got.Text)
-	}
+	got := s.ann.Load(t, "order", r.ID).Record(t)
+	assert.Len(t, got.History, 6, "the instance is %s", got.Text)
 }
 
 // TestABatchCountsEachItemOnce towards quotas, however often it finds no room.
@@ -411,13 +368,10 @@ func TestABatchIsItsItems(t *testing.T) {
 		if rapid.Bool().Draw(rt, "lines") {
 			send = s.ann.sendLines
 		}
-		if got := send(t, items); !slices.Equal(got, alone) {
-			rt.Fatalf("got %+v, alone %+v", got, alone)
-		}
+		got := send(t, items)
+		require.True(rt, slices.Equal(got, alone), "got %+v, alone %+v", got, alone)
 		for n := range single {
-			if got, want := s.stripped(t, many[n]), s.stripped(t, single[n]); got != want {
-				rt.Fatalf("got %s, alone %s", got, want)
-			}
+			require.Equal(rt, s.stripped(t, single[n]), s.stripped(t, many[n]))
 		}
 	})
 }
@@ -429,8 +383,6 @@ func (s *scene) stripped(t testing.TB, id string) string {
 		r.History[i].TS = ""
 	}
 	text, err := json.Marshal([]any{r.Public, r.Private, r.States, r.History})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/gateway/wiretest"
 )
 
@@ -101,14 +103,11 @@ func TestInterfaceBodies(t *testing.T) {
 			continue
 		}
 		word := map[int]string{400: "InvalidContent", 404: "NotFound", 413: "TooLarge"}[c.status]
-		if reason := a.FaultReason(c.status, word); reason != "" || !strings.Contains(a.Message(), c.message) {
-			t.Errorf("%s: got %d %s, want %d with %q; %s", c.line, a.Status, a.Body, c.status, c.message, reason)
-		}
+		reason := a.FaultReason(c.status, word)
+		assert.True(t, reason == "" && strings.Contains(a.Message(), c.message), "%v %v %v %v %v %v", c.line, a.Status, a.Body, c.status, c.message, reason)
 	}
 	s.wantInstances(t, "plain", before, created)
-	if after := s.ann.Load(t, "plain", r.ID).Record(t); len(after.History) != 1+sent {
-		t.Errorf("history: got %d entries, want %d", len(after.History), 1+sent)
-	}
+	assert.Len(t, s.ann.Load(t, "plain", r.ID).Record(t).History, 1+sent, "history")
 }
 
 // TestInterfaceIdentifiers holds gateway/INTERFACE.md, "Identifiers".
@@ -187,12 +186,9 @@ func TestInterfaceMessages(t *testing.T) {
 		"content type": s.ann.with("Content-Type: "+strings.Repeat("x", 500)).Post(t, wiretest.Root+"/create", "{}"),
 		"key":          s.ann.Create(t, "plain", "", retryKey(strings.Repeat("x", 500))),
 	} {
-		if a.Status < 400 || a.Status >= 500 {
-			t.Errorf("%s: got %d, want a refusal", name, a.Status)
-		}
+		assert.True(t, a.Status >= 400 && a.Status < 500, "%s: got %d, want a refusal", name, a.Status)
 		message := a.Message()
-		if strings.ContainsAny(message, "\x1b\n\u202e\x7f") || strings.Contains(message, strings.Repeat("x", 65)) || len(message) > 300 {
-			t.Errorf("%s: the message repeats too much, or raw input: %q", name, message)
-		}
+		assert.True(t, !strings.ContainsAny(message, "\x1b\n\u202e\x7f") && !strings.Contains(message, strings.Repeat("x", 65)) && len(message) <= 300,
+			"%s: the message repeats too much, or raw input: %q", name, message)
 	}
 }

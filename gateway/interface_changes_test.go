@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/gateway/wiretest"
 )
 
@@ -47,9 +49,7 @@ func (u user) changes(t testing.TB, parameters string) (texts []string, next str
 			t.Errorf("the states of %s are %v", texts[len(texts)-1], c.States)
 		}
 	}
-	if page.Next == "" {
-		t.Error("there is no cursor")
-	}
+	assert.NotEmpty(t, page.Next, "there is no cursor")
 	return texts, page.Next
 }
 
@@ -69,9 +69,7 @@ func (u user) all(t testing.TB, parameters, since string) (texts []string, next 
 func wantTexts(t testing.TB, what string, got []string, want ...string) {
 	t.Helper()
 	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("%s: got %q, want %q", what, got, want)
-	}
+	assert.True(t, slices.Equal(got, want), "%s: got %q, want %q", what, got, want)
 }
 
 func changesBehind(t *testing.T, s *scene) {
@@ -92,9 +90,7 @@ func changesBehind(t *testing.T, s *scene) {
 	wantTexts(t, "behind the end", got, fmt.Sprintf(`plain/%s 2 "go" [b]`, two.ID))
 	oldest, _ := s.bob.all(t, "workflowId=plain&", "0")
 	for _, text := range append(want, got...) {
-		if !slices.Contains(oldest, text) {
-			t.Errorf("from the oldest there is no %s", text)
-		}
+		assert.Contains(t, oldest, text, "from the oldest there is no")
 	}
 }
 
@@ -118,9 +114,7 @@ func changesByRight(t *testing.T, s *scene) {
 		{"an instance that the caller may read", s.bob, bobs.ID, true},
 		{"an instance that the caller may not read", s.eve, bobs.ID, false},
 	} {
-		if got := has(c.of, c.id); got != c.want {
-			t.Errorf("%s: it is in the feed: %v, want %v", c.name, got, c.want)
-		}
+		assert.Equal(t, c.want, has(c.of, c.id), "%s: it is in the feed", c.name)
 	}
 	s.eve.Get(t, wiretest.Root+"/changes?workflowId=vault").WantFault(t, 403, "AccessDenied")
 	s.ann.Get(t, wiretest.Root+"/changes?workflowId=missing").WantFault(t, 404, "NotFound")
@@ -139,9 +133,7 @@ func changesAwaited(t *testing.T, s *scene) {
 	}()
 	r := s.ann.Create(t, "codes", "").Record(t)
 	p := <-done
-	if len(p.texts) != 1 || !strings.HasPrefix(p.texts[0], "codes/"+r.ID+" 1 ") {
-		t.Errorf("got %q, want the first entry of %s", p.texts, r.ID)
-	}
+	assert.True(t, len(p.texts) == 1 && strings.HasPrefix(p.texts[0], "codes/"+r.ID+" 1 "), "got %q, want the first entry of %s", p.texts, r.ID)
 }
 
 func changesAreStrict(t *testing.T, s *scene) {

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/actorstest"
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
@@ -43,9 +45,8 @@ func TestInterfaceThroughOtherNodes(t *testing.T) {
 		s.ann.Load(t, "plain", r.ID).Record(t)
 	}
 	for i, server := range s.gateways {
-		if m := server.Metrics(); m.Forwarded == 0 || m.Taken == 0 {
-			t.Errorf("node %d: others carried out %d of its requests, and it %d of theirs; want some", i, m.Forwarded, m.Taken)
-		}
+		m := server.Metrics()
+		assert.True(t, m.Forwarded != 0 && m.Taken != 0, "node %d: others carried out %d of its requests, and it %d of theirs; want some", i, m.Forwarded, m.Taken)
 	}
 }
 

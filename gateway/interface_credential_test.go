@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/actorstest"
 	"troupe/gateway"
 	"troupe/gateway/wiretest"
@@ -87,15 +89,11 @@ func TestInterfaceCredentials(t *testing.T) {
 			}
 			a := s.Send(t, r)
 			if status == 200 {
-				if a.Status != 200 {
-					t.Errorf("%s: got %d %s, want 200", line, a.Status, a.Body)
-				}
+				assert.Equal(t, 200, a.Status, "%v %v", line, a.Body)
 				created += len(r.Body) / len(wiretest.CreateBody("codes", ""))
 				continue
 			}
-			if reason := a.FaultReason(status, word); reason != "" {
-				t.Errorf("%s: %s", line, reason)
-			}
+			assert.Empty(t, a.FaultReason(status, word), line)
 			if status != 401 {
 				continue
 			}
@@ -105,9 +103,7 @@ func TestInterfaceCredentials(t *testing.T) {
 			wantSameAnswer(t, a, refused)
 		}
 	}
-	if got, want := refused.Header.Get("WWW-Authenticate"), `svc.token realm="troupe", Bearer realm="troupe"`; got != want {
-		t.Errorf("WWW-Authenticate: got %q, want %q", got, want)
-	}
+	assert.Equal(t, `svc.token realm="troupe", Bearer realm="troupe"`, refused.Header.Get("WWW-Authenticate"), "WWW-Authenticate")
 	s.wantInstances(t, "codes", before, created)
 
 	desk := startService(t, serviceOptions{Options: actorstest.Options{Files: flows()}, Gateway: gateway.Options{SessionCookie: "desk"}})

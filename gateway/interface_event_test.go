@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/wiretest"
 )
 
@@ -29,9 +32,7 @@ func TestInterfaceEvent(t *testing.T) {
 // unchanged demands that an instance is as it was.
 func (s *scene) unchanged(t testing.TB, r record) {
 	t.Helper()
-	if got := s.adm.Load(t, r.WorkflowID, r.ID).Record(t).Text; got != r.Text {
-		t.Errorf("the instance changed:\n got %s\nwant %s", got, r.Text)
-	}
+	assert.Equal(t, r.Text, s.adm.Load(t, r.WorkflowID, r.ID).Record(t).Text, "the instance changed")
 }
 
 func eventMoves(t *testing.T, s *scene) {
@@ -48,15 +49,11 @@ func eventMoves(t *testing.T, s *scene) {
 	} {
 		a := step.who.Event(t, "order", r.ID, step.event, fmt.Sprintf(`{"step":%d}`, i))
 		after := a.Record(t)
-		if reason := after.HistoryReason(); reason != "" {
-			t.Error(reason)
-		}
-		if after.ID != r.ID || !slices.Equal(after.Where(), step.states) || len(after.History) != i+2 {
-			t.Fatalf("after %s: got %s, want %v and %d entries", step.event, after.Text, step.states, i+2)
-		}
-		if last := after.History[i+1]; last.TransitionEvent != step.event || last.User != []string{"ann", "bob"}[i%2] {
-			t.Errorf("the entry of %s is %v", step.event, last)
-		}
+		assert.Empty(t, after.HistoryReason())
+		require.True(t, after.ID == r.ID && slices.Equal(after.Where(), step.states) && len(after.History) == i+2,
+			"after %s: got %s, want %v and %d entries", step.event, after.Text, step.states, i+2)
+		last := after.History[i+1]
+		assert.True(t, last.TransitionEvent == step.event && last.User == []string{"ann", "bob"}[i%2], "the entry of %s is %v", step.event, last)
 		wantSameMeaning(t, after.Public, fmt.Sprintf(`{"status":"new","limits":{"low":1,"high":9},"note":"none","step":%d}`, i))
 		r = after
 	}
@@ -67,12 +64,9 @@ func undeclaredIsRefused(t *testing.T, s *scene) {
 	r := s.ann.Create(t, "order", "").Record(t)
 	for _, name := range []string{"unknown", "Submit", "submit ", "sub", "submit.x", "done.state.review", "error.execution", "*", ""} {
 		a := s.ann.Event(t, "order", r.ID, name, `{"x":1}`)
-		if reason := a.FaultReason(400, "InvalidContent"); reason != "" {
-			t.Errorf("event %q: %s", name, reason)
-		}
-		if got, want := a.Message(), "event is not declared by the workflow: "+strconv.Quote(name); name != "" && got != want {
-			t.Errorf("event %q: got %q, want %q", name, got, want)
-		}
+		assert.Empty(t, a.FaultReason(400, "InvalidContent"), "event %q", name)
+		got, want := a.Message(), "event is not declared by the workflow: "+strconv.Quote(name)
+		assert.False(t, name != "" && got != want, "event %q: got %q, want %q", name, got, want)
 	}
 	s.unchanged(t, r)
 }
@@ -96,18 +90,14 @@ func unmatchedEvents(t *testing.T, s *scene) {
 		after := s.ann.Load(t, c.workflow, r.ID).Record(t)
 		switch {
 		case c.status != 200:
-			if reason := a.FaultReason(c.status, "EventNotAllowed"); reason != "" {
-				t.Errorf("%s: %s", c.event, reason)
-			}
+			assert.Empty(t, a.FaultReason(c.status, "EventNotAllowed"), c.event)
 		case a.Record(t).Text != after.Text:
 			t.Errorf("%s: got %s, want the record %s", c.event, a.Body, after.Text)
 		}
 		if len(after.History) != c.entries || after.Public != r.Public || after.Private != r.Private || !slices.Equal(after.States, r.States) || c.entries == 1 && after.Text != r.Text {
 			t.Errorf("%s: got %s, want %d entries and nothing else", c.event, after.Text, c.entries)
 		}
-		if reason := after.HistoryReason(); reason != "" {
-			t.Error(reason)
-		}
+		assert.Empty(t, after.HistoryReason())
 	}
 }
 
@@ -122,9 +112,8 @@ func oneOfManyWins(t *testing.T, s *scene) {
 			t.Error(reason)
 		}
 	}
-	if after := s.ann.Load(t, "rejecting", r.ID).Record(t); won != 1 || len(after.History) != 2 {
-		t.Errorf("got %d winners and %d entries, want 1 and 2", won, len(after.History))
-	}
+	after := s.ann.Load(t, "rejecting", r.ID).Record(t)
+	assert.True(t, won == 1 && len(after.History) == 2, "got %d winners and %d entries, want 1 and 2", won, len(after.History))
 }
 
 func enabledButForbidden(t *testing.T, s *scene) {
@@ -133,9 +122,7 @@ func enabledButForbidden(t *testing.T, s *scene) {
 	s.ann.Event(t, "order", r.ID, "approve", `{"x":1}`).WantFault(t, 403, "AccessDenied")
 	s.unchanged(t, r)
 	r = s.bob.Event(t, "order", r.ID, "approve", "").Record(t)
-	if !slices.Equal(r.Nodes(), []string{"approved", "unpaid"}) {
-		t.Errorf("states after the approver's event: got %v", r.States)
-	}
+	assert.Equal(t, []string{"approved", "unpaid"}, r.Nodes(), "states after the approver's event: got %v", r.States)
 }
 
 // neverAllowed: in a state where nothing takes the event, who could send it nowhere is refused, and who could is recorded.
@@ -143,9 +130,7 @@ func neverAllowed(t *testing.T, s *scene) {
 	r := s.ann.Create(t, "order", "").Record(t)
 	s.ann.Event(t, "order", r.ID, "approve", "").WantFault(t, 403, "AccessDenied")
 	s.unchanged(t, r)
-	if after := s.bob.Event(t, "order", r.ID, "approve", "").Record(t); len(after.History) != 2 {
-		t.Errorf("the approver's event left %d entries, want 2", len(after.History))
-	}
+	assert.Len(t, s.bob.Event(t, "order", r.ID, "approve", "").Record(t).History, 2, "the approver's event left")
 	s.ann.Event(t, "order", r.ID, "submit", "").Record(t)
 	after := s.bob.Event(t, "order", r.ID, "approve", "").Record(t)
 	s.ann.Event(t, "order", r.ID, "approve", "").WantFault(t, 403, "AccessDenied")
@@ -167,13 +152,10 @@ func attemptsShow(t *testing.T, s *scene) {
 		lists := wiretest.Decode[map[string]json.RawMessage](t, s.ann.Get(t, path+query).Body)
 		list := wiretest.Decode[[]entry](t, lists[cmp.Or(member, "history")])
 		for _, e := range list {
-			if want := member != "" && e.TransitionEvent == "spare"; (e.Attempt != nil) != want || want && !*e.Attempt {
-				t.Errorf("%s: %q is an attempt: %v, want %v", query, e.TransitionEvent, e.Attempt, want)
-			}
+			want := member != "" && e.TransitionEvent == "spare"
+			assert.True(t, (e.Attempt != nil) == want && (!want || *e.Attempt), "%s: %q is an attempt: %v, want %v", query, e.TransitionEvent, e.Attempt, want)
 		}
-		if len(list) != 4 {
-			t.Errorf("%s: got %d lines, want 4", query, len(list))
-		}
+		assert.Len(t, list, 4, query)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/actorstest"
 	"troupe/actors/identity"
 	"troupe/actors/template/templatetest"
@@ -107,17 +109,14 @@ func TestInterfaceFiles(t *testing.T) {
 			u := users[l.who]
 			a := u.Get(t, l.path)
 			if status, rest, _ := strings.Cut(l.want, " "); a.Status == 200 {
-				if a.Body != l.want {
-					t.Errorf("got %s, want %s", a.Body, l.want)
-				}
+				assert.Equal(t, l.want, a.Body)
 			} else if word, part, _ := strings.Cut(rest, " "); fmt.Sprint(a.Status) != status || !strings.Contains(a.Body, strings.ReplaceAll(part, `"`, `\"`)) {
 				t.Errorf("got %d %s, want %s", a.Status, a.Body, l.want)
 			} else if reason := a.FaultReason(a.Status, word); reason != "" {
 				t.Error(reason)
 			}
-			if head := s.Send(t, request{Method: "HEAD", Path: l.path, Headers: u.Credential}); head.Status != a.Status || head.Body != "" {
-				t.Errorf("HEAD: got %d %q", head.Status, head.Body)
-			}
+			head := s.Send(t, request{Method: "HEAD", Path: l.path, Headers: u.Credential})
+			assert.True(t, head.Status == a.Status && head.Body == "", "HEAD: got %d %q", head.Status, head.Body)
 		})
 	}
 	t.Run(nameOf(`gateway/INTERFACE.md, "404 is constant"`, "a template that is missing, unreadable or no path"), func(t *testing.T) {

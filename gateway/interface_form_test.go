@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/identity"
 	"troupe/gateway/wiretest"
 )
@@ -62,9 +65,7 @@ func bindings(t *testing.T, s *scene) {
 		{"going", "", 200},
 	} {
 		a := bob.sends(t, "POST forms/create", fmt.Sprintf(`{"formId":%q,"workflowId":%q}`, c.template, c.workflow))
-		if a.Status != c.status {
-			t.Errorf("%s with the workflow %q: got %d %s, want %d", c.template, c.workflow, a.Status, a.Body, c.status)
-		}
+		assert.Equal(t, c.status, a.Status, "%s with the workflow %q, %s", c.template, c.workflow, a.Body)
 	}
 }
 
@@ -96,22 +97,17 @@ func changedTemplates(t *testing.T, s *scene) {
 		misfits = append(misfits, m.Path+" "+m.Reason)
 	}
 	want := []string{"/days type", "/till unknown", "/class choice", "/list/1/x type", "/more unknown"}
-	if !d.TemplateChanged || d.Template != before || string(d.Data) != text || !slices.Equal(misfits, want) {
-		t.Errorf("for a changed template: got %+v, want the misfits %v and the draft as it was", d, want)
-	}
+	assert.True(t, d.TemplateChanged && d.Template == before && string(d.Data) == text && slices.Equal(misfits, want), "%v %v", d, want)
 	// A page that has the old template says so.
 	a := ann.sends(t, "PUT draft/"+place, `{"data":{"till":"night"},"template":"`+before+`"}`)
 	if a.Status != 200 || !look().TemplateChanged || len(look().Misfits) != 1 {
 		t.Errorf("saved for the old template: got %d %s, then %+v", a.Status, a.Body, look())
 	}
 	ann.saved(t, place, `{"till":"night"}`)
-	if d := look(); d.TemplateChanged || len(d.Misfits) > 0 || d.Template != digest() {
-		t.Errorf("saved for the new template: got %+v", d)
-	}
+	d = look()
+	assert.True(t, !d.TemplateChanged && len(d.Misfits) <= 0 && d.Template == digest(), "saved for the new template: got %+v", d)
 	for _, bad := range []string{`"x"`, `1`, `"` + strings.ToUpper(before) + `"`, `"` + before[2:] + `"`} {
-		if reason := ann.sends(t, "PUT draft/"+place, `{"data":{},"template":`+bad+`}`).FaultReason(400, "Bad request"); reason != "" {
-			t.Errorf("template %s: %s", bad, reason)
-		}
+		assert.Empty(t, ann.sends(t, "PUT draft/"+place, `{"data":{},"template":`+bad+`}`).FaultReason(400, "Bad request"), "template %s", bad)
 	}
 }
 
@@ -124,16 +120,13 @@ func beginnings(t *testing.T, s *scene) {
 			a.WantStatus(t, 200)
 			places[c.workflow+"/"+a.Body] = true
 		}
-		if len(places) != 1 {
-			t.Fatalf("%s: one first input made %v", c.template, places)
-		}
+		require.Len(t, places, 1, "%s: one first input made", c.template)
 		place := slices.Collect(maps.Keys(places))[0]
 		bob.saved(t, place, `{"a":1}`, "If-None-Match: *")
 		bob.save(t, place, `{"a":1}`, "If-None-Match: *").WantFault(t, 412, "Precondition failed")
 		bob.saved(t, place, `{"a":2}`, "If-Match: *")
-		if v := bob.view(t, place); string(wiretest.Decode[draft](t, v.Draft).Data) != `{"a":2}` || !v.Editable || v.Category != "current" {
-			t.Errorf("%s: %+v", c.template, v)
-		}
+		v := bob.view(t, place)
+		assert.True(t, string(wiretest.Decode[draft](t, v.Draft).Data) == `{"a":2}` && v.Editable && v.Category == "current", "%s: %+v", c.template, v)
 	}
 }
 
@@ -155,9 +148,8 @@ func deletions(t *testing.T, s *scene) {
 			wantSameAnswer(t, bob.sends(t, "DELETE form/"+place, ""), missing)
 		}
 		wantSameAnswer(t, s.desk("adm").sends(t, "DELETE form/"+place, ""), missing)
-		if a := c.who.sends(t, "DELETE form/"+place, ""); a.Status != 200 || a.Body != `{}` {
-			t.Fatalf("%s: got %d %s", c.template, a.Status, a.Body)
-		}
+		a := c.who.sends(t, "DELETE form/"+place, "")
+		require.True(t, a.Status == 200 && a.Body == `{}`, "%s: got %d %s", c.template, a.Status, a.Body)
 		for _, a := range []answer{
 			c.who.sends(t, "DELETE form/"+place, ""), c.who.sends(t, "GET form/"+place, ""), c.who.save(t, place, c.data),
 			c.who.sends(t, "DELETE draft/"+place, ""), c.who.submit(t, place, c.data, "Idempotency-Key: late"), bob.sends(t, "GET form/"+place, ""),
@@ -165,17 +157,15 @@ func deletions(t *testing.T, s *scene) {
 		} {
 			wantSameAnswer(t, a, missing)
 		}
-		if lists, _ := c.who.where(t, id); lists != "" {
-			t.Errorf("%s: it is still in %s", c.template, lists)
-		}
+		lists, _ := c.who.where(t, id)
+		assert.Empty(t, lists, "%s: it is still", c.template)
 		if c.workflow == "leave" {
 			s.ann.Load(t, "leave", id).WantFault(t, 404, "NotFound")
 			s.ann.Event(t, "leave", id, "submit", `{}`).WantFault(t, 404, "NotFound")
 			s.ann.Get(t, wiretest.Root+"/watch/leave/"+id).WantFault(t, 404, "NotFound")
 			for _, filter := range []string{`{"_id":"` + id + `"}`, `{"states.nodeId":"draft"}`, `{"svcPublic.by":"ann"}`} {
-				if a := s.ann.Get(t, wiretest.Root+"/instances/leave?filter="+url.QueryEscape(filter)); a.Status != 200 || strings.Contains(a.Body, id) {
-					t.Errorf("the filter %s: got %d %s", filter, a.Status, a.Body)
-				}
+				a := s.ann.Get(t, wiretest.Root+"/instances/leave?filter="+url.QueryEscape(filter))
+				assert.True(t, a.Status == 200 && !strings.Contains(a.Body, id), "the filter %s: got %d %s", filter, a.Status, a.Body)
 			}
 		}
 		// One that was submitted stays.
@@ -183,12 +173,8 @@ func deletions(t *testing.T, s *scene) {
 		c.who.submit(t, kept, c.data).Record(t)
 		refused := c.who.sends(t, "DELETE form/"+kept, "")
 		refused.WantFault(t, 409, "Conflict")
-		if got := refused.Message(); !strings.Contains(got, "has been submitted") {
-			t.Errorf("deleting what was submitted: %s", got)
-		}
-		if v := c.who.view(t, kept); v.Category != "submitted" {
-			t.Errorf("after a refused deletion: %+v", v)
-		}
+		assert.Contains(t, refused.Message(), "has been submitted", "deleting what was submitted")
+		assert.Equal(t, "submitted", c.who.view(t, kept).Category, "after a refused deletion")
 	}
 	for _, path := range []string{"form/-/x%00", "form/--/i", "form/leave/.."} {
 		wantSameAnswer(t, ann.sends(t, "DELETE "+path, ""), missing)
@@ -242,9 +228,7 @@ func pagesOfForms(t *testing.T, _ *scene) {
 	fill(12)
 	for _, category := range []string{"current", "submitted", "archived"} {
 		all := wiretest.Decode[[]formItem](t, bob.Get(t, "/form-portal/forms/my"+category).Body)
-		if len(all) < 5 {
-			t.Fatalf("%s: %d forms are too few", category, len(all))
-		}
+		require.GreaterOrEqual(t, len(all), 5, category)
 		for sort, want := range ordersOf(all) {
 			for _, filter := range []string{"", "&workflowId=leave", "&workflowId=-", "&q=LEAVE+re", "&q=" + all[2].ID[10:]} {
 				wanted := slices.DeleteFunc(slices.Clone(want), func(f formItem) bool { return !matchesForm(f, filter) })
@@ -252,40 +236,31 @@ func pagesOfForms(t *testing.T, _ *scene) {
 				for next := ""; ; {
 					p := bob.formPage(t, parameters+next)
 					got = append(got, p.Forms...)
-					if p.Count == nil || *p.Count != len(wanted) {
-						t.Errorf("%s: the count is %v, want %d", parameters, p.Count, len(wanted))
-					}
+					assert.True(t, p.Count != nil && *p.Count == len(wanted), "%s: the count is %v, want %d", parameters, p.Count, len(wanted))
 					if p.Next == nil {
 						break
 					}
 					next = "&cursor=" + *p.Next
 				}
-				if !slices.Equal(got, wanted) {
-					t.Errorf("%s: got\n%+v\nwant\n%+v", parameters, got, wanted)
-				}
+				assert.True(t, slices.Equal(got, wanted), "%s: got\n%+v\nwant\n%+v", parameters, got, wanted)
 			}
 		}
 	}
-	if p := bob.formPage(t, "kind=checklist"); len(p.Forms) != 0 || p.Next != nil || p.Count != nil {
-		t.Errorf("checklists: %+v", p)
-	}
+	p := bob.formPage(t, "kind=checklist")
+	assert.True(t, len(p.Forms) == 0 && p.Next == nil && p.Count == nil, "checklists: %+v", p)
 	first := bob.formsPage(t, "category=submitted&limit=2")
 	cursor := *wiretest.Decode[formPage](t, first.Body).Next
-	if want := `limit=2`; !strings.Contains(first.Header.Get("Link"), want) || !strings.Contains(first.Header.Get("Link"), cursor) {
-		t.Errorf("Link: got %s", first.Header.Get("Link"))
-	}
+	assert.True(t, strings.Contains(first.Header.Get("Link"), `limit=2`) && strings.Contains(first.Header.Get("Link"), cursor), "Link: got %s", first.Header.Get("Link"))
 	for _, bad := range []string{
 		"kind=x", "category=mine", "sort=-name", "sort=", "limit=0", "limit=1001", "count=1", "q=", "q=" + strings.Repeat("x", 201), "x=1", "cursor=x",
 		"category=current&cursor=" + cursor, "category=submitted&sort=when&cursor=" + cursor, "category=submitted&sort=name&cursor=" + cursor, "category=submitted&q=a&cursor=" + cursor,
 	} {
 		bob.formsPage(t, bad).WantFault(t, 400, "Bad request")
 	}
-	if a := bob.formsPage(t, "category=submitted&sort=-when&cursor="+cursor); a.Status != 200 {
-		t.Errorf("the cursor with the usual sort named: %d %s", a.Status, a.Body)
-	}
-	if a := startService(t, portalOptions()).desk(identity.UserID("lou")).formsPage(t, "limit=1"); a.Status != 403 {
-		t.Errorf("without the privilege: %d %s", a.Status, a.Body)
-	}
+	a := bob.formsPage(t, "category=submitted&sort=-when&cursor="+cursor)
+	assert.Equal(t, 200, a.Status, "the cursor with the usual sort named, %s", a.Body)
+	a = startService(t, portalOptions()).desk(identity.UserID("lou")).formsPage(t, "limit=1")
+	assert.Equal(t, 403, a.Status, "without the privilege, %s", a.Body)
 }
 
 // shownFlow is seen by its creator as a draft only.
@@ -319,27 +294,20 @@ func pagesShowInstances(t *testing.T, s *scene) {
 	shown := `"title":"To Rome","states":[{"stateMachineId":"main","nodeId":"draft","label":"Entwurf","tone":"waiting"}],` +
 		`"columns":[{"path":"svcPublic.to","label":"Wohin","value":"Rome"},{"path":"svcPublic.days","label":"days","value":null}]}`
 	got, a := page("workflowId=shown")
-	if !strings.HasPrefix(got, shown) || !strings.Contains(a.Body, `"status":"draft"`) || !strings.Contains(a.Header.Get("Vary"), "Accept-Language") {
-		t.Errorf("got %s with Vary: %s", a.Body, a.Header.Get("Vary"))
-	}
-	if _, a := page("q=TO+rom"); !strings.Contains(a.Body, `"title":"To Rome"`) || strings.Count(a.Body, `"title"`) != 1 {
-		t.Errorf("found by its title: got %s", a.Body)
-	}
+	assert.True(t, strings.HasPrefix(got, shown) && strings.Contains(a.Body, `"status":"draft"`) && strings.Contains(a.Header.Get("Vary"), "Accept-Language"),
+		"got %s with Vary: %s", a.Body, a.Header.Get("Vary"))
+	_, a = page("q=TO+rom")
+	assert.True(t, strings.Contains(a.Body, `"title":"To Rome"`) && strings.Count(a.Body, `"title"`) == 1, "found by its title: got %s", a.Body)
 	const nothing = `"title":null,"states":null,"columns":null}`
 	ann.submit(t, place, `{}`).WantStatus(t, 200)
-	if _, a := page("q=TO+rom&category=submitted"); strings.Contains(a.Body, `"id"`) {
-		t.Errorf("a title that may not be read any more is found: got %s", a.Body)
-	}
-	if got, a := page("workflowId=shown&category=submitted"); !strings.HasPrefix(got, nothing) {
-		t.Errorf("what may not be read any more: got %s", a.Body)
-	}
+	_, a = page("q=TO+rom&category=submitted")
+	assert.NotContains(t, a.Body, `"id"`, "a title that may not be read any more is found")
+	got, a = page("workflowId=shown&category=submitted")
+	assert.True(t, strings.HasPrefix(got, nothing), "what may not be read any more: got %s", a.Body)
 	ann.form(t, "feedback", "-")
-	if got, a := page("workflowId=-&limit=1"); !strings.HasPrefix(got, nothing) {
-		t.Errorf("a form without a workflow: got %s", a.Body)
-	}
-	if a := ann.Get(t, "/form-portal/forms/mycurrent"); strings.Contains(a.Body, `"title"`) {
-		t.Errorf("the published list has more members: %s", a.Body)
-	}
+	got, a = page("workflowId=-&limit=1")
+	assert.True(t, strings.HasPrefix(got, nothing), "a form without a workflow: got %s", a.Body)
+	assert.NotContains(t, ann.Get(t, "/form-portal/forms/mycurrent").Body, `"title"`, "the published list has more members")
 }
 
 func pagesOfLargeColumns(t *testing.T, s *scene) {
@@ -358,9 +326,7 @@ func pagesOfLargeColumns(t *testing.T, s *scene) {
 		for parameters := "limit=1000&sort=" + sort; ; {
 			a := bob.formsPage(t, parameters)
 			a.WantStatus(t, 200)
-			if len(a.Body) > 6<<20 {
-				t.Errorf("by %s: a page of %d bytes", sort, len(a.Body))
-			}
+			assert.LessOrEqual(t, len(a.Body), 6<<20, "by %s: a page", sort)
 			p := wiretest.Decode[formPage](t, a.Body)
 			for _, f := range p.Forms {
 				if slices.Contains(want, f.ID) {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/actorstest"
 	"troupe/gateway/wiretest"
 )
@@ -62,9 +64,7 @@ func TestFormTextsAreInTheReadersLanguage(t *testing.T) {
 				u = u.with("Accept-Language: " + header)
 			}
 			a := u.Get(t, c.path)
-			if a.Status != 200 || !strings.Contains(a.Header.Get("Vary"), "Accept-Language") {
-				t.Errorf("%s: got %d, Vary: %s", c.path, a.Status, a.Header.Get("Vary"))
-			}
+			assert.True(t, a.Status == 200 && strings.Contains(a.Header.Get("Vary"), "Accept-Language"), "%s: got %d, Vary: %s", c.path, a.Status, a.Header.Get("Vary"))
 			for n := range de {
 				has := strings.Contains(a.Body, `"`+want[n]+`"`)
 				other := de[n]
@@ -80,9 +80,8 @@ func TestFormTextsAreInTheReadersLanguage(t *testing.T) {
 	for header, want := range map[string]string{"de": `"Anmerkung" "Reise"`, "en": `"Journey" "Note"`} { // in the order of the names that are shown
 		for _, path := range []string{"/form-portal/forms/role/employee", "/form-runtime/api/v1/forms?sort=name"} {
 			first, second, _ := strings.Cut(want, " ")
-			if body := ann.with("Accept-Language: "+header).Get(t, path).Body; strings.Index(body, first) > strings.Index(body, second) {
-				t.Errorf("%s in %s: got %s", path, header, body)
-			}
+			body := ann.with("Accept-Language: "+header).Get(t, path).Body
+			assert.LessOrEqual(t, strings.Index(body, first), strings.Index(body, second), "%s in %s: got %s", path, header, body)
 		}
 	}
 }

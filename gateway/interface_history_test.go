@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/wiretest"
 )
 
@@ -61,14 +64,10 @@ func historyInPages(t *testing.T, s *scene) {
 		for path != "" {
 			a := s.bob.Get(t, path)
 			entries, _ := entries(t, a)
-			if len(got) == 0 && len(entries) != first || len(entries) > first || len(entries) == 0 {
-				t.Fatalf("%q: got a page of %d, want %d", limit, len(entries), first)
-			}
+			require.True(t, (len(got) != 0 || len(entries) == first) && len(entries) <= first && len(entries) != 0, "%v %v %v", limit, len(entries), first)
 			got, path = append(got, entries...), s.followLink(t, a.Header.Get("Link"))
 		}
-		if !reflect.DeepEqual(got, r.History) {
-			t.Errorf("%q: got %d entries, want the %d of the record", limit, len(got), len(r.History))
-		}
+		assert.Equal(t, r.History, got, limit)
 	}
 }
 
@@ -80,9 +79,7 @@ func historyGrows(t *testing.T, s *scene) {
 	}
 	rest, last := entries(t, s.bob.history(t, "plain", id, "limit=100&cursor="+escape(next)))
 	whole, _ := entries(t, s.bob.history(t, "plain", id, ""))
-	if !reflect.DeepEqual(append(got, rest...), whole) || len(whole) != 7 || last != "" {
-		t.Errorf("got %d and %d entries, want the 7 of the whole", len(got), len(rest))
-	}
+	assert.True(t, reflect.DeepEqual(append(got, rest...), whole) && len(whole) == 7 && last == "", "got %d and %d entries, want the 7 of the whole", len(got), len(rest))
 }
 
 // historyNewestFirst: what comes meanwhile is on no later page.
@@ -93,22 +90,16 @@ func historyNewestFirst(t *testing.T, s *scene) {
 	for pages := 0; path != ""; pages++ {
 		a := s.bob.Get(t, path)
 		entries, next := entries(t, a)
-		if want := min(7, 25-len(got)); len(entries) != want {
-			t.Fatalf("page %d has %d entries, want %d", pages, len(entries), want)
-		}
+		require.Len(t, entries, min(7, 25-len(got)), "page %d", pages)
 		if got, path = append(got, entries...), s.followLink(t, a.Header.Get("Link")); next != "" {
 			s.bob.history(t, "plain", r.ID, "cursor="+next).WantFault(t, 400, "InvalidContent")
 			s.ann.Event(t, "plain", r.ID, "go", "").Record(t)
 		}
 	}
 	slices.Reverse(got)
-	if !reflect.DeepEqual(got, r.History) {
-		t.Errorf("got %d entries, want the %d of the record, from the last to the first", len(got), len(r.History))
-	}
+	assert.Equal(t, r.History, got)
 	oldest, _ := entries(t, s.bob.history(t, "plain", r.ID, "order=asc&limit=1"))
-	if !reflect.DeepEqual(oldest, r.History[:1]) {
-		t.Errorf("order=asc: got %+v, want the first entry", oldest)
-	}
+	assert.Equal(t, r.History[:1], oldest, "order=asc")
 }
 
 // historyHasData: what the events brought, for whoever reads the instance, and on request only.
@@ -136,9 +127,7 @@ func historyHasData(t *testing.T, s *scene) {
 		t.Errorf("of a long one: got %+v", d)
 	}
 	for _, e := range page("") {
-		if e.Data != nil || e.Digest != nil {
-			t.Errorf("without the parameter: got %s", e.Data)
-		}
+		assert.True(t, e.Data == nil && e.Digest == nil, "without the parameter: got %s", e.Data)
 	}
 }
 
@@ -159,9 +148,8 @@ func historyIsStrict(t *testing.T, s *scene) {
 func historyByRight(t *testing.T, s *scene) {
 	mine := s.ann.Create(t, "mine", `{"svcPublic":{"owner":"ann"}}`).Record(t)
 	vault := s.ann.Create(t, "vault", "").Record(t)
-	if got, _ := entries(t, s.ann.history(t, "mine", mine.ID, "")); len(got) != 1 {
-		t.Errorf("got %v, want one entry", got)
-	}
+	got, _ := entries(t, s.ann.history(t, "mine", mine.ID, ""))
+	assert.Len(t, got, 1)
 	for _, what := range []string{"/history", "/events"} {
 		of := func(u user, workflow, instance string) answer {
 			return u.Get(t, wiretest.Root+"/instance/"+workflow+"/"+instance+what)
@@ -215,13 +203,9 @@ func eventsSayAll(t *testing.T, s *scene) {
 	}
 	want := `{"events":[` + event("decide", "done", "true", `{"type":"object","required":["ok"],"properties":{"ok":{"type":"boolean"}}}`) + "," +
 		event("raise", "high", "false", "null") + "," + event("weigh", "done", "unknown", "null") + "," + event("close", "done", "true", "null") + `]}`
-	if a.Body != want {
-		t.Errorf("got  %s\nwant %s", a.Body, want)
-	}
+	assert.Equal(t, want, a.Body)
 	s.ann.Event(t, "desk", r.ID, "weigh", `{"weight":5}`).Record(t)
-	if got := s.bob.events(t, "desk", r.ID); got.Body != `{"events":[]}` {
-		t.Errorf("at the end: got %s, want none", got.Body)
-	}
+	assert.Equal(t, `{"events":[]}`, s.bob.events(t, "desk", r.ID).Body, "at the end")
 }
 
 func eventsByUser(t *testing.T, s *scene) {
@@ -238,15 +222,11 @@ func eventsByUser(t *testing.T, s *scene) {
 		{s.bob, "vault", vault.ID, ""}, // he may only read
 		{s.adm, "vault", vault.ID, ""}, // denied
 	} {
-		if got := c.who.offered(t, c.workflow, c.instance); got != c.want {
-			t.Errorf("%s: got %s, want %s", c.workflow, got, c.want)
-		}
+		assert.Equal(t, c.want, c.who.offered(t, c.workflow, c.instance), c.workflow)
 	}
 	// What is offered as true can be sent.
 	s.ann.Event(t, "desk", high.ID, "raise", "").Record(t)
-	if got := s.ann.offered(t, "desk", high.ID); got != "close true" {
-		t.Errorf("in the next node: got %s, want close", got)
-	}
+	assert.Equal(t, "close true", s.ann.offered(t, "desk", high.ID), "in the next node")
 }
 
 func eventsHaveTag(t *testing.T, s *scene) {
@@ -254,7 +234,6 @@ func eventsHaveTag(t *testing.T, s *scene) {
 	tag := s.ann.events(t, "desk", r.ID).Header.Get("ETag")
 	s.ann.Event(t, "desk", r.ID, "note", "", "If-Match: "+tag).Record(t)
 	s.ann.Event(t, "desk", r.ID, "close", "", "If-Match: "+tag).WantFault(t, 412, "PreconditionFailed")
-	if got := s.ann.events(t, "desk", r.ID).Header.Get("ETag"); tag != `"1"` || got != `"2"` {
-		t.Errorf("ETag: got %q and %q, want those of the instance", tag, got)
-	}
+	got := s.ann.events(t, "desk", r.ID).Header.Get("ETag")
+	assert.True(t, tag == `"1"` && got == `"2"`, "ETag: got %q and %q, want those of the instance", tag, got)
 }

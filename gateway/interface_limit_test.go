@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/identity"
 	"troupe/actors/migration"
 	"troupe/actors/outbox"
@@ -39,9 +42,7 @@ func (r inputRow) status() int {
 func inputRows(t *testing.T) (rows []inputRow) {
 	t.Helper()
 	text, err := os.ReadFile("INTERFACE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, section, _ := strings.Cut(string(text), "\n### Limits of inputs\n")
 	section, _, _ = strings.Cut(section, "\n### ")
 	for text := range strings.Lines(section) {
@@ -127,21 +128,16 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 		_, held := heldElsewhere[row.input]
 		if try := tries[row.input]; try != nil {
 			delete(tries, row.input)
-			if at, above := try(int(n)), try(int(n)+1); !isFigure || at == row.status() || above != row.status() {
-				t.Errorf("%s: got %d with %d, and %d with one more; the table says %s, then %s", row.input, at, n, above, row.most, row.beyond)
-			}
+			at, above := try(int(n)), try(int(n)+1)
+			assert.True(t, isFigure && at != row.status() && above == row.status(), "%v %v %v %v %v %v", row.input, at, n, above, row.most, row.beyond)
 			held = true
 		}
 		if want, ok := known[row.input]; ok {
 			delete(known, row.input)
-			if n != want {
-				t.Errorf("%s: the table says %s, the limit is %d", row.input, row.most, want)
-			}
+			assert.Equal(t, want, n, "%s: the table says %s, the limit", row.input, row.most)
 			held = true
 		}
-		if isFigure && !held {
-			t.Errorf("%s: nothing holds the %s of the table", row.input, row.most)
-		}
+		assert.False(t, isFigure && !held, "%s: nothing holds the %s of the table", row.input, row.most)
 	}
 	for input := range tries {
 		t.Errorf("the table has no row %q", input)

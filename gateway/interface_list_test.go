@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/actorstest"
 	"troupe/gateway"
@@ -55,9 +57,7 @@ func (s *service) followLink(t testing.TB, link string) string {
 		return ""
 	}
 	parts := linkForm.FindStringSubmatch(link)
-	if parts == nil || !strings.HasPrefix(parts[1], s.Base+wiretest.Root) {
-		t.Fatalf("Link: got %q", link)
-	}
+	require.True(t, parts != nil && strings.HasPrefix(parts[1], s.Base+wiretest.Root), "Link: got %q", link)
 	return strings.TrimPrefix(parts[1], s.Base)
 }
 
@@ -78,32 +78,21 @@ func linkLeadsOn(t *testing.T, _ *scene) {
 			}
 			if path = s.followLink(t, a.Header.Get("Link")); path != "" {
 				reference, err := url.Parse(path)
-				if err != nil || reference.Query().Get("cursor") != p.next || reference.Path != wiretest.Root+"/instances/stock" {
-					t.Errorf("%s does not lead to %q", path, p.next)
-				}
+				assert.True(t, err == nil && reference.Query().Get("cursor") == p.next && reference.Path == wiretest.Root+"/instances/stock", "%v %v", path, p.next)
 			}
 		}
-		if !slices.Equal(got, all) {
-			t.Errorf("limit %d: got %v, want %v", limit, got, all)
-		}
+		assert.True(t, slices.Equal(got, all), "limit %d: got %v, want %v", limit, got, all)
 	}
-	if head := s.Send(t, request{Method: "HEAD", Path: s.Base + wiretest.Root + "/instances/stock?limit=1", Headers: s.bob.Credential}); head.Status != 200 || head.Header.Get("Link") == "" {
-		t.Errorf("HEAD: got %d with Link %q, want 200 and a Link", head.Status, head.Header.Get("Link"))
-	}
-	if a := s.bob.query(t, "stock", filter); strings.Contains(a.Body, `"next":`) {
-		t.Errorf("without a limit: got %s", a.Body)
-	}
-	if a := s.bob.query(t, "stock", "limit=5&"+filterOf(`{"svcPublic.batch":"none"}`)); a.Body != `{"instances":[],"next":null}` {
-		t.Errorf("no match: got %s", a.Body)
-	}
+	head := s.Send(t, request{Method: "HEAD", Path: s.Base + wiretest.Root + "/instances/stock?limit=1", Headers: s.bob.Credential})
+	assert.True(t, head.Status == 200 && head.Header.Get("Link") != "", "HEAD: got %d with Link %q, want 200 and a Link", head.Status, head.Header.Get("Link"))
+	assert.NotContains(t, s.bob.query(t, "stock", filter).Body, `"next":`, "without a limit")
+	assert.Equal(t, `{"instances":[],"next":null}`, s.bob.query(t, "stock", "limit=5&"+filterOf(`{"svcPublic.batch":"none"}`)).Body)
 }
 
 func cursorIsOfItsList(t *testing.T, s *scene) {
 	_, filter := s.batch(t, "cursor", make([]string, 5)...)
 	next := s.bob.page(t, "stock", filter+"&limit=2").next
-	if got := s.eve.page(t, "stock", filter+"&limit=3&cursor="+escape(next)).Instances; len(got) != 3 {
-		t.Errorf("another caller with another limit: got %v, want the other three", got)
-	}
+	assert.Len(t, s.eve.page(t, "stock", filter+"&limit=3&cursor="+escape(next)).Instances, 3)
 	cursor := "&cursor=" + escape(next)
 	s.bob.refusesQuery(t, wiretest.Root+"/instances/plain", "limit=2"+cursor)
 	s.bob.refusesQuery(t, wiretest.Root+"/instances/stock",
@@ -126,15 +115,13 @@ func listIsSorted(t *testing.T, s *scene) {
 		{s.bob, "-svcPublic.n", down},
 		{s.adm, "svcPrivate.cost", down},
 	} {
-		if got := c.user.page(t, "stock", filter+"&sort="+c.sort).ids(); !slices.Equal(got, c.want) {
-			t.Errorf("sort=%s: got %v, want %v", c.sort, got, c.want)
-		}
+		got := c.user.page(t, "stock", filter+"&sort="+c.sort).ids()
+		assert.True(t, slices.Equal(got, c.want), "sort=%s: got %v, want %v", c.sort, got, c.want)
 	}
 	// An event moves an instance to its new place.
 	s.ann.Event(t, "stock", made[0], "note", `{"i":100}`).Record(t)
-	if got := s.bob.page(t, "stock", filter+"&sort=-svcPublic.i&limit=1").ids(); !slices.Equal(got, made[:1]) {
-		t.Errorf("after an event: got %v, want %v", got, made[:1])
-	}
+	got := s.bob.page(t, "stock", filter+"&sort=-svcPublic.i&limit=1").ids()
+	assert.True(t, slices.Equal(got, made[:1]), "after an event: got %v, want %v", got, made[:1])
 }
 
 func fieldsAdd(t *testing.T, s *scene) {
@@ -149,14 +136,11 @@ func fieldsAdd(t *testing.T, s *scene) {
 			want[name] = whole[name]
 		}
 		shown := c.user.page(t, "guide", "fields="+c.fields+"&"+filterOf(`{"_id":"`+r.ID+`"}`)).Instances[0]
-		if got := wiretest.Decode[map[string]json.RawMessage](t, shown.Text); !reflect.DeepEqual(got, want) {
-			t.Errorf("fields=%s: got %s, want %s", c.fields, got, want)
-		}
+		assert.Equal(t, want, wiretest.Decode[map[string]json.RawMessage](t, shown.Text), "fields=%s", c.fields)
 	}
 	s.ann.Event(t, "guide", r.ID, "leave", "").Record(t)
-	if got := s.ann.page(t, "guide", "fields=svcRedirect").Instances[0]; got.Redirect != nil {
-		t.Errorf("a redirect that is not set any more: got %s", got.Text)
-	}
+	got := s.ann.page(t, "guide", "fields=svcRedirect").Instances[0]
+	assert.Nil(t, got.Redirect, "a redirect that is not set any more: got %s", got.Text)
 }
 
 func countByRight(t *testing.T, s *scene) {
@@ -166,9 +150,8 @@ func countByRight(t *testing.T, s *scene) {
 	counted := filterOf(`{"svcPublic.counted":1}`)
 	for want, u := range map[int]user{3: s.ann, 1: s.bob, 0: s.eve} {
 		for _, limit := range []string{"", "&limit=1", "&limit=3"} {
-			if got := u.page(t, "mine", counted+"&count=true"+limit); *got.Count != want || limit != "&limit=1" && len(got.Instances) != want {
-				t.Errorf("%q: got %+v, want %d", limit, got, want)
-			}
+			got := u.page(t, "mine", counted+"&count=true"+limit)
+			assert.True(t, *got.Count == want && (limit == "&limit=1" || len(got.Instances) == want), "%q: got %+v, want %d", limit, got, want)
 		}
 	}
 	if got := s.ann.page(t, "mine", counted+"&count=false&explain=false").Count; got != nil {
@@ -188,9 +171,7 @@ func explainNames(t *testing.T, s *scene) {
 		{`{"svcPublic.other":"nothing"}`, "", "scan", 0},
 	} {
 		a := s.adm.query(t, "stock", "explain=true&count=true&limit=100&"+filterOf(c.filter))
-		if !regexp.MustCompile(`^\{"instances":\[.*\],"next":null,"count":\d+,"explain":\{"index":.*\}\}$`).MatchString(a.Body) {
-			t.Errorf("got %s, want the members in order", a.Body)
-		}
+		assert.True(t, regexp.MustCompile(`^\{"instances":\[.*\],"next":null,"count":\d+,"explain":\{"index":.*\}\}$`).MatchString(a.Body), a.Body)
 		got := wiretest.Decode[struct {
 			Explain struct {
 				Index   *string
@@ -198,15 +179,12 @@ func explainNames(t *testing.T, s *scene) {
 				Matched int
 			}
 		}](t, a.Body).Explain
-		if index := cmp.Or(got.Index, new(string)); *index != c.index || got.Plan != c.plan || got.Matched != c.matched {
-			t.Errorf("filter %s: got %s, want %q, %q and %d", c.filter, a.Body, c.index, c.plan, c.matched)
-		}
+		assert.True(t, *cmp.Or(got.Index, new(string)) == c.index && got.Plan == c.plan && got.Matched == c.matched,
+			"filter %s: got %s, want %q, %q and %d", c.filter, a.Body, c.index, c.plan, c.matched)
 	}
 	s.ann.Create(t, "mine", `{"svcPublic":{"owner":"ann","secret":1}}`).Record(t)
 	a := s.adm.query(t, "mine", "explain=true&"+filterOf(`{"svcPublic.secret":1}`))
-	if want := `{"instances":[],"explain":{"index":null,"plan":null,"keysRead":null,"recordsRead":null,"matched":0,"milliseconds":null,"considered":[]}}`; a.Body != want {
-		t.Errorf("where some are hidden: got %s, want %s", a.Body, want)
-	}
+	assert.Equal(t, `{"instances":[],"explain":{"index":null,"plan":null,"keysRead":null,"recordsRead":null,"matched":0,"milliseconds":null,"considered":[]}}`, a.Body)
 	for _, u := range []user{s.ann, s.bob, s.eve} {
 		u.refuses(t, 403, "AccessDenied", wiretest.Root+"/instances/stock?explain=true", wiretest.Root+"/instances/vault?explain=true")
 	}
@@ -246,9 +224,7 @@ func filterFinds(t *testing.T, s *scene) {
 	} {
 		got := s.bob.page(t, "order", "filter="+filter).ids()
 		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Errorf("filter %s: got %v, want %v", filter, got, want)
-		}
+		assert.True(t, slices.Equal(got, want), "filter %s: got %v, want %v", filter, got, want)
 	}
 }
 
@@ -256,9 +232,8 @@ func filterIsStrict(t *testing.T, s *scene) {
 	for _, operator := range []string{"$where", "$expr", "$nonsense", "$GT"} {
 		for _, filter := range []string{`{"` + operator + `":[{"svcPublic.n":1}]}`, `{"svcPublic.n":{"` + operator + `":1}}`} {
 			a := s.adm.query(t, "plain", filterOf(filter))
-			if reason := a.FaultReason(400, "InvalidContent"); reason != "" || !strings.Contains(a.Body, operator) {
-				t.Errorf("filter %s: got %s; %s", filter, a.Body, reason)
-			}
+			reason := a.FaultReason(400, "InvalidContent")
+			assert.True(t, reason == "" && strings.Contains(a.Body, operator), "filter %s: got %s; %s", filter, a.Body, reason)
 		}
 	}
 	for _, filter := range []string{
@@ -278,9 +253,8 @@ func filterIsStrict(t *testing.T, s *scene) {
 func privateIsPrivate(t *testing.T, s *scene) {
 	made, filter := s.batch(t, "private", "", "")
 	private := filterOf(`{"svcPublic.batch":"private","svcPrivate.cost":100}`)
-	if got := s.adm.page(t, "stock", private+"&fields=svcPrivate").ids(); !slices.Equal(got, made[:1]) {
-		t.Errorf("with mod-workflows: got %v, want %v", got, made[:1])
-	}
+	got := s.adm.page(t, "stock", private+"&fields=svcPrivate").ids()
+	assert.True(t, slices.Equal(got, made[:1]), "with mod-workflows: got %v, want %v", got, made[:1])
 	for _, u := range []user{s.ann, s.bob, s.eve} {
 		u.refusesQuery(t, wiretest.Root+"/instances/stock", private, filterOf(`{"$or":[{"_id":"x"},{"svcPrivate":{"cost":1}}]}`), filter+"&sort=svcPrivate.cost", filter+"&fields=svcPrivate")
 		u.refusesQuery(t, wiretest.Root+"/watch/stock", private)

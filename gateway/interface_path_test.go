@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/actorstest"
 	"troupe/gateway"
 	"troupe/gateway/wiretest"
@@ -41,8 +43,7 @@ func TestInterfacePaths(t *testing.T) {
 	} {
 		for _, request := range requests {
 			answers := s.Raw(t, request+of+s.ann.Credential[0]+"\r\n\r\n")
-			if len(answers) != 1 || answers[0].Status != status || answers[0].Header.Get("Location") != "" {
-				t.Errorf("%s: got %v, want one answer with %d", request, answers, status)
+			if !assert.True(t, len(answers) == 1 && answers[0].Status == status && answers[0].Header.Get("Location") == "", "%v %v %v", request, answers, status) {
 				continue
 			}
 			a := answers[0]
@@ -54,13 +55,10 @@ func TestInterfacePaths(t *testing.T) {
 				if strings.HasSuffix(request, "create") || strings.HasSuffix(request, "event") {
 					want = "POST"
 				}
-				if got := a.Header.Get("Allow"); got != want {
-					t.Errorf("%s: Allow: got %q, want %q", request, got, want)
-				}
+				assert.Equal(t, want, a.Header.Get("Allow"), "%s: Allow", request)
 			}
-			if reason := a.FaultReason(405, "MethodNotAllowed"); status == 405 && a.Body != "" && reason != "" {
-				t.Error(reason)
-			}
+			reason := a.FaultReason(405, "MethodNotAllowed")
+			assert.False(t, status == 405 && a.Body != "" && reason != "", reason)
 		}
 	}
 	for name, a := range map[string]answer{
@@ -68,9 +66,7 @@ func TestInterfacePaths(t *testing.T) {
 		"event": s.ann.Event(t, "plain", nowhere, "go", ""), "event of a workflow": s.ann.Event(t, "missing", id, "go", ""), "instances": s.ann.query(t, "missing", ""),
 	} {
 		a.WantFault(t, 404, "NotFound")
-		if a.Body != first.Body {
-			t.Errorf("%s: got %s, want %s", name, a.Body, first.Body)
-		}
+		assert.Equal(t, first.Body, a.Body, name)
 	}
 }
 
@@ -83,9 +79,7 @@ func TestInterfaceBasePath(t *testing.T) {
 	ann.Get(t, "/livez").WantStatus(t, 200)
 	for _, path := range []string{wiretest.Root + "/choices", "/readyz", "/livez", "/platform" + wiretest.Root + "/choices", "/", "/platform", "/platform/flows", "/platform/flows//"} {
 		a := s.Send(t, request{Method: "GET", Path: path, Headers: ann.Credential})
-		if reason := a.FaultReason(404, "NotFound"); reason != "" {
-			t.Errorf("%s: %s", path, reason)
-		}
+		assert.Empty(t, a.FaultReason(404, "NotFound"), path)
 	}
 }
 
@@ -118,13 +112,10 @@ func TestInterfaceAnswers(t *testing.T) {
 		{422, "KeyReused", s.ann.Create(t, "codes", "", retryKey("error-values"))},
 		{500, "MarshallingError", s.ann.Event(t, "order", r.ID, "boom", "")},
 	} {
-		if reason := c.answer.FaultReason(c.status, c.word); c.word != "" && reason != "" || c.answer.Status != c.status {
-			t.Errorf("%d: got %d; %s", c.status, c.answer.Status, reason)
-		}
+		reason := c.answer.FaultReason(c.status, c.word)
+		assert.True(t, (c.word == "" || reason == "") && c.answer.Status == c.status, "%d: got %d; %s", c.status, c.answer.Status, reason)
 		for _, name := range []string{"Server", "X-Powered-By", "Access-Control-Allow-Origin", "Set-Cookie", "Location"} {
-			if got := c.answer.Header.Get(name); got != "" {
-				t.Errorf("%d: header %s: got %q, want none", c.status, name, got)
-			}
+			assert.Empty(t, c.answer.Header.Get(name), "%d: header %s", c.status, name)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/actorstest"
 	"troupe/gateway/wiretest"
 )
@@ -165,9 +167,7 @@ func (u user) saved(t testing.TB, place, data string, headers ...string) string 
 	a := u.save(t, place, data, headers...)
 	a.WantStatus(t, 200)
 	tag := strconv.Quote(strconv.FormatUint(wiretest.Decode[draft](t, a.Body).Revision, 10))
-	if got := a.Header.Get("ETag"); got != tag {
-		t.Errorf("ETag: got %s, want the revision %s", got, tag)
-	}
+	assert.Equal(t, tag, a.Header.Get("ETag"), "ETag")
 	return tag
 }
 

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/identity"
 	"troupe/gateway/wiretest"
 )
@@ -37,9 +40,7 @@ func TestInterfacePortal(t *testing.T) {
 func whatIsOffered(t *testing.T, s *scene) {
 	for i, name := range []string{"forms/leave.yaml", "forms/broken.yaml", "forms/feedback.yaml", "checklists/safe.yaml"} {
 		at := time.UnixMilli(int64(i + 1))
-		if err := os.Chtimes(filepath.Join(s.Dir, name), at, at); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chtimes(filepath.Join(s.Dir, name), at, at))
 	}
 	s.Write("forms/off.yaml", offTemplate)
 	const (
@@ -81,9 +82,8 @@ func choicesOfThePortal(t *testing.T, s *scene) {
 		"bob": `[{"id":"broken","name":"broken"},{"id":"leave","name":"Leave"},{"id":"payroll","name":"payroll"}]`,
 	} {
 		u := s.desk(identity.UserID(name))
-		if a, choices := u.Get(t, "/form-portal/workflows"), u.Get(t, wiretest.Root+"/choices"); a.Body != want || choices.Body != `{"workflows":`+want+`}` {
-			t.Errorf("%s: got %s and the choices %s, want %s", name, a.Body, choices.Body, want)
-		}
+		a, choices := u.Get(t, "/form-portal/workflows"), u.Get(t, wiretest.Root+"/choices")
+		assert.True(t, a.Body == want && choices.Body == `{"workflows":`+want+`}`, "%s: got %s and the choices %s, want %s", name, a.Body, choices.Body, want)
 	}
 }
 
@@ -112,12 +112,9 @@ func lifeOfForms(t *testing.T, _ *scene) {
 			c.want.Status, c.want.When = status, v.Form.When
 			c.want.SubmissionID = cmp.Or(c.want.SubmissionID, v.Form.SubmissionID)
 			lists, item := bob.where(t, c.want.ID)
-			if lists != c.kind+"/my"+list || v.Category != list || item != c.want || v.Form != c.want {
-				t.Errorf("got it in %q as %+v, its page says %+v, want %s and %+v", lists, item, v, list, c.want)
-			}
-			if open := list == "current"; v.Editable != open || (v.SubmittedAt == 0) != open || (c.want.SubmissionID == "") != open {
-				t.Errorf("%s: %+v", list, v)
-			}
+			assert.True(t, lists == c.kind+"/my"+list && v.Category == list && item == c.want && v.Form == c.want, "%v %v %v %v %v", lists, item, v, list, c.want)
+			open := list == "current"
+			assert.True(t, v.Editable == open && (v.SubmittedAt == 0) == open && (c.want.SubmissionID == "") == open, "%s: %+v", list, v)
 			return v
 		}
 		look("current", c.draft)
@@ -129,9 +126,7 @@ func lifeOfForms(t *testing.T, _ *scene) {
 		v := look("submitted", c.submitted)
 		at := func(e wiretest.Entry) int64 {
 			ts, err := time.Parse(time.RFC3339, e.TS)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return ts.UnixMilli()
 		}
 		if string(v.Draft) != "null" || string(v.Data) != c.data || record.Public != c.data || !slices.Equal(v.States, record.States) ||
@@ -141,9 +136,8 @@ func lifeOfForms(t *testing.T, _ *scene) {
 		if c.workflow != "-" {
 			bob.Event(t, c.workflow, c.want.ID, "approve", "").Record(t)
 			c.submitted = "approved"
-			if lists, _ := ann.where(t, c.want.ID); lists != "" {
-				t.Errorf("ann's lists show it: %q", lists)
-			}
+			lists, _ := ann.where(t, c.want.ID)
+			assert.Empty(t, lists, "ann's lists show")
 		}
 		look("submitted", c.submitted)
 		clock.wait(30 * 24 * time.Hour)
@@ -156,9 +150,9 @@ func createAnswersText(t *testing.T, s *scene) {
 	for template, workflow := range map[string]string{"leave-form": "leave", "feedback": "-", "safety": "-"} {
 		a := bob.Send(t, bob.making(template, workflow, "Accept: application/json"))
 		a.WantStatus(t, 200)
-		if lists, _ := bob.where(t, a.Body); a.Header.Get("Content-Type") != "text/plain; charset=utf-8" || !strings.HasSuffix(lists, "/mycurrent") {
-			t.Errorf("%s: %q is in %q; headers %v", template, a.Body, lists, a.Header)
-		}
+		lists, _ := bob.where(t, a.Body)
+		assert.True(t, a.Header.Get("Content-Type") == "text/plain; charset=utf-8" && strings.HasSuffix(lists, "/mycurrent"),
+			"%s: %q is in %q; headers %v", template, a.Body, lists, a.Header)
 		a.Header.Set("Content-Type", "application/json")
 	}
 }
@@ -248,9 +242,7 @@ func portalRefuses(t *testing.T, s *scene) {
 		u := s.desk(identity.UserID(cmp.Or(c.who, "bob")))
 		a := u.sends(t, c.way, c.body)
 		word := map[int]string{400: "Bad request", 403: "Access denied", 404: "Not found", 405: "Method not allowed", 413: "Too large"}[c.status]
-		if reason := a.FaultReason(c.status, word); reason != "" {
-			t.Errorf("%s %.80s: %s", c.way, c.body, reason)
-		}
+		assert.Empty(t, a.FaultReason(c.status, word), "%v %v", c.way, c.body)
 		switch said := a.Message(); {
 		case c.status == 405 && a.Header.Get("Allow") != c.says, c.status != 405 && !strings.Contains(said, c.says):
 			t.Errorf("%s %.80s: got %s and %v, want %s", c.way, c.body, a.Body, a.Header, c.says)
@@ -258,9 +250,7 @@ func portalRefuses(t *testing.T, s *scene) {
 			wantSameAnswer(t, a, missing)
 		}
 	}
-	if after := count(); after != before {
-		t.Errorf("%d forms became %d", before, after)
-	}
+	assert.Equal(t, before, count(), "forms became")
 }
 
 func portalWords(t *testing.T, s *scene) {
@@ -280,9 +270,8 @@ func portalWords(t *testing.T, s *scene) {
 	} {
 		c.answer.WantFault(t, c.status, c.word)
 	}
-	if v := ann.view(t, broken); v.Category != "current" || string(wiretest.Decode[draft](t, v.Draft).Data) != `{"kept":1}` {
-		t.Errorf("a submission that failed left a trace: %+v", v)
-	}
+	v := ann.view(t, broken)
+	assert.True(t, v.Category == "current" && string(wiretest.Decode[draft](t, v.Draft).Data) == `{"kept":1}`, "a submission that failed left a trace: %+v", v)
 }
 
 func draftConditions(t *testing.T, s *scene) {
@@ -303,24 +292,18 @@ func draftConditions(t *testing.T, s *scene) {
 		}
 	}
 	for u, want := range map[*user]string{&ann: `{"days":2}`, &bob: `{"days":40}`} {
-		if d := wiretest.Decode[draft](t, u.view(t, place).Draft); string(d.Data) != want {
-			t.Errorf("got %s, want the draft %s", d.Data, want)
-		}
+		assert.Equal(t, want, string(wiretest.Decode[draft](t, u.view(t, place).Draft).Data))
 	}
 	_, id, _ := strings.Cut(place, "/")
-	if r := s.ann.Load(t, "leave", id).Record(t); len(r.History) != 1 || strings.Contains(r.Public, "days") {
-		t.Errorf("drafts are in the instance: %s", r.Text)
-	}
+	r := s.ann.Load(t, "leave", id).Record(t)
+	assert.True(t, len(r.History) == 1 && !strings.Contains(r.Public, "days"), "drafts are in the instance: %s", r.Text)
 	ann.saved(t, place, `{"days":3}`, `If-Match: "3", `+last)
-	if a := ann.sends(t, "DELETE draft/"+place, "", "If-Match: *"); a.Status != 200 || a.Body != `{}` || string(ann.view(t, place).Draft) != "null" {
-		t.Errorf("dropped: got %d %s", a.Status, a.Body)
-	}
+	a := ann.sends(t, "DELETE draft/"+place, "", "If-Match: *")
+	assert.True(t, a.Status == 200 && a.Body == `{}` && string(ann.view(t, place).Draft) == "null", "dropped: got %d %s", a.Status, a.Body)
 	ann.submit(t, place, `{"days":5}`, `If-Match: "7"`).Record(t) // ignored
 	late := bob.save(t, place, `{}`)
 	late.WantFault(t, 409, "Conflict")
-	if got := late.Message(); got != "the form takes no draft or submission now, or not with this data" {
-		t.Errorf("a draft of what is submitted: got %q", got)
-	}
+	assert.Equal(t, "the form takes no draft or submission now, or not with this data", late.Message())
 	bob.sends(t, "DELETE draft/"+place, "no JSON").WantStatus(t, 200)
 }
 
@@ -357,14 +340,13 @@ func submissions(t *testing.T, s *scene) {
 		place := bob.form(t, c.template, c.workflow)
 		key := "Idempotency-Key: " + place[len(place)-26:]
 		a := bob.submit(t, place, c.bad)
-		if reason := a.FaultReason(400, "Bad request"); reason != "" || !strings.Contains(a.Body, c.place) {
-			t.Errorf("%s: got %s, want 400 with the place; %s", c.template, a.Body, reason)
-		}
+		reason := a.FaultReason(400, "Bad request")
+		assert.True(t, reason == "" && strings.Contains(a.Body, c.place), "%s: got %s, want 400 with the place; %s", c.template, a.Body, reason)
 		bob.submit(t, place, c.good, "Idempotency-Key: a b").WantFault(t, 400, "Bad request")
 		first := bob.submit(t, place, c.good, key)
-		if r := first.Record(t); r.WorkflowID+"/"+r.ID != place || len(r.History) != 2 || first.Header.Get("ETag") != `"2"` {
-			t.Errorf("%s: got %s and the ETag %s", c.template, r.Text, first.Header.Get("ETag"))
-		}
+		r := first.Record(t)
+		assert.True(t, r.WorkflowID+"/"+r.ID == place && len(r.History) == 2 && first.Header.Get("ETag") == `"2"`,
+			"%s: got %s and the ETag %s", c.template, r.Text, first.Header.Get("ETag"))
 		for _, again := range bob.AtOnce(t, 5, bob.sending("POST submit", " "+submission(place, c.good), key)) {
 			wantSameAnswer(t, again, first)
 		}
@@ -375,8 +357,6 @@ func submissions(t *testing.T, s *scene) {
 			a.WantStatus(t, 200)
 			ids[a.Body] = true
 		}
-		if len(ids) != 1 {
-			t.Errorf("%s: one key made %d forms", c.template, len(ids))
-		}
+		assert.Len(t, ids, 1, "%s: one key made", c.template)
 	}
 }

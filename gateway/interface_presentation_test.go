@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/actorstest"
 	"troupe/gateway/wiretest"
 )
@@ -80,22 +83,16 @@ func summaryShows(t *testing.T, s *scene) {
 		`"status":[{"stateMachineId":"main","nodeId":"review","label":"In Prüfung","tone":"waiting"}]`,
 		`"columns":[{"path":"svcPublic.customer","label":"Kundin","value":"\u202eAnn\n<i>"},{"path":"svcPublic.amount","label":"amount","value":5.50}]`,
 	} {
-		if !strings.Contains(a.Body, want) {
-			t.Errorf("got %s, want %s", a.Body, want)
-		}
+		assert.Contains(t, a.Body, want)
 	}
-	if a.Header.Get("Etag") != `"2"` || got.CreatedAt > got.UpdatedAt || !strings.HasSuffix(got.UpdatedAt, "Z") {
-		t.Errorf("got the tag %s and the times %s and %s", a.Header.Get("Etag"), got.CreatedAt, got.UpdatedAt)
-	}
+	assert.True(t, a.Header.Get("Etag") == `"2"` && got.CreatedAt <= got.UpdatedAt && strings.HasSuffix(got.UpdatedAt, "Z"),
+		"got the tag %s and the times %s and %s", a.Header.Get("Etag"), got.CreatedAt, got.UpdatedAt)
 	s.ann.Event(t, "seen", id, "drop", "")
-	if got := wiretest.Decode[summary](t, s.ann.Get(t, wiretest.Root+"/instance/seen/"+id+"/summary").Body); !got.Done || got.Ended == nil || *got.Ended != "done" || got.Status[0].Label != "<b>Dropped</b>" || got.Status[0].Tone != "bad" {
-		t.Errorf("at the end: got %+v", got)
-	}
+	got = wiretest.Decode[summary](t, s.ann.Get(t, wiretest.Root+"/instance/seen/"+id+"/summary").Body)
+	assert.True(t, got.Done && got.Ended != nil && *got.Ended == "done" && got.Status[0].Label == "<b>Dropped</b>" && got.Status[0].Tone == "bad", got)
 	bare := s.ann.Create(t, "seen", `{"svcPublic":{}}`).Record(t).ID
 	b := s.ann.Get(t, wiretest.Root+"/instance/seen/"+bare+"/summary")
-	if got := wiretest.Decode[summary](t, b.Body); got.Title != "Claim" || !strings.Contains(b.Body, `"label":"amount","value":null}`) {
-		t.Errorf("a title that fails: got %s", b.Body)
-	}
+	assert.True(t, wiretest.Decode[summary](t, b.Body).Title == "Claim" && strings.Contains(b.Body, `"label":"amount","value":null}`), b.Body)
 	s.ann.refuses(t, 404, "NotFound", wiretest.Root+"/instance/seen/01JD0000000000000000000001/summary", wiretest.Root+"/instance/none/"+id+"/summary")
 	s.eve.refuses(t, 403, "AccessDenied", wiretest.Root+"/instance/seen/"+id+"/summary", wiretest.Root+"/instance/seen/"+id+"/diagram")
 }
@@ -109,13 +106,10 @@ func presentationShows(t *testing.T, s *scene) {
 		`"events":[{"name":"drop","label":"</title><script>alert(1)</script>","done":null,"style":"danger"},{"name":"send","label":"Absenden","done":"hat abgesendet","style":"primary"},` +
 		`{"name":"touch","label":"touch","done":null,"style":"default"}],"sorts":["svcPublic.customer"]}`
 	for _, query := range []string{"", "?version=1"} {
-		if a := s.bob.with("Accept-Language: de").Get(t, wiretest.Root+"/presentation/seen"+query); a.Body != want {
-			t.Errorf("got  %s\nwant %s", a.Body, want)
-		}
+		assert.Equal(t, want, s.bob.with("Accept-Language: de").Get(t, wiretest.Root+"/presentation/seen"+query).Body)
 	}
-	if a := s.ann.Get(t, wiretest.Root+"/presentation/untitled"); a.Status != 200 || !strings.Contains(a.Body, `"titled":false,"columns":[]`) {
-		t.Errorf("who may create it alone: got %d %s", a.Status, a.Body)
-	}
+	a := s.ann.Get(t, wiretest.Root+"/presentation/untitled")
+	assert.True(t, a.Status == 200 && strings.Contains(a.Body, `"titled":false,"columns":[]`), "who may create it alone: got %d %s", a.Status, a.Body)
 	s.eve.refuses(t, 403, "AccessDenied", wiretest.Root+"/presentation/seen")
 	s.bob.refuses(t, 404, "NotFound", wiretest.Root+"/presentation/none", wiretest.Root+"/presentation/seen?version=7")
 	s.bob.refuses(t, 400, "InvalidContent", wiretest.Root+"/presentation/seen?version=0", wiretest.Root+"/presentation/seen?version=01", wiretest.Root+"/presentation/seen?version=", wiretest.Root+"/presentation/seen?versions=1")
@@ -132,16 +126,12 @@ func listHasTitles(t *testing.T, s *scene) {
 			titles = append(titles, of.ID+" "+of.Title)
 		}
 		slices.Sort(titles)
-		if want := []string{id + " Claim of Titia", bare + " Claim"}; !slices.Equal(titles, want) {
-			t.Errorf("%s: got %q, want %q", more, titles, want)
-		}
-		if vary := a.Header.Get("Vary"); !strings.Contains(vary, "Accept-Language") {
-			t.Errorf("Vary: got %s", vary)
-		}
+		want := []string{id + " Claim of Titia", bare + " Claim"}
+		assert.True(t, slices.Equal(titles, want), "%s: got %q, want %q", more, titles, want)
+		assert.Contains(t, a.Header.Get("Vary"), "Accept-Language", "Vary")
 	}
-	if a := s.bob.query(t, "seen", filter); strings.Contains(a.Body, "title") || strings.Contains(a.Header.Get("Vary"), "Language") {
-		t.Errorf("without the field: got %s", a.Body)
-	}
+	a := s.bob.query(t, "seen", filter)
+	assert.True(t, !strings.Contains(a.Body, "title") && !strings.Contains(a.Header.Get("Vary"), "Language"), "without the field: got %s", a.Body)
 	s.bob.refusesQuery(t, wiretest.Root+"/instances/seen", "fields=title,title", "fields=titles")
 }
 
@@ -152,9 +142,7 @@ func eventsAreLabelled(t *testing.T, s *scene) {
 		`{"name":"send","label":"Absenden","done":"hat abgesendet","style":"primary","guard":"true","transitions":[{"stateMachineId":"main","nodeId":"draft","targets":["review"],"targetLabels":["In Prüfung"],"guard":"true"}],"schema":null}`,
 		`{"name":"touch","label":"touch","done":null,"style":"default","guard":"true","transitions":[{"stateMachineId":"main","nodeId":"draft","targets":[],"targetLabels":[],"guard":"true"}],"schema":null}`,
 	} {
-		if !strings.Contains(a.Body, want) {
-			t.Errorf("got %s\nwant %s", a.Body, want)
-		}
+		assert.Contains(t, a.Body, want)
 	}
 }
 
@@ -163,13 +151,10 @@ func languageIsChosen(t *testing.T, s *scene) {
 		"": "Send it off", "de": "Absenden", "fr, de;q=0.5, en;q=0.4": "Absenden", "fr": "Send it off", "EN-us": "Send it off", "%%": "Send it off", "de;q=0": "Send it off",
 	} {
 		a := s.ann.with("Accept-Language: "+header).Get(t, wiretest.Root+"/presentation/seen")
-		if !strings.Contains(a.Body, `"label":"`+want+`"`) || a.Header.Get("Vary") != "Cookie, Authorization, Authentication, Accept-Language" {
-			t.Errorf("%q: got %s with Vary %s", header, a.Body, a.Header.Get("Vary"))
-		}
+		assert.True(t, strings.Contains(a.Body, `"label":"`+want+`"`) && a.Header.Get("Vary") == "Cookie, Authorization, Authentication, Accept-Language",
+			"%q: got %s with Vary %s", header, a.Body, a.Header.Get("Vary"))
 	}
-	if vary := s.ann.Get(t, wiretest.Root+"/choices").Header.Get("Vary"); strings.Contains(vary, "Language") {
-		t.Errorf("choices: got Vary %s", vary)
-	}
+	assert.NotContains(t, s.ann.Get(t, wiretest.Root+"/choices").Header.Get("Vary"), "Language", "choices: got Vary")
 }
 
 func picturesAreDrawn(t *testing.T, s *scene) {
@@ -186,9 +171,7 @@ func picturesAreDrawn(t *testing.T, s *scene) {
 	for query, counted := range map[string]bool{"": false, "?counts=false": false, "?counts=true": true} {
 		b := s.adm.Get(t, version+query)
 		wantPicture(t, b.Body, "Being looked at")
-		if strings.Contains(b.Body, `class="count" data-machine="main" data-node="review"`) != counted {
-			t.Errorf("%s: got %s", query, b.Body)
-		}
+		assert.Equal(t, counted, strings.Contains(b.Body, `class="count" data-machine="main" data-node="review"`), "%s: got %s", query, b.Body)
 	}
 	s.ann.refuses(t, 403, "AccessDenied", version)
 	s.adm.refuses(t, 404, "NotFound", wiretest.Root+"/definitions/seen/2/diagram", wiretest.Root+"/definitions/seen/01/diagram", wiretest.Root+"/definitions/none/1/diagram")
@@ -199,9 +182,7 @@ func picturesAreDrawn(t *testing.T, s *scene) {
 func wantPicture(t *testing.T, text string, wanted ...string) {
 	t.Helper()
 	for _, want := range wanted {
-		if !strings.Contains(text, want) {
-			t.Errorf("the picture has no %s:\n%s", want, text)
-		}
+		assert.Contains(t, text, want, "the picture has no")
 	}
 	d := xml.NewDecoder(strings.NewReader(text))
 	for {
@@ -209,11 +190,8 @@ func wantPicture(t *testing.T, text string, wanted ...string) {
 		if errors.Is(err, io.EOF) {
 			return
 		}
-		if err != nil {
-			t.Fatalf("%v in\n%s", err, text)
-		}
-		if e, ok := token.(xml.StartElement); ok && (e.Name.Local == "script" || e.Name.Local == "foreignObject") {
-			t.Errorf("the picture has <%s>", e.Name.Local)
-		}
+		require.NoError(t, err, "in\n%s", text)
+		e, ok := token.(xml.StartElement)
+		assert.False(t, ok && (e.Name.Local == "script" || e.Name.Local == "foreignObject"), "the picture has <%s>", e.Name.Local)
 	}
 }

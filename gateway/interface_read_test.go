@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/actorstest"
 	"troupe/actors/workflow"
 	"troupe/gateway/wiretest"
@@ -50,9 +53,8 @@ func nextOf(t testing.TB, a answer) (next string) {
 	if cursor := wiretest.Decode[struct{ Next *string }](t, a.Body).Next; cursor != nil {
 		next = *cursor
 	}
-	if link := a.Header.Get("Link"); (next != "") != (link != "") {
-		t.Errorf("next is %q and Link %q: one without the other", next, link)
-	}
+	link := a.Header.Get("Link")
+	assert.Equal(t, link != "", next != "", "next is %q and Link %q: one without the other", next, link)
 	return next
 }
 
@@ -91,9 +93,7 @@ func filterOf(filter string) string { return "filter=" + escape(filter) }
 func (u user) refuses(t testing.TB, status int, word string, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
-		if reason := u.Get(t, path).FaultReason(status, word); reason != "" {
-			t.Errorf("%s: %s", path, reason)
-		}
+		assert.Empty(t, u.Get(t, path).FaultReason(status, word), path)
 	}
 }
 
@@ -108,15 +108,11 @@ func (u user) refusesQuery(t testing.TB, path string, queries ...string) {
 func loadAnswers(t *testing.T, s *scene) {
 	r := s.ann.Create(t, "order", `{"svcPublic":{"a":1}}`).Record(t)
 	a := s.bob.Load(t, "order", r.ID)
-	if got := a.Record(t); got.Text != r.Text {
-		t.Errorf("got %s, want %s", got.Text, r.Text)
-	}
+	assert.Equal(t, r.Text, a.Record(t).Text)
 }
 
 func listIsWhole(t *testing.T, s *scene) {
-	if a := s.adm.query(t, "codes", ""); a.Body != `{"instances":[]}` {
-		t.Errorf("without instances: got %s", a.Body)
-	}
+	assert.Equal(t, `{"instances":[]}`, s.adm.query(t, "codes", "").Body, "without instances")
 	var made []string
 	for i := range 12 { // with keys and without, so that they lie in all shards
 		var headers []string
@@ -132,9 +128,7 @@ func listIsWhole(t *testing.T, s *scene) {
 		}
 		r = s.ann.Event(t, "codes", r.ID, "next", "").Record(t)
 		got := s.ann.page(t, "codes", filterOf(`{"_id":"`+r.ID+`"}`)).Instances
-		if len(got) != 1 || got[0].Public != r.Public || !slices.Equal(got[0].States, r.States) {
-			t.Fatalf("the list shows %v, want what was acknowledged: %s", got, r.Text)
-		}
+		require.True(t, len(got) == 1 && got[0].Public == r.Public && slices.Equal(got[0].States, r.States), "%v %v", got, r.Text)
 	}
 }
 
@@ -161,14 +155,10 @@ func choicesAnswers(t *testing.T, s *scene) {
 	a := s.ann.Get(t, wiretest.Root+"/choices")
 	choices := wiretest.Decode[struct{ Workflows []struct{ ID, Name string } }](t, a.Body).Workflows
 	for _, want := range []struct{ ID, Name string }{{"order", `Order "handling"`}, {"guide", "guide"}} { // by its name, or by its id
-		if !slices.Contains(choices, want) || len(choices) != len(flows()) {
-			t.Errorf("got %v, want %v among all workflows", choices, want)
-		}
+		assert.True(t, slices.Contains(choices, want) && len(choices) == len(flows()), "got %v, want %v among all workflows", choices, want)
 	}
 	empty := startService(t, serviceOptions{}).as("ann").Get(t, wiretest.Root+"/choices")
-	if empty.Body != `{"workflows":[]}` {
-		t.Errorf("without workflows: got %s", empty.Body)
-	}
+	assert.Equal(t, `{"workflows":[]}`, empty.Body, "without workflows")
 }
 
 // budgetRunsOut before the first byte; TestListsThatFail has what comes later.
@@ -191,9 +181,7 @@ func repliesCarryTag(t *testing.T, s *scene) {
 		{s.ann.Event(t, "order", r.ID, "reject", ""), `"4"`},
 		{s.ann.Event(t, "order", r.ID, "ping", ""), `"4"`}, // ignored
 	} {
-		if got := c.answer.Header.Values("ETag"); !slices.Equal(got, []string{c.want}) {
-			t.Errorf("ETag: got %q, want %q", got, c.want)
-		}
+		assert.Equal(t, []string{c.want}, c.answer.Header.Values("ETag"), "ETag, %q", c.want)
 	}
 }
 
@@ -220,9 +208,7 @@ func ifMatchIsHonoured(t *testing.T, s *scene) {
 			a.Record(t)
 			continue
 		}
-		if reason := a.FaultReason(412, "PreconditionFailed"); reason != "" {
-			t.Errorf("If-Match: %s: %s", c.match, reason)
-		}
+		assert.Empty(t, a.FaultReason(412, "PreconditionFailed"), "If-Match: %s", c.match)
 		s.unchanged(t, before)
 	}
 }
@@ -234,12 +220,10 @@ func minimalHasNoHistory(t *testing.T, s *scene) {
 		"event":    s.ann.Event(t, "plain", r.ID, "go", "", "Prefer: return=minimal"),
 		"instance": s.ann.with("Prefer: return=minimal").Load(t, "plain", r.ID),
 	} {
-		if got, applied := a.Record(t), a.Header.Get("Preference-Applied"); got.History != nil || applied != "return=minimal" {
-			t.Errorf("%s: got %d entries and Preference-Applied %q, want none and return=minimal", name, len(got.History), applied)
-		}
+		got, applied := a.Record(t), a.Header.Get("Preference-Applied")
+		assert.True(t, got.History == nil && applied == "return=minimal", "%v %v %v", name, len(got.History), applied)
 	}
 	a := s.ann.with("Prefer: return=representation").Load(t, "plain", r.ID)
-	if got := a.Record(t); len(got.History) != 2 || a.Header.Get("Preference-Applied") != "" {
-		t.Errorf("without the preference: got %s and %q, want the history", got.Text, a.Header.Get("Preference-Applied"))
-	}
+	got := a.Record(t)
+	assert.True(t, len(got.History) == 2 && a.Header.Get("Preference-Applied") == "", "%v %v", got.Text, a.Header.Get("Preference-Applied"))
 }

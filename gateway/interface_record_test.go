@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // wantSameMeaning demands that two JSON texts have the same keys in the same
@@ -15,9 +18,7 @@ import (
 func wantSameMeaning(t testing.TB, got, want string) {
 	t.Helper()
 	gotTokens, wantTokens := tokens(t, got), tokens(t, want)
-	if !slices.Equal(gotTokens, wantTokens) {
-		t.Errorf("free-form data changed:\n got %s\nwant %s", got, want)
-	}
+	assert.True(t, slices.Equal(gotTokens, wantTokens), "free-form data changed:\n got %s\nwant %s", got, want)
 }
 
 // tokens flattens a JSON text; strings are marked, so that "1" is not 1.
@@ -31,9 +32,7 @@ func tokens(t testing.TB, text string) []string {
 		if err == io.EOF {
 			return out
 		}
-		if err != nil {
-			t.Fatalf("read %s: %v", text, err)
-		}
+		require.NoError(t, err, "read %s", text)
 		out = append(out, fmt.Sprintf("%T %v", token, token))
 	}
 }
@@ -44,7 +43,6 @@ func wantSameAnswer(t testing.TB, got, want answer) {
 	got.Header, want.Header = got.Header.Clone(), want.Header.Clone()
 	got.Header.Del("Date")
 	want.Header.Del("Date")
-	if got.Status != want.Status || got.Body != want.Body || !maps.EqualFunc(got.Header, want.Header, slices.Equal) {
-		t.Errorf("two answers can be told apart:\n%d %s %v\n%d %s %v", got.Status, got.Body, got.Header, want.Status, want.Body, want.Header)
-	}
+	assert.True(t, got.Status == want.Status && got.Body == want.Body && maps.EqualFunc(got.Header, want.Header, slices.Equal),
+		"two answers can be told apart:\n%d %s %v\n%d %s %v", got.Status, got.Body, got.Header, want.Status, want.Body, want.Header)
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/gateway/wiretest"
 )
 
@@ -72,20 +74,15 @@ func requestsAreShown(t *testing.T, s *service, _ *clock) {
 	want := `{"forms":[{"id":"` + id + `","formType":"Instance","formId":"","submissionId":"","name":"Trip","fullPath":"instances/shown/` + id + `","by":"ann","when":`
 	rest := `,"status":"draft","role":"","title":"To Rome","states":[{"stateMachineId":"main","nodeId":"draft","label":"Entwurf","tone":"waiting"}],` +
 		`"columns":[{"path":"svcPublic.to","label":"Wohin","value":"Rome"},{"path":"svcPublic.days","label":"days","value":null}],"workflowId":"shown","category":"current"}],"next":null,"count":1}`
-	if a.Status != 200 || !strings.HasPrefix(a.Body, want) || !strings.HasSuffix(a.Body, rest) || !strings.Contains(a.Header.Get("Vary"), "Accept-Language") {
-		t.Errorf("got %d %s with Vary: %s\nwant %s… %s", a.Status, a.Body, a.Header.Get("Vary"), want, rest)
-	}
+	assert.True(t, a.Status == 200 && strings.HasPrefix(a.Body, want) && strings.HasSuffix(a.Body, rest) && strings.Contains(a.Header.Get("Vary"), "Accept-Language"),
+		"got %d %s with Vary: %s\nwant %s… %s", a.Status, a.Body, a.Header.Get("Vary"), want, rest)
 	for _, q := range []string{"q=TO+rom", "q=" + id[10:], "q=trip", "kind=instance", "category=current"} {
-		if ids, _ := s.desk("ann").requests(t, q); !slices.Contains(ids, id) {
-			t.Errorf("%s: got %v, want %s", q, ids, id)
-		}
+		ids, _ := s.desk("ann").requests(t, q)
+		assert.Contains(t, ids, id, q)
 	}
-	if lists, _ := s.desk("ann").where(t, id); lists != "" {
-		t.Errorf("it is in the lists of forms: %s", lists)
-	}
-	if p := s.desk("ann").formPage(t, ""); slices.ContainsFunc(p.Forms, func(f formItem) bool { return f.ID == id }) {
-		t.Error("it is in the pages of forms")
-	}
+	lists, _ := s.desk("ann").where(t, id)
+	assert.Empty(t, lists, "it is in the lists of forms")
+	assert.False(t, slices.ContainsFunc(s.desk("ann").formPage(t, "").Forms, func(f formItem) bool { return f.ID == id }), "it is in the pages of forms")
 	if ids, p := bob.requests(t, "workflowId=shown&count=true"); len(ids) != 0 || *p.Count != 0 {
 		t.Errorf("somebody else has %v of %d", ids, *p.Count)
 	}
@@ -126,13 +123,9 @@ func requestsMove(t *testing.T, s *service, clock *clock) {
 					got = append(got, f.Category+" "+f.Status)
 				}
 			}
-			if *p.Count != len(p.Forms) {
-				t.Errorf("%s: the count is %d of %d", category, *p.Count, len(p.Forms))
-			}
+			assert.Equal(t, len(p.Forms), *p.Count, "%s: the count", category)
 		}
-		if !slices.Equal(got, []string{c.want, c.want}) {
-			t.Errorf("after %q and %v: got %v, want %s in its category and among all", c.event, c.later, got, c.want)
-		}
+		assert.Equal(t, []string{c.want, c.want}, got, "after %q and %v, %s", c.event, c.later, c.want)
 	}
 }
 
@@ -159,13 +152,9 @@ func requestsAreMerged(t *testing.T, s *service, _ *clock) {
 		for next := ""; ; {
 			ids, p := bob.requests(t, "limit=5&count=true&sort="+sort+next)
 			got = append(got, ids...)
-			if *p.Count != len(want) {
-				t.Errorf("by %s: the count is %d, want %d", sort, *p.Count, len(want))
-			}
+			assert.Equal(t, len(want), *p.Count, "by %s: the count", sort)
 			for _, f := range p.Forms {
-				if (f.FormType == "Instance") != !slices.Contains(forms, f.ID) || f.WorkflowID == "" || f.Category != "current" {
-					t.Errorf("by %s: got %+v", sort, f)
-				}
+				assert.True(t, (f.FormType == "Instance") == !slices.Contains(forms, f.ID) && f.WorkflowID != "" && f.Category == "current", "by %s: got %+v", sort, f)
 			}
 			if p.Next == nil {
 				break
@@ -176,31 +165,24 @@ func requestsAreMerged(t *testing.T, s *service, _ *clock) {
 			slices.Sort(got)
 			inOrder = slices.Sorted(slices.Values(want))
 		}
-		if !slices.Equal(got, inOrder) {
-			t.Errorf("by %s: got %v\nwant %v", sort, got, inOrder)
-		}
+		assert.True(t, slices.Equal(got, inOrder), "by %s: got %v\nwant %v", sort, got, inOrder)
 	}
 	for kind, want := range map[string]int{"form": 8, "instance": 4, "checklist": 1} {
-		if ids, _ := bob.requests(t, "kind="+kind); len(ids) != want || kind == "checklist" && ids[0] != checklist {
-			t.Errorf("of the kind %s: got %v, want %d", kind, ids, want)
-		}
+		ids, _ := bob.requests(t, "kind="+kind)
+		assert.True(t, len(ids) == want && (kind != "checklist" || ids[0] == checklist), "of the kind %s: got %v, want %d", kind, ids, want)
 	}
-	if ids, _ := bob.requests(t, "workflowId=-"); len(ids) != 4 {
-		t.Errorf("without a workflow: got %v, want 4", ids)
-	}
+	ids, _ := bob.requests(t, "workflowId=-")
+	assert.Len(t, ids, 4, "without a workflow")
 }
 
 func requestsAreChecked(t *testing.T, s *service, _ *clock) {
 	bob := s.as("bob")
 	_, p := bob.requests(t, "limit=2")
 	for _, bad := range []string{"kind=x", "category=every", "category=mine", "sort=-name", "limit=0", "count=1", "q=", "q=" + strings.Repeat("x", 201), "x=1", "cursor=x", "kind=form&cursor=" + *p.Next, "category=current&cursor=" + *p.Next} {
-		if a := bob.requestsPage(t, bad); a.Status != 400 {
-			t.Errorf("%s: got %d %s, want 400", bad, a.Status, a.Body)
-		}
+		a := bob.requestsPage(t, bad)
+		assert.Equal(t, 400, a.Status, "%v %v", bad, a.Body)
 	}
-	if a := s.user().requestsPage(t, ""); a.Status != 401 {
-		t.Errorf("without a credential: %d", a.Status)
-	}
+	assert.Equal(t, 401, s.user().requestsPage(t, "").Status, "without a credential")
 	if ids, _ := s.as("eve").requests(t, ""); len(ids) != 0 { // who has no privileges has a list, too
 		t.Errorf("eve has %v", ids)
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/gateway/wiretest"
 )
 
@@ -29,18 +31,14 @@ func retryKey(k string) string { return "Idempotency-Key: " + k }
 func wantRepeat(t testing.TB, what string, got, first answer) {
 	t.Helper()
 	first.WantStatus(t, 200)
-	if got.Status != first.Status || got.Body != first.Body || got.Header.Get("ETag") != first.Header.Get("ETag") {
-		t.Errorf("%s: got %d %s %s, want the first answer %s %s", what,
-			got.Status, got.Header.Get("ETag"), got.Body, first.Header.Get("ETag"), first.Body)
-	}
+	assert.True(t, got.Status == first.Status && got.Body == first.Body && got.Header.Get("ETag") == first.Header.Get("ETag"),
+		"%s: got %d %s %s, want the first answer %s %s", what, got.Status, got.Header.Get("ETag"), got.Body, first.Header.Get("ETag"), first.Body)
 }
 
 // wantInstances demands that a workflow has so many instances more than before.
 func (s *scene) wantInstances(t testing.TB, workflow string, before, more int) {
 	t.Helper()
-	if got := len(s.instances(t, workflow)); got != before+more {
-		t.Errorf("%s: got %d instances, want %d", workflow, got, before+more)
-	}
+	assert.Len(t, s.instances(t, workflow), before+more, workflow)
 }
 
 func repeats(t *testing.T, s *scene) {
@@ -64,12 +62,9 @@ func repeats(t *testing.T, s *scene) {
 		s.ann.Event(t, "order", r.ID, "note", `{"other":1}`).Record(t)
 	}
 	minimal := send(0, "Prefer: return=minimal")
-	if got := minimal.Record(t); got.History != nil || minimal.Header.Get("ETag") != `"2"` {
-		t.Errorf("a minimal repeat: got %s %s", minimal.Header.Get("ETag"), got.Text)
-	}
-	if got := s.ann.Load(t, "order", r.ID).Record(t); len(got.History) != 6 {
-		t.Errorf("history: got %d entries, want 6", len(got.History))
-	}
+	got := minimal.Record(t)
+	assert.True(t, got.History == nil && minimal.Header.Get("ETag") == `"2"`, "a minimal repeat: got %s %s", minimal.Header.Get("ETag"), got.Text)
+	assert.Len(t, s.ann.Load(t, "order", r.ID).Record(t).History, 6, "history")
 	s.wantInstances(t, "order", before, 1)
 }
 
@@ -109,9 +104,7 @@ func wrongKeys(t *testing.T, s *scene) {
 	r := s.ann.Create(t, "plain", "").Record(t)
 	before := len(s.instances(t, "plain"))
 	refused := func(what string, a answer) {
-		if reason := a.FaultReason(400, "InvalidContent"); reason != "" {
-			t.Errorf("%s: %s", what, reason)
-		}
+		assert.Empty(t, a.FaultReason(400, "InvalidContent"), what)
 	}
 	for _, k := range []string{"", `""`, long, "a b", `"a b"`, "ä", `"open`, `"`, "a\tb", `"a"b`, `"k1";a=1`, `"k1\"`, `"k\1"`, `"a"b"`} {
 		refused("create with the key "+k, s.ann.Create(t, "plain", "", retryKey(k)))
@@ -151,9 +144,7 @@ func repeatsAtOnce(t *testing.T, s *scene) {
 	created := same("/create", wiretest.CreateBody("plain", ""))
 	s.wantInstances(t, "plain", before, 1)
 	sent := same("/event", wiretest.EventBody("plain", created.ID, "go", `{"a":1}`))
-	if len(sent.History) != 2 {
-		t.Errorf("history: got %d entries, want 2", len(sent.History))
-	}
+	assert.Len(t, sent.History, 2, "history")
 	s.unchanged(t, sent)
 }
 
@@ -172,20 +163,14 @@ func refusedLeavesKey(t *testing.T, s *scene) {
 	r := s.ann.Create(t, "rejecting", "").Record(t)
 	s.ann.Event(t, "rejecting", r.ID, "back", "", retryKey("refused-first")).WantFault(t, 409, "EventNotAllowed")
 	s.ann.Event(t, "rejecting", r.ID, "go", "").Record(t)
-	if got := s.ann.Event(t, "rejecting", r.ID, "back", "", retryKey("refused-first")).Record(t); len(got.History) != 3 {
-		t.Errorf("history: got %d entries, want 3", len(got.History))
-	}
+	assert.Len(t, s.ann.Event(t, "rejecting", r.ID, "back", "", retryKey("refused-first")).Record(t).History, 3, "history")
 	s.ann.Create(t, "small", `{"svcPublic":{"size":10}}`, retryKey("refused-first")).WantFault(t, 403, "AccessDenied")
 	s.ann.Create(t, "small", `{"svcPublic":{"size":1}}`, retryKey("refused-first")).Record(t)
 }
 
 func keyIsOfOneCaller(t *testing.T, s *scene) {
 	first := s.ann.Create(t, "plain", "", retryKey("shared-by-two")).Record(t)
-	if second := s.bob.Create(t, "plain", "", retryKey("shared-by-two")).Record(t); first.ID == second.ID {
-		t.Errorf("two callers got the same instance %s", first.ID)
-	}
+	assert.NotEqual(t, s.bob.Create(t, "plain", "", retryKey("shared-by-two")).Record(t).ID, first.ID)
 	s.ann.Event(t, "plain", first.ID, "go", "", retryKey("shared-by-two")).Record(t)
-	if got := s.bob.Event(t, "plain", first.ID, "go", "", retryKey("shared-by-two")).Record(t); len(got.History) != 3 {
-		t.Errorf("history: got %d entries, want 3: each caller's event", len(got.History))
-	}
+	assert.Len(t, s.bob.Event(t, "plain", first.ID, "go", "", retryKey("shared-by-two")).Record(t).History, 3, "history")
 }

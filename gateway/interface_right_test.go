@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/gateway/wiretest"
 )
 
@@ -72,9 +74,7 @@ func TestInterfaceRights(t *testing.T) {
 				a.WantFault(t, c.status, words[c.status])
 			}
 			if list := u.query(t, c.workflow, ""); list.Status != 403 || c.status != 403 {
-				if got := slices.Contains(pageOf(t, list).ids(), r.ID); got != mayRead {
-					t.Errorf("the list has the instance: %v", got)
-				}
+				assert.Equal(t, mayRead, slices.Contains(pageOf(t, list).ids(), r.ID), "the list has the instance")
 			}
 			if c.does == "send" && c.status == 403 {
 				s.unchanged(t, r)
@@ -90,9 +90,9 @@ func TestInterfaceRights(t *testing.T) {
 	t.Run("choices are what the caller may create", func(t *testing.T) {
 		for who, want := range map[string]string{"ann": "small vault", "bob": "", "eve": "", "adm": "small vault"} {
 			a := users[who].Get(t, wiretest.Root+"/choices")
-			if got := strings.Contains(a.Body, `{"id":"vault"`); !strings.Contains(a.Body, `{"id":"plain"`) || got != (want != "") || strings.Contains(a.Body, `{"id":"small"`) != got {
-				t.Errorf("%s: got %s, want plain %s", who, a.Body, want)
-			}
+			got := strings.Contains(a.Body, `{"id":"vault"`)
+			assert.True(t, strings.Contains(a.Body, `{"id":"plain"`) && got == (want != "") && strings.Contains(a.Body, `{"id":"small"`) == got,
+				"%s: got %s, want plain %s", who, a.Body, want)
 		}
 	})
 }
@@ -109,8 +109,7 @@ func TestInterfaceRefusalNamesTheRight(t *testing.T) {
 		"/tasks?scope=every":            "it needs mod-workflows",
 		"/definitions":                  "it needs mod-workflows",
 	} {
-		if a := s.eve.Get(t, wiretest.Root+path); a.Status != 403 || !strings.Contains(a.Body, want) {
-			t.Errorf("%s: got %d %s, want 403 with %q", path, a.Status, a.Body, want)
-		}
+		a := s.eve.Get(t, wiretest.Root+path)
+		assert.True(t, a.Status == 403 && strings.Contains(a.Body, want), "%s: got %d %s, want 403 with %q", path, a.Status, a.Body, want)
 	}
 }

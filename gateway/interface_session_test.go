@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/actorstest"
 	"troupe/actors/identity"
 	"troupe/actors/identity/password"
@@ -92,9 +95,7 @@ func (s *service) session(t testing.TB, headers ...string) string {
 	a := s.signIn(t, annsPassword, headers...)
 	a.WantStatus(t, 200)
 	found := sessionCookie.FindStringSubmatch(strings.Join(a.Header["Set-Cookie"], "\n"))
-	if found == nil {
-		t.Fatalf("got the cookies %q, want a session", a.Header["Set-Cookie"])
-	}
+	require.NotNil(t, found, "got the cookies %q, want a session", a.Header["Set-Cookie"])
 	return found[2]
 }
 
@@ -110,9 +111,7 @@ func sessionMethods(t *testing.T, s *scene) {
 		"GET":  s.Send(t, request{Method: "GET", Path: wiretest.Root + "/choices"}),
 		"POST": s.signIn(t, "a wrong guess"),
 	}
-	if got := unauthorized["POST"].Message(); got != "wrong user or password" {
-		t.Errorf("a wrong password: got %q", got)
-	}
+	assert.Equal(t, "wrong user or password", unauthorized["POST"].Message(), "a wrong password")
 	for _, c := range []struct {
 		request, body string
 		headers       []string // of a POST, beside the content type
@@ -158,13 +157,10 @@ func sessionMethods(t *testing.T, s *scene) {
 		case c.status == 200 && method != http.MethodHead && a.Body != `{"user":"ann","name":"Ann","roles":["clerk"],"privileges":["mod-form"]}`:
 			t.Errorf("%s: got %d %s", what, a.Status, a.Body)
 		}
-		if begins := method == http.MethodPost && c.status == 200; len(a.Header["Set-Cookie"]) > 0 != begins {
-			t.Errorf("%s: got the cookies %q", what, a.Header["Set-Cookie"])
-		}
+		begins := method == http.MethodPost && c.status == 200
+		assert.Equal(t, begins, len(a.Header["Set-Cookie"]) > 0, "%s: got the cookies %q", what, a.Header["Set-Cookie"])
 	}
-	if strings.Contains(s.log(), "oak") {
-		t.Error("the log holds a password")
-	}
+	assert.NotContains(t, s.log(), "oak", "the log holds a password")
 }
 
 func newSessionAtSignIn(t *testing.T, s *scene) {
@@ -174,19 +170,15 @@ func newSessionAtSignIn(t *testing.T, s *scene) {
 	second := s.session(t, "Cookie: session="+first)
 	third := s.session(t, "Cookie: session="+foreign)
 	s.AwaitCurrent()
-	if first == second || second == third || third == foreign {
-		t.Errorf("got the sessions %q, %q and %q", first, second, third)
-	}
+	assert.True(t, first != second && second != third && third != foreign, "got the sessions %q, %q and %q", first, second, third)
 	for session, status := range map[string]int{first: 401, foreign: 401, second: 200, third: 200} {
 		s.withCookie(session).Get(t, "/session").WantStatus(t, status)
 	}
 	ann := s.withCookie(second)
-	if r := ann.Create(t, "plain", "").Record(t); r.History[0].User != "ann" {
-		t.Errorf("user: got %q, want ann", r.History[0].User)
-	}
-	if a := ann.signOut(t); a.Status != 200 || a.Body != "{}" || a.Header.Get("Set-Cookie") != "session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax" {
-		t.Errorf("signing out: got %d %s and %q", a.Status, a.Body, a.Header.Get("Set-Cookie"))
-	}
+	assert.Equal(t, "ann", ann.Create(t, "plain", "").Record(t).History[0].User, "user")
+	a := ann.signOut(t)
+	assert.True(t, a.Status == 200 && a.Body == "{}" && a.Header.Get("Set-Cookie") == "session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax",
+		"signing out: got %d %s and %q", a.Status, a.Body, a.Header.Get("Set-Cookie"))
 	s.AwaitCurrent()
 	for _, a := range []answer{ann.Get(t, "/session"), ann.signOut(t), ann.Get(t, wiretest.Root+"/choices")} {
 		a.WantStatus(t, 401)
@@ -204,9 +196,7 @@ func cookieFlags(t *testing.T, s *scene) {
 		"desk=S; Path=/platform; HttpOnly; Secure; SameSite=Lax": proxied.signIn(t, annsPassword, "X-Forwarded-Proto: https"),
 	} {
 		got := sessionCookie.ReplaceAllString(a.Header.Get("Set-Cookie"), "$1=S$3")
-		if got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		assert.Equal(t, want, got)
 	}
 	proxied.Send(t, request{Method: "GET", Path: "/session"}).WantFault(t, 404, "NotFound")
 }
@@ -305,9 +295,7 @@ func failuresWait(t *testing.T, _ *scene) {
 	}
 	a := s.signIn(t, annsPassword)
 	a.WantFault(t, 429, "Busy")
-	if got := a.Header.Get("Retry-After"); got != "1" {
-		t.Errorf("Retry-After: got %q, want 1", got)
-	}
+	assert.Equal(t, "1", a.Header.Get("Retry-After"), "Retry-After")
 	clock.wait(time.Second)
 	s.session(t)
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/wiretest"
 )
 
@@ -25,15 +27,13 @@ type listener struct {
 func (u user) listen(t testing.TB, path string, headers ...string) *listener {
 	t.Helper()
 	status, header, l := u.openStream(t, "/watch/"+path, headers...)
-	if want := (http.Header{
+	want := (http.Header{
 		"Content-Type": {"text/event-stream"}, "Cache-Control": {"no-store"}, "X-Accel-Buffering": {"no"}, "X-Content-Type-Options": {"nosniff"},
 		"Vary": {"Cookie, Authorization, Authentication"},
-	}); status != 200 || !reflect.DeepEqual(header, want) {
-		t.Fatalf("watch %s: got %d %v, want 200 %v", path, status, header, want)
-	}
-	if lines, err := l.block(); err != nil || len(lines) != 2 || lines[0] != "retry: 2000" || l.id == "" {
-		t.Fatalf("watch %s begins with %q (%v), want retry and id", path, lines, err)
-	}
+	})
+	require.True(t, status == 200 && reflect.DeepEqual(header, want), "watch %s: got %d %v, want 200 %v", path, status, header, want)
+	lines, err := l.block()
+	require.True(t, err == nil && len(lines) == 2 && lines[0] == "retry: 2000" && l.id != "", "watch %s begins with %q (%v), want retry and id", path, lines, err)
 	return l
 }
 
@@ -41,9 +41,8 @@ func (u user) listen(t testing.TB, path string, headers ...string) *listener {
 func (u user) listenToTasks(t testing.TB) *listener {
 	t.Helper()
 	status, _, l := u.openStream(t, "/tasks/watch")
-	if lines, err := l.block(); status != 200 || err != nil || len(lines) != 2 || lines[1] != ": open" {
-		t.Fatalf("tasks: got %d, and it begins with %q (%v)", status, lines, err)
-	}
+	lines, err := l.block()
+	require.True(t, status == 200 && err == nil && len(lines) == 2 && lines[1] == ": open", "tasks: got %d, and it begins with %q (%v)", status, lines, err)
 	return l
 }
 
@@ -51,17 +50,12 @@ func (u user) listenToTasks(t testing.TB) *listener {
 func (u user) openStream(t testing.TB, path string, headers ...string) (status int, header http.Header, l *listener) {
 	t.Helper()
 	conn, err := u.Dial()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	request := request{Method: http.MethodGet, Path: u.Base + wiretest.Root + path, Headers: append(headers, u.Credential...)}
-	if _, err := conn.Write(request.Text(conn.RemoteAddr().String())); err != nil {
-		t.Fatal(err)
-	}
+	_, err = conn.Write(request.Text(conn.RemoteAddr().String()))
+	require.NoError(t, err)
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatalf("watch %s: %v", path, err)
-	}
+	require.NoError(t, err, "watch %s", path)
 	t.Cleanup(func() {
 		_ = conn.Close() // first: closing the body would read on
 		_ = res.Body.Close()
@@ -103,9 +97,7 @@ func (l *listener) wantEntry(t testing.TB, r record) {
 func (l *listener) wantEntryAt(t testing.TB, r record, n int) {
 	t.Helper()
 	lines, err := l.block()
-	if err != nil || len(lines) != 3 || lines[0] != "id: "+l.id || lines[1] != "event: entry" {
-		t.Fatalf("got %q and %v, want an entry", lines, err)
-	}
+	require.True(t, err == nil && len(lines) == 3 && lines[0] == "id: "+l.id && lines[1] == "event: entry", "got %q and %v, want an entry", lines, err)
 	got := wiretest.Decode[struct {
 		WorkflowID, InstanceID string
 		Sequence               int
@@ -125,7 +117,5 @@ func (l *listener) wantEntryAt(t testing.TB, r record, n int) {
 func (l *listener) wantLost(t testing.TB) {
 	t.Helper()
 	lines, err := l.block()
-	if err != nil || len(lines) != 3 || lines[0] != "event: lost" || !strings.HasPrefix(lines[1], `data: {"message":"`) {
-		t.Fatalf("got %q and %v, want lost", lines, err)
-	}
+	require.True(t, err == nil && len(lines) == 3 && lines[0] == "event: lost" && strings.HasPrefix(lines[1], `data: {"message":"`), "%v %v", lines, err)
 }

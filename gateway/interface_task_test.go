@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/actorstest"
 	"troupe/gateway/wiretest"
 )
@@ -55,9 +57,7 @@ func TestInterfaceTasks(t *testing.T) {
 		t.Fatalf("got %+v", open)
 	}
 	for who, u := range map[string]user{"the requester": s.ann, "a stranger": s.eve} {
-		if got := list(u, ""); len(got.Tasks) != 0 {
-			t.Errorf("%s has %+v", who, got)
-		}
+		assert.Empty(t, list(u, "").Tasks, who)
 	}
 	first := open.Tasks[0]
 	if a := s.eve.Post(t, change, `{"taskId":"`+first.TaskID+`","action":"claim"}`); a.Status != 404 {
@@ -69,9 +69,8 @@ func TestInterfaceTasks(t *testing.T) {
 	if a := s.bob.Post(t, change, `{"taskId":"`+first.TaskID+`","action":"claim"}`); a.Status != 200 || !strings.Contains(a.Body, `"assignee":"bob","assigneeName":"Bob"`) {
 		t.Errorf("got %d %s", a.Status, a.Body)
 	}
-	if mine, left := list(s.bob, "scope=mine"), list(s.bob, "scope=open"); len(mine.Tasks) != 1 || mine.Tasks[0].TaskID != first.TaskID || len(left.Tasks) != 1 {
-		t.Errorf("got %+v and %+v", mine, left)
-	}
+	mine, left := list(s.bob, "scope=mine"), list(s.bob, "scope=open")
+	assert.True(t, len(mine.Tasks) == 1 && mine.Tasks[0].TaskID == first.TaskID && len(left.Tasks) == 1, "got %+v and %+v", mine, left)
 	// Who runs the place sees whose it is, and nothing that it says.
 	every := s.adm.Get(t, tasks+"?scope=every&workflowId=claim&sort=created&limit=1&count=true").Body
 	if !strings.Contains(every, `"title":"review","description":null,"status":"claimed"`) || !strings.Contains(every, `"assignee":"bob","assigneeName":"Bob","candidates":{`) ||
@@ -88,9 +87,8 @@ func TestInterfaceTasks(t *testing.T) {
 		t.Errorf("got %d %s", a.Status, a.Body)
 	}
 	s.bob.Event(t, "claim", first.InstanceID, "approve", "")
-	if done := list(s.bob, "scope=done"); len(done.Tasks) != 1 || done.Tasks[0].Status != "done" || done.Tasks[0].Title != "Look at 1" {
-		t.Errorf("got %+v", done)
-	}
+	done := list(s.bob, "scope=done")
+	assert.True(t, len(done.Tasks) == 1 && done.Tasks[0].Status == "done" && done.Tasks[0].Title == "Look at 1", "got %+v", done)
 	if a := s.bob.Get(t, tasks+"?scope=done&sort=due"); a.Status != 400 {
 		t.Errorf("what is done, sorted: got %d %s", a.Status, a.Body)
 	}
@@ -104,8 +102,7 @@ func TestInterfaceTasks(t *testing.T) {
 	a := s.ann.Get(t, wiretest.Root+"/instance/claim/"+first.InstanceID+"/activity")
 	for _, what := range []string{`"transitionEvent":"approve"`, `"text":"Is it much?"`, `"action":"claim"`, `"transitionEvent":"send"`} {
 		at := strings.Index(a.Body, what)
-		if at < 0 {
-			t.Errorf("%s is not there, or not behind the others: %s", what, a.Body)
+		if !assert.GreaterOrEqual(t, at, 0, "%s is not there, or not behind the others: %s", what, a.Body) {
 			continue
 		}
 		a.Body = a.Body[at:]

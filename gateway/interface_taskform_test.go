@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/wiretest"
 )
 
@@ -60,9 +63,7 @@ func TestInterfaceTaskForms(t *testing.T) {
 		instance = ann.Create(t, "decide", "").Record(t).ID
 		ann.Event(t, "decide", instance, "send", "")
 		list := wiretest.Decode[taskList](t, bob.Get(t, wiretest.Root+"/tasks?workflowId=decide&scope=open&sort=-created&limit=1").Body)
-		if len(list.Tasks) != 1 || list.Tasks[0].InstanceID != instance {
-			t.Fatalf("got the tasks %+v, want one of %s", list, instance)
-		}
+		require.True(t, len(list.Tasks) == 1 && list.Tasks[0].InstanceID == instance, "got the tasks %+v, want one of %s", list, instance)
 		return instance, list.Tasks[0].TaskID
 	}
 	submit := func(u user, task, body string, headers ...string) answer {
@@ -73,9 +74,7 @@ func TestInterfaceTaskForms(t *testing.T) {
 
 	t.Run("who sees it", func(t *testing.T) {
 		v := bob.taskView(t, task)
-		if v.Task.TaskID != task || !v.Editable || v.Draft != nil || len(v.Template) < 10 || len(v.Events) != 3 {
-			t.Errorf("got %+v, want the events approve, refuse and mend", v)
-		}
+		assert.True(t, v.Task.TaskID == task && v.Editable && v.Draft == nil && len(v.Template) >= 10 && len(v.Events) == 3, v)
 		kim.sends(t, "GET task/"+task, "").WantFault(t, 403, "Access denied")
 		kim.sends(t, "PUT task/"+task+"/draft", draftOf(`{}`)).WantFault(t, 403, "Access denied")
 		submit(kim, task, `{"data":{"amount":1}}`).WantFault(t, 403, "Access denied")
@@ -91,9 +90,8 @@ func TestInterfaceTaskForms(t *testing.T) {
 			mia.Post(t, wiretest.Root+"/task", `{"taskId":"`+task+`","action":"`+action+`"}`).WantStatus(t, 200)
 		}
 		claim("claim")
-		if v := bob.taskView(t, task); v.Editable || v.Draft == nil {
-			t.Errorf("got %+v, want what is only read", v)
-		}
+		v := bob.taskView(t, task)
+		assert.True(t, !v.Editable && v.Draft != nil, "got %+v, want what is only read", v)
 		bob.sends(t, "PUT task/"+task+"/draft", draftOf(`{}`)).WantFault(t, 409, "Conflict")
 		submit(bob, task, `{"data":{"amount":1}}`).WantFault(t, 409, "Conflict")
 		claim("release")
@@ -117,17 +115,12 @@ func TestInterfaceTaskForms(t *testing.T) {
 			submit(bob, task, c.body, headers...).WantFault(t, c.status, c.label)
 		}
 		submit(bob, task, `{"data":{"amount":1},"event":"mend"}`).Record(t) // the task stays, and its sender's draft goes
-		if v := bob.taskView(t, task); v.Draft != nil {
-			t.Errorf("after a submission: got the draft %+v", v.Draft)
-		}
-		if v := mia.taskView(t, task); v.Draft == nil {
-			t.Error("the draft of somebody else went with a submission that left the task")
-		}
+		assert.Nil(t, bob.taskView(t, task).Draft, "after a submission: got the draft")
+		assert.NotNil(t, mia.taskView(t, task).Draft, "the draft of somebody else went with a submission that left the task")
 		tag := bob.sends(t, "GET task/"+task, "").Header.Get("ETag")
 		first := submit(bob, task, `{"data":{"amount":7}}`, "Idempotency-Key: verdict", "If-Match: "+tag)
-		if r := first.Record(t); string(r.Public) != `{"amount":7}` || r.States[0].NodeID != "done" {
-			t.Errorf("got %+v", r)
-		}
+		r := first.Record(t)
+		assert.True(t, string(r.Public) == `{"amount":7}` && r.States[0].NodeID == "done", "got %+v", r)
 		wantSameAnswer(t, submit(bob, task, `{"data":{"amount":7}}`, "Idempotency-Key: verdict", "If-Match: "+tag), first)
 		submit(bob, task, `{"data":{"amount":8}}`, "Idempotency-Key: verdict").WantFault(t, 422, "Unprocessable")
 		submit(bob, task, `{"data":{"amount":7}}`).WantFault(t, 404, "Not found")
@@ -138,9 +131,8 @@ func TestInterfaceTaskForms(t *testing.T) {
 		_, task := begin()
 		bob.sends(t, "PUT task/"+task+"/draft", draftOf(`{"why":3,"amount":1}`)).WantStatus(t, 200)
 		s.Write("forms/verdict.yaml", verdictTemplate[:len(verdictTemplate)-len("why: {type: string}}}}\n")]+"x: {type: string}}}}\n")
-		if v := bob.taskView(t, task); !v.Draft.TemplateChanged || len(v.Draft.Misfits) != 1 || v.Draft.Misfits[0].Path != "/why" {
-			t.Errorf("got %+v", v.Draft)
-		}
+		v := bob.taskView(t, task)
+		assert.True(t, v.Draft.TemplateChanged && len(v.Draft.Misfits) == 1 && v.Draft.Misfits[0].Path == "/why", "got %+v", v.Draft)
 	})
 }
 
@@ -156,25 +148,18 @@ func draftsOfTasks(t *testing.T, s *service, task string) {
 		return a, strconv.Quote(strconv.FormatUint(wiretest.Decode[draft](t, a.Body).Revision, 10))
 	}
 	a, first := save(bob, `{"why":"so"}`, "If-None-Match: *")
-	if a.Status != 200 || a.Header.Get("ETag") != first {
-		t.Errorf("got %d %s with the tag %s", a.Status, a.Body, a.Header.Get("ETag"))
-	}
+	assert.True(t, a.Status == 200 && a.Header.Get("ETag") == first, "got %d %s with the tag %s", a.Status, a.Body, a.Header.Get("ETag"))
 	save(mia, `{"why":"no"}`)
-	if got := bob.sends(t, "GET "+path, ""); string(wiretest.Decode[draft](t, got.Body).Data) != `{"why":"so"}` || got.Header.Get("ETag") != first {
-		t.Errorf("got %d %s", got.Status, got.Body)
-	}
-	if a, _ := save(bob, `{}`, "If-None-Match: *"); a.Status != 412 {
-		t.Errorf("a second first draft: got %d", a.Status)
-	}
+	got := bob.sends(t, "GET "+path, "")
+	assert.True(t, string(wiretest.Decode[draft](t, got.Body).Data) == `{"why":"so"}` && got.Header.Get("ETag") == first, "got %d %s", got.Status, got.Body)
+	a, _ = save(bob, `{}`, "If-None-Match: *")
+	assert.Equal(t, 412, a.Status, "a second first draft")
 	a, second := save(bob, `{"why":3}`, "If-Match: "+first)
-	if a.Status != 200 || second == first {
-		t.Errorf("got %d %s", a.Status, a.Body)
-	}
+	assert.True(t, a.Status == 200 && second != first, "got %d %s", a.Status, a.Body)
 	bob.sends(t, "DELETE "+path, "", "If-Match: "+first).WantFault(t, 412, "Precondition failed")
 	bob.sends(t, "DELETE "+path, "", "If-Match: "+second).WantStatus(t, 200)
 	bob.sends(t, "GET "+path, "").WantFault(t, 404, "Not found")
 	save(bob, `{"why":"again"}`)
-	if v := bob.taskView(t, task); v.Draft == nil || string(v.Draft.Data) != `{"why":"again"}` || v.Draft.TemplateChanged {
-		t.Errorf("got %+v", v.Draft)
-	}
+	v := bob.taskView(t, task)
+	assert.True(t, v.Draft != nil && string(v.Draft.Data) == `{"why":"again"}` && !v.Draft.TemplateChanged, "got %+v", v.Draft)
 }

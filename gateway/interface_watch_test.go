@@ -1,10 +1,11 @@
 package gateway_test
 
 import (
-	"errors"
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 
 	"troupe/actors/actorstest"
 	"troupe/actors/identity"
@@ -179,9 +180,7 @@ func watchEndsWithCredential(t *testing.T, _ *scene) {
 			for err == nil {
 				_, err = l.block()
 			}
-			if !errors.Is(err, io.EOF) {
-				t.Errorf("%s, stream %d: got %v, want the end of the stream", what, n, err)
-			}
+			assert.ErrorIs(t, err, io.EOF, "%s, stream %d", what, n)
 		}
 	}
 	change := func(from, to string) {
@@ -207,9 +206,7 @@ func watchEndsWithCredential(t *testing.T, _ *scene) {
 	s.ChangeIdentities(func(i identity.Identities) error { return i.Revoke(t.Context(), identity.Token, id) })
 	over("revoked")
 	s.ann.Get(t, wiretest.Root+"/watch/plain/"+r.ID).WantFault(t, 401, "Unauthorized")
-	if cut := s.metrics(func(m gateway.Metrics) uint64 { return m.Cut }); cut != 0 {
-		t.Errorf("metrics: got %d aborted, want 0", cut)
-	}
+	assert.Zero(t, s.metrics(func(m gateway.Metrics) uint64 { return m.Cut }), "metrics")
 }
 
 func watchCrossSite(t *testing.T, s *scene) {
@@ -233,8 +230,6 @@ func watchCrossSite(t *testing.T, s *scene) {
 
 func watchHead(t *testing.T, s *scene) {
 	a := s.Send(t, request{Method: "HEAD", Path: wiretest.Root + "/watch/plain", Headers: s.ann.Credential})
-	if a.Status != 200 || a.Body != "" || a.Header.Get("Content-Type") != "text/event-stream" {
-		t.Errorf("got %d %q %q, want 200 and the header of a stream", a.Status, a.Body, a.Header.Get("Content-Type"))
-	}
+	assert.True(t, a.Status == 200 && a.Body == "" && a.Header.Get("Content-Type") == "text/event-stream", "%v %v %v", a.Status, a.Body, a.Header.Get("Content-Type"))
 	s.Send(t, request{Method: "HEAD", Path: wiretest.Root + "/watch/vault", Headers: s.eve.Credential}).WantStatus(t, 403)
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/wiretest"
 )
 
@@ -65,26 +68,21 @@ func TestInterfaceFraming(t *testing.T) {
 		{"no HTTP at all", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400},
 	} {
 		answers := s.Raw(t, c.text+behind)
-		if len(answers) != 1 || answers[0].Status != c.status || c.status == 200 && !answers[0].Closes {
-			t.Errorf("%s: got %v, want one answer with %d", c.line, answers, c.status)
-		}
+		assert.True(t, len(answers) == 1 && answers[0].Status == c.status && (c.status != 200 || answers[0].Closes), "%v %v %v", c.line, answers, c.status)
 		if c.status == 200 {
 			created++
 		}
 	}
 	// Bodies that do not come to their end.
 	for _, text := range []string{head(chunked) + "fff\r\n" + body, head(chunked) + size + "\r\n" + body + "\r\n", head(length("%d", 1)) + body} {
-		if answers := s.Raw(t, text); len(answers) != 1 || answers[0].Status != 400 {
-			t.Errorf("%q: got %v, want one answer with 400", text, answers)
-		}
+		answers := s.Raw(t, text)
+		assert.True(t, len(answers) == 1 && answers[0].Status == 400, "%q: got %v, want one answer with 400", text, answers)
 	}
 	s.wantInstances(t, "codes", codes, created)
 	s.wantInstances(t, "plain", plain, 0)
 	// When nothing is wrong with the first, the request behind it is answered.
 	answers := s.Raw(t, head(length("%d", 0))+body+behind+"GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"+behind)
-	if len(answers) != 4 || answers[2].Body != `{"status":"ok"}` {
-		t.Errorf("got %v, want 4 answers in order", answers)
-	}
+	assert.True(t, len(answers) == 4 && answers[2].Body == `{"status":"ok"}`, "got %v, want 4 answers in order", answers)
 	s.wantInstances(t, "codes", codes, created+1)
 	s.wantInstances(t, "plain", plain, 2)
 }
@@ -97,12 +95,9 @@ func TestInterfaceContinue(t *testing.T) {
 	body := wiretest.CreateBody("plain", "")
 	ask := func(headers, body string) (r *bufio.Reader, done func()) {
 		conn, err := s.Dial()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(conn, "POST "+wiretest.Root+"/create HTTP/1.1\r\nHost: x\r\n"+headers+"\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		_, err = io.WriteString(conn, "POST "+wiretest.Root+"/create HTTP/1.1\r\nHost: x\r\n"+headers+"\r\n\r\n")
+		require.NoError(t, err)
 		sent := make(chan struct{})
 		go func() {
 			defer close(sent)
@@ -117,9 +112,8 @@ func TestInterfaceContinue(t *testing.T) {
 	} {
 		r, done := ask(headers+"\r\nExpect: 100-continue", body)
 		for _, status := range want {
-			if line, err := r.ReadString('\n'); err != nil || !strings.HasPrefix(line, fmt.Sprint("HTTP/1.1 ", status, " ")) {
-				t.Errorf("%q: got %q %v, want %d", headers, line, err, status)
-			}
+			line, err := r.ReadString('\n')
+			assert.True(t, err == nil && strings.HasPrefix(line, fmt.Sprint("HTTP/1.1 ", status, " ")), "%q: got %q %v, want %d", headers, line, err, status)
 			_, _ = r.ReadString('\n') // of 100, the empty line
 		}
 		done()
@@ -130,9 +124,8 @@ func TestInterfaceContinue(t *testing.T) {
 	} {
 		r, done := ask(credential+headers, body)
 		a, err := wiretest.ReadAnswer(r, http.MethodPost)
-		if reason := a.FaultReason(413, "TooLarge"); err != nil || reason != "" || !a.Closes {
-			t.Errorf("%s: %s (%v), the connection ends: %v", headers, reason, err, a.Closes)
-		}
+		reason := a.FaultReason(413, "TooLarge")
+		assert.True(t, err == nil && reason == "" && a.Closes, "%s: %s (%v), the connection ends: %v", headers, reason, err, a.Closes)
 		done()
 	}
 }
@@ -147,7 +140,6 @@ func TestInterfaceCut(t *testing.T) {
 		s.Raw(t, text[:length])
 	}
 	s.unchanged(t, r)
-	if answers := s.Raw(t, text); len(answers) != 1 || len(answers[0].Record(t).History) != 2 {
-		t.Errorf("the whole request: got %v, want one answer", answers)
-	}
+	answers := s.Raw(t, text)
+	assert.True(t, len(answers) == 1 && len(answers[0].Record(t).History) == 2, "the whole request: got %v, want one answer", answers)
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestInterfaceCreate(t *testing.T) {
@@ -30,9 +33,7 @@ func TestInterfaceCreate(t *testing.T) {
 func createAnswers(t *testing.T, s *scene) {
 	a := s.ann.Create(t, "order", "")
 	r := a.Record(t)
-	if reason := r.HistoryReason(); reason != "" {
-		t.Error(reason)
-	}
+	assert.Empty(t, r.HistoryReason())
 	s.unchanged(t, r)
 }
 
@@ -44,13 +45,11 @@ func instancesBegin(t *testing.T, s *scene) {
 		"nested": {"main/inner"},
 	} {
 		r := s.bob.Create(t, workflow, "").Record(t)
-		if r.WorkflowID != workflow || !slices.Equal(r.Where(), want) || len(r.History) != 1 {
-			t.Fatalf("%s: got %s, want the states %v and one entry", workflow, r.Text, want)
-		}
+		require.True(t, r.WorkflowID == workflow && slices.Equal(r.Where(), want) && len(r.History) == 1, "%v %v %v", workflow, r.Text, want)
 		first := r.History[0]
-		if start := slices.Repeat([]string{"Start"}, len(want)); first.User != "bob" || first.TransitionEvent != "" || !slices.Equal(first.StartState, start) || !slices.Equal(first.EndState, r.Nodes()) {
-			t.Errorf("%s: the first entry is %v", workflow, first)
-		}
+		start := slices.Repeat([]string{"Start"}, len(want))
+		assert.True(t, first.User == "bob" && first.TransitionEvent == "" && slices.Equal(first.StartState, start) && slices.Equal(first.EndState, r.Nodes()),
+			"%s: the first entry is %v", workflow, first)
 	}
 }
 
@@ -62,32 +61,23 @@ func idsAreSortable(t *testing.T, s *scene) {
 	for range 20 {
 		before := time.Now().UnixMilli()
 		id := s.ann.Create(t, "plain", "").Record(t).ID
-		if !ulid.MatchString(id) {
-			t.Fatalf("_id: got %q, want a ULID", id)
-		}
+		require.True(t, ulid.MatchString(id), "_id: got %q, want a ULID", id)
 		ms := int64(0)
 		for _, c := range id[:10] {
 			ms = ms<<5 | int64(strings.IndexRune("0123456789ABCDEFGHJKMNPQRSTVWXYZ", c))
 		}
-		if ms < before-1000 || ms > time.Now().UnixMilli()+1000 {
-			t.Errorf("_id %s was made at %d ms, want about %d", id, ms, before)
-		}
-		if id == last || id <= last && id[:10] != last[:10] {
-			t.Errorf("_id %s was made after %s but is not behind it", id, last)
-		}
+		assert.True(t, ms >= before-1000 && ms <= time.Now().UnixMilli()+1000, "_id %s was made at %d ms, want about %d", id, ms, before)
+		assert.True(t, id != last && (id > last || id[:10] == last[:10]), "_id %s was made after %s but is not behind it", id, last)
 		last = id
 	}
 }
 
 func redirectIsShown(t *testing.T, s *scene) {
 	r := s.ann.Create(t, "guide", "").Record(t)
-	if want := "/rooms/" + r.ID; r.Redirect == nil || *r.Redirect != want {
-		t.Errorf("svcRedirect: got %s, want %q", r.Text, want)
-	}
+	want := "/rooms/" + r.ID
+	assert.True(t, r.Redirect != nil && *r.Redirect == want, "svcRedirect: got %s, want %q", r.Text, want)
 	for _, r := range []record{s.ann.Event(t, "guide", r.ID, "leave", "").Record(t), s.ann.Create(t, "plain", "").Record(t)} {
-		if r.Redirect != nil {
-			t.Errorf("svcRedirect: got %s, want no such member", r.Text)
-		}
+		assert.Nil(t, r.Redirect, "svcRedirect: got %s, want no such member", r.Text)
 	}
 }
 
@@ -113,9 +103,7 @@ func createBlockIsAsked(t *testing.T, s *scene) {
 	for _, content := range []string{
 		``, `{"svcPublic":{}}`, `{"svcPublic":{"n":"1"}}`, `{"svcPublic":{"n":1,"kind":"best"}}`, `{"svcPublic":{"n":1},"svcPrivate":{"owner":"ann"}}`,
 	} {
-		if reason := s.ann.Create(t, "bound", content).FaultReason(400, "InvalidContent"); reason != "" {
-			t.Errorf("data %s: %s", content, reason)
-		}
+		assert.Empty(t, s.ann.Create(t, "bound", content).FaultReason(400, "InvalidContent"), "data %s", content)
 	}
 	r := s.ann.Create(t, "bound", `{"svcPublic":{"n":7},"svcPrivate":{}}`).Record(t)
 	wantSameMeaning(t, r.Public+r.Private, `{"n":7,"kind":"plain"}{"owner":"nobody"}`)
@@ -162,9 +150,8 @@ func eventData(t *testing.T, s *scene) {
 		after := s.ann.Event(t, c.workflow, r.ID, c.event, c.data).Record(t)
 		wantSameMeaning(t, after.Public, c.public)
 		wantSameMeaning(t, after.Private, c.private)
-		if after.ID != r.ID || after.Redirect != nil || len(after.History) != 2 || !slices.Equal(after.States, r.States) {
-			t.Errorf("%s with %s: got %s, want nothing but data and an entry", c.event, c.data, after.Text)
-		}
+		assert.True(t, after.ID == r.ID && after.Redirect == nil && len(after.History) == 2 && slices.Equal(after.States, r.States),
+			"%s with %s: got %s, want nothing but data and an entry", c.event, c.data, after.Text)
 	}
 }
 
@@ -202,9 +189,7 @@ func applyIsAsked(t *testing.T, s *scene) {
 	s.unchanged(t, r)
 	after := s.bob.Event(t, "bound", r.ID, "comment", `{"text":"fine"}`).Record(t)
 	wantSameMeaning(t, after.Public, `{"n":11,"kind":"plain","limit":10,"text":"fine"}`)
-	if len(after.History) != 3 || after.States[0] != r.States[0] {
-		t.Errorf("got %s, want one entry more and the same state", after.Text)
-	}
+	assert.True(t, len(after.History) == 3 && after.States[0] == r.States[0], "got %s, want one entry more and the same state", after.Text)
 }
 
 func sizeIsChecked(t *testing.T, s *scene) {
@@ -236,9 +221,8 @@ func historyIsUnlimited(t *testing.T, s *scene) {
 	}
 	last := s.ann.Event(t, "long", r.ID, "go", "", "Idempotency-Key: last")
 	got := last.Record(t)
-	if reason := got.HistoryReason(); reason != "" || len(got.History) != events+3 || len(got.Text) < 1<<20 {
-		t.Errorf("got %d entries in %d bytes, want %d in more than 1 MiB; %s", len(got.History), len(got.Text), events+3, reason)
-	}
+	reason := got.HistoryReason()
+	assert.True(t, reason == "" && len(got.History) == events+3 && len(got.Text) >= 1<<20, "%v %v %v %v", len(got.History), len(got.Text), events+3, reason)
 	s.unchanged(t, got)
 	wantRepeat(t, "the first event", s.ann.Event(t, "long", r.ID, "go", "", "Idempotency-Key: early"), early)
 	wantRepeat(t, "the last event", s.ann.Event(t, "long", r.ID, "go", "", "Idempotency-Key: last"), last)

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/gateway/internal/session"
@@ -18,9 +21,7 @@ import (
 func linkOf(t *testing.T, links *login.Links, user identity.UserID) string {
 	t.Helper()
 	_, secret, found := strings.Cut(links.Add(user, "/"), "#link=")
-	if !found {
-		t.Fatal("the link has no secret in its fragment")
-	}
+	require.True(t, found, "the link has no secret in its fragment")
 	return `{"link":"` + secret + `"}`
 }
 
@@ -35,9 +36,7 @@ func (s *testServer) openWithLinks() *login.Links {
 func (s *testServer) wantsStatus(t *testing.T, what string, ask request, want int) answer {
 	t.Helper()
 	got := s.do(t, ask)
-	if got.Status != want {
-		t.Errorf("%s: got %d %s, want %d", what, got.Status, got.Body, want)
-	}
+	assert.Equal(t, want, got.Status, "%v %v", what, got.Body)
 	return got
 }
 
@@ -60,16 +59,12 @@ func TestSignInByLink(t *testing.T) {
 	s.wantsStatus(t, "a link that nobody made", ask, 401)
 	ask.Body = linkOf(t, links, userAnn)
 	got := s.wantsStatus(t, "a link", ask, 200)
-	if cookie := got.Header.Get("Set-Cookie"); !strings.HasPrefix(cookie, "session="+sessionNew+";") || !strings.Contains(cookie, "HttpOnly") {
-		t.Errorf("got the cookie %q", cookie)
-	}
-	if got.Header.Get("Cache-Control") != "no-store" || !strings.Contains(got.Body, `"user":"ann"`) {
-		t.Errorf("got %v %s", got.Header, got.Body)
-	}
+	cookie := got.Header.Get("Set-Cookie")
+	assert.True(t, strings.HasPrefix(cookie, "session="+sessionNew+";") && strings.Contains(cookie, "HttpOnly"), "got the cookie %q", cookie)
+	assert.True(t, got.Header.Get("Cache-Control") == "no-store" && strings.Contains(got.Body, `"user":"ann"`), "got %v %s", got.Header, got.Body)
 	want := []identity.Vouched{{User: userAnn, Address: netip.MustParseAddr("127.0.0.1"), How: "signed in by a link"}}
-	if !reflect.DeepEqual(s.sessions.vouched, want) || !reflect.DeepEqual(s.sessions.ended, []string{sessionAnn}) {
-		t.Errorf("got %+v, and %v ended", s.sessions.vouched, s.sessions.ended)
-	}
+	assert.True(t, reflect.DeepEqual(s.sessions.vouched, want) && reflect.DeepEqual(s.sessions.ended, []string{sessionAnn}),
+		"got %+v, and %v ended", s.sessions.vouched, s.sessions.ended)
 	s.wantsStatus(t, "the link again", ask, 401)
 	for body, what := range map[string]string{
 		`{"link":""}`:               "an empty link",
@@ -117,34 +112,25 @@ func TestALinkIsForThisMachine(t *testing.T) {
 		if len(c.headers) == 0 || !strings.HasPrefix(c.headers[0], "Content-Type") {
 			c.headers = append(c.headers, jsonLine)
 		}
-		if w := s.spend(body, c.peer, c.host, c.headers...); w.status != c.want {
-			t.Errorf("%s: got %d %s, want %d", c.what, w.status, &w.body, c.want)
-		}
+		w := s.spend(body, c.peer, c.host, c.headers...)
+		assert.Equal(t, c.want, w.status, "%v %v", c.what, &w.body)
 		if c.want == http.StatusOK { // which also says that nothing before has spent it
 			body = linkOf(t, links, userAnn)
 		}
 	}
 	s.sessions.elsewhere = failure.ErrUnavailable
-	if w := s.spend(body, "127.0.0.1:1", "localhost", jsonLine); w.status != http.StatusServiceUnavailable {
-		t.Errorf("nothing can be written: got %d", w.status)
-	}
+	assert.Equal(t, http.StatusServiceUnavailable, s.spend(body, "127.0.0.1:1", "localhost", jsonLine).status)
 	s.sessions.elsewhere = nil
-	if w := s.spend(body, "127.0.0.1:1", "localhost", jsonLine); w.status != http.StatusOK {
-		t.Errorf("afterwards: got %d, so the link was spent for nothing", w.status)
-	}
+	assert.Equal(t, http.StatusOK, s.spend(body, "127.0.0.1:1", "localhost", jsonLine).status, "afterwards")
 }
 
 // TestALinkNeedsAListenerOfThisMachine: a server whose port others reach takes no link.
 func TestALinkNeedsAListenerOfThisMachine(t *testing.T) {
 	for address, want := range map[string]bool{"127.0.0.1": true, "127.9.9.9": true, "::1": true, "0.0.0.0": false, "::": false, "192.0.2.1": false} {
-		if got := session.IsLoopback(&net.TCPAddr{IP: net.ParseIP(address)}); got != want {
-			t.Errorf("%s: got %v", address, got)
-		}
+		assert.Equal(t, want, session.IsLoopback(&net.TCPAddr{IP: net.ParseIP(address)}), address)
 	}
 	s, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	links := login.NewLinks(nil)
 	s.Open(Services{Sessions: new(fakeSessions), Links: links})
 	r := newTestRequest("POST", "/session", linkOf(t, links, userAnn), jsonLine)

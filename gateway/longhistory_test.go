@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/message"
 )
 
@@ -20,8 +22,7 @@ func TestALongHistoryNamesItsPages(t *testing.T) {
 	for k, want := range []string{"", "", `</workflow/api/v1/instance/order/` + instanceOne + `/history>; rel="prev"`} {
 		from = uint64(k)
 		a := s.do(t, request{Method: "GET", Path: operationPath + "/instance/order/" + instanceOne, Headers: []string{withToken}})
-		if got := a.Header.Get("Link"); got != want || strings.Contains(a.Body, `],"historyFrom":2,"states"`) != (want != "") {
-			t.Errorf("from %d: got %q, %s", k, got, a.Body)
-		}
+		got := a.Header.Get("Link")
+		assert.True(t, got == want && strings.Contains(a.Body, `],"historyFrom":2,"states"`) == (want != ""), "from %d: got %q, %s", k, got, a.Body)
 	}
 }

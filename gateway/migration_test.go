@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 	"troupe/statemachine/document"
 )
@@ -30,13 +32,10 @@ func TestMigration(t *testing.T) {
 		``, `[]`, `{}`, `{"plan":1}`, `{"plan":{},"filter":"{}"}`, `{"plan":{},"dryRun":1}`, `{"plan":{},"limit":0}`, `{"plan":{},"limit":1001}`,
 		`{"plan":{},"limit":1.5}`, `{"plan":{},"cursor":1}`, `{"plan":{},"Filter":{}}`,
 	} {
-		if a := ask(body); a.Status != 400 {
-			t.Errorf("%s: got %d %s", body, a.Status, a.Body)
-		}
+		a := ask(body)
+		assert.Equal(t, 400, a.Status, "%v %v", body, a.Body)
 	}
-	if s.workflows.calls() != calls {
-		t.Error("a request that is wrong was carried out")
-	}
+	assert.Equal(t, calls, s.workflows.calls(), "a request that is wrong was carried out")
 	s.workflows.setFail(&failure.Error{
 		Kind: failure.ErrInvalid, Reason: "the plan has faults", Cause: document.Faults{{File: "plan.yaml", Line: 3, Column: 7, Reason: "no such node", Suggestion: `did you mean "a"?`}},
 	})
@@ -44,7 +43,6 @@ func TestMigration(t *testing.T) {
 		t.Errorf("a plan with faults: got %d %s", a.Status, a.Body)
 	}
 	s.workflows.setFail(failure.ErrNotFound)
-	if a := ask(`{"plan":{}}`); a.Status != 404 {
-		t.Errorf("got %d %s", a.Status, a.Body)
-	}
+	a := ask(`{"plan":{}}`)
+	assert.Equal(t, 404, a.Status, a.Body)
 }

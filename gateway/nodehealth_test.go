@@ -5,6 +5,9 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/api"
 	"troupe/gateway/internal/kernel"
 )
@@ -19,9 +22,7 @@ func TestHealthOfTheService(t *testing.T) {
 	ask := func(headers ...string) (h api.Health, status int) {
 		a := s.do(t, request{Method: "GET", Path: kernel.AdminPath + "/health", Headers: headers})
 		if a.Status == 200 {
-			if err := json.Unmarshal([]byte(a.Body), &h); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal([]byte(a.Body), &h))
 		}
 		return h, a.Status
 	}
@@ -39,22 +40,16 @@ func TestHealthOfTheService(t *testing.T) {
 		if who.header == "" {
 			headers = nil
 		}
-		if _, status := ask(headers...); status != who.want {
-			t.Errorf("%s: got %d, want %d", who.name, status, who.want)
-		}
+		_, status := ask(headers...)
+		assert.Equal(t, who.want, status, who.name)
 	}
 
 	first, _ := ask(withModToken)
 	second, _ := ask(withModToken)
-	if !first.Ready || first.Build.Version != "v1" || first.Cluster != nil || len(first.Parts) != 1 || first.Parts[0].Name != "gateway" {
-		t.Errorf("got %+v", first)
-	}
-	if first.Started != second.Started || second.Requests.Answered != first.Requests.Answered+1 || second.Requests.InFlight != 1 {
-		t.Errorf("counters do not go on: %+v, then %+v", first.Requests, second.Requests)
-	}
-	if first.Vitals == nil || first.Store.DiskBytes != 4096 || first.Store.FreeBytes != -1 || first.Work.Events != 5 {
-		t.Errorf("got the vitals %+v", first.Vitals)
-	}
+	assert.True(t, first.Ready && first.Build.Version == "v1" && first.Cluster == nil && len(first.Parts) == 1 && first.Parts[0].Name == "gateway", "got %+v", first)
+	assert.True(t, first.Started == second.Started && second.Requests.Answered == first.Requests.Answered+1 && second.Requests.InFlight == 1,
+		"counters do not go on: %+v, then %+v", first.Requests, second.Requests)
+	assert.True(t, first.Vitals != nil && first.Store.DiskBytes == 4096 && first.Store.FreeBytes == -1 && first.Work.Events == 5, "got the vitals %+v", first.Vitals)
 }
 
 // TestAPartThatIsNotReady: only what is not optional keeps the service from being ready.
@@ -66,8 +61,7 @@ func TestAPartThatIsNotReady(t *testing.T) {
 		s.Open(services)
 		a := s.do(t, request{Method: "GET", Path: kernel.AdminPath + "/health", Headers: []string{withModToken}})
 		var h api.Health
-		if err := json.Unmarshal([]byte(a.Body), &h); err != nil || h.Ready != optional || h.Parts[1].Reason != "not indexed" || h.Parts[1].Optional != optional {
-			t.Errorf("optional %v: got %s", optional, a.Body)
-		}
+		assert.True(t, json.Unmarshal([]byte(a.Body), &h) == nil && h.Ready == optional && h.Parts[1].Reason == "not indexed" && h.Parts[1].Optional == optional,
+			"optional %v: got %s", optional, a.Body)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestTheDocumentAsJSON compares with what another reader of YAML makes of the
@@ -15,18 +17,12 @@ func TestTheDocumentAsJSON(t *testing.T) {
 	var forms [][]byte
 	for _, source := range [][]byte{openapiYAML, described.JSON().Body} {
 		doc, err := openapi3.NewLoader().LoadFromData(source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		form, err := doc.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		forms = append(forms, form)
 	}
-	if !bytes.HasPrefix(described.JSON().Body, []byte(`{"openapi":"3.1.0",`)) || !bytes.Equal(forms[0], forms[1]) {
-		t.Errorf("the two forms differ: %.80s", described.JSON().Body)
-	}
+	assert.True(t, bytes.HasPrefix(described.JSON().Body, []byte(`{"openapi":"3.1.0",`)) && bytes.Equal(forms[0], forms[1]), described.JSON().Body)
 }
 
 // TestThePageHasEveryOperation with its parameters and statuses.
@@ -35,18 +31,12 @@ func TestThePageHasEveryOperation(t *testing.T) {
 	for _, o := range theInterface().operations {
 		_, article, found := strings.Cut(page, `<article id="`+o.OperationID+`"`)
 		article, _, _ = strings.Cut(article, "</article>")
-		if !found || !strings.Contains(article, o.path) || !strings.Contains(page, `<a href="#`+o.OperationID+`">`) {
-			t.Errorf("the page has no %s", o.OperationID)
-		}
+		assert.True(t, found && strings.Contains(article, o.path) && strings.Contains(page, `<a href="#`+o.OperationID+`">`), "the page has no %s", o.OperationID)
 		for _, p := range slices.Concat(o.Parameters, o.item.Parameters) {
-			if !strings.Contains(article, `<dt><code>`+p.Value.Name+`</code>`) {
-				t.Errorf("%s lacks the parameter %s", o.OperationID, p.Value.Name)
-			}
+			assert.Contains(t, article, `<dt><code>`+p.Value.Name+`</code>`, "%s lacks the parameter %s", o.OperationID, p.Value.Name)
 		}
 		for status := range o.Responses.Map() {
-			if !strings.Contains(article, `<code>`+status+`</code>`) {
-				t.Errorf("%s lacks the status %s", o.OperationID, status)
-			}
+			assert.Contains(t, article, `<code>`+status+`</code>`, "%s lacks the status %s", o.OperationID, status)
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/identity"
 	"troupe/actors/message"
@@ -128,9 +130,8 @@ func TestTheDocumentIsTheTableControl(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.line, func(t *testing.T) {
-			if faults := differences(c.table, theInterface()); !slices.ContainsFunc(faults, func(f string) bool { return strings.Contains(f, c.want) }) {
-				t.Errorf("got %q, want %q among them", faults, c.want)
-			}
+			faults := differences(c.table, theInterface())
+			assert.True(t, slices.ContainsFunc(faults, func(f string) bool { return strings.Contains(f, c.want) }), "got %q, want %q among them", faults, c.want)
 		})
 	}
 }
@@ -139,12 +140,9 @@ func TestTheDocumentIsTheTableControl(t *testing.T) {
 // all of them.
 func TestTheDocumentsExamples(t *testing.T) {
 	right, wrong := []byte(`"targets": ["approved"]`), []byte(`"targets": "approved"`)
-	if bytes.Count(openapiYAML, right) != 1 {
-		t.Fatalf("the document has not one %s", right)
-	}
-	if _, err := describe(bytes.Replace(openapiYAML, right, wrong, 1)); err == nil {
-		t.Error("an example that does not fit its schema is not found")
-	}
+	require.Equal(t, 1, bytes.Count(openapiYAML, right), "the document has not one %s", right)
+	_, err := describe(bytes.Replace(openapiYAML, right, wrong, 1))
+	assert.Error(t, err, "an example that does not fit its schema is not found")
 }
 
 // TestObserverControl holds that exchanges which the document does not describe are
@@ -256,9 +254,7 @@ func TestTheHarnessObserves(t *testing.T) {
 		t.Skip("with -short the harness does not look")
 	}
 	server, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	reply := smallReply("leave", instanceOne, 2, true)
 	reply.States = data.Value(`{}`)
 	server.Open(Services{Credentials: fakeCredentials{}, Workflows: &fakeWorkflows{
@@ -270,8 +266,6 @@ func TestTheHarnessObserves(t *testing.T) {
 		for _, f := range d.cleanup {
 			f()
 		}
-		if len(d.told) != want {
-			t.Errorf("%s: got %q, want %d faults", path, d.told, want)
-		}
+		assert.Len(t, d.told, want, path)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 	"troupe/gateway/internal/show"
 	"troupe/statemachine"
@@ -25,9 +27,8 @@ func TestWhatAnInstanceWaitsFor(t *testing.T) {
 		withToken:    timers + dead + `},` + mail + `],"children":[{"workflowId":"check","instanceId":"01JD0000000000000000000001","status":"failed"}],"ended":"cancelled","version":3}`,
 		withModToken: timers + dead + `,"url":"https://example.org/hook","lastStatus":500,"lastError":"the answer was 500"},` + mail + `],"children":[{"workflowId":"check","instanceId":"01JD0000000000000000000001","status":"failed"}],"ended":"cancelled","version":3}`,
 	} {
-		if a := s.do(t, request{Method: "GET", Path: path, Headers: []string{with}}); a.Status != 200 || a.Body != want {
-			t.Errorf("%s: got %d %s, want %s", with, a.Status, a.Body, want)
-		}
+		a := s.do(t, request{Method: "GET", Path: path, Headers: []string{with}})
+		assert.True(t, a.Status == 200 && a.Body == want, "%s: got %d %s, want %s", with, a.Status, a.Body, want)
 	}
 }
 
@@ -47,23 +48,20 @@ func TestListsOfOperations(t *testing.T) {
 		"/schedules": `{"schedules":[{"workflowId":"stock","name":"monthly","cron":"0 7 1 * *","zone":"Europe/Berlin","paused":false,"last":null,"next":"2027-01-15T08:00:00.000Z","lastError":"access denied"},` +
 			`{"workflowId":"stock","name":"monthly","cron":"0 7 1 * *","zone":"Europe/Berlin","paused":true,"last":"2023-11-14T22:13:20.000Z","next":null,"lastError":""}]}`,
 	} {
-		if a := s.do(t, request{Method: "GET", Path: operationPath + target, Headers: []string{withModToken}}); a.Status != 200 || a.Body != want {
-			t.Errorf("%s: got %d %s, want %s", target, a.Status, a.Body, want)
-		}
+		a := s.do(t, request{Method: "GET", Path: operationPath + target, Headers: []string{withModToken}})
+		assert.True(t, a.Status == 200 && a.Body == want, "%s: got %d %s, want %s", target, a.Status, a.Body, want)
 	}
 	for target, asked := range map[string]string{
 		"/outbox": "[mod 100]", "/outbox?state=dead&limit=7&cursor=x": "[mod dead x 7]", "/incidents?limit=1000&cursor=y": "[mod y 1000]",
 		"/timers?workflowId=order&limit=3&cursor=z": "{mod order z 3}",
 	} {
 		a := s.do(t, request{Method: "GET", Path: operationPath + target, Headers: []string{withModToken}})
-		if got := fmt.Sprint(s.workflows.asked); a.Status != 200 || strings.Join(strings.Fields(got), "") != strings.Join(strings.Fields(asked), "") {
-			t.Errorf("%s: got %d, asked for %s", target, a.Status, got)
-		}
+		got := fmt.Sprint(s.workflows.asked)
+		assert.True(t, a.Status == 200 && strings.Join(strings.Fields(got), "") == strings.Join(strings.Fields(asked), ""), "%v %v %v", target, a.Status, got)
 	}
 	for _, target := range []string{"/outbox?state=", "/outbox?state=x", "/outbox?limit=0", "/outbox?cursor=", "/outbox?filter={}", "/incidents?state=dead", "/incidents?limit=1001", "/timers?workflowId=", "/timers?state=due"} {
-		if a := s.do(t, request{Method: "GET", Path: operationPath + target, Headers: []string{withModToken}}); a.Status != 400 {
-			t.Errorf("%s: got %d %s", target, a.Status, a.Body)
-		}
+		a := s.do(t, request{Method: "GET", Path: operationPath + target, Headers: []string{withModToken}})
+		assert.Equal(t, 400, a.Status, "%v %v", target, a.Body)
 	}
 }
 
@@ -88,24 +86,18 @@ func TestOperations(t *testing.T) {
 	calls := s.workflows.calls()
 	for _, body := range []string{``, `[]`, `{}`, `{"action":"Retry"}`, `{"action":1}`, `{"action":"drop","x":1}`} {
 		for _, target := range []string{"/outbox/a-1-0", "/incidents/a-1-0", "/schedules/stock/monthly"} {
-			if a := ask(target, body); a.Status != 400 {
-				t.Errorf("%s %s: got %d %s", target, body, a.Status, a.Body)
-			}
+			a := ask(target, body)
+			assert.Equal(t, 400, a.Status, "%v %v %v", target, body, a.Body)
 		}
 	}
-	if s.workflows.calls() != calls {
-		t.Error("a request that is wrong was carried out")
-	}
+	assert.Equal(t, calls, s.workflows.calls(), "a request that is wrong was carried out")
 	s.workflows.setFail(failure.ErrNotFound)
-	if a := ask("/outbox/x", `{"action":"drop"}`); a.Status != 404 {
-		t.Errorf("got %d %s", a.Status, a.Body)
-	}
+	a := ask("/outbox/x", `{"action":"drop"}`)
+	assert.Equal(t, 404, a.Status, a.Body)
 }
 
 // TestATimerSaysWhatItWillDo beside what it is.
 func TestATimerSaysWhatItWillDo(t *testing.T) {
 	got := show.Timer("1", &statemachine.Timer{Event: "after.P2D.a", Effect: statemachine.Effect{Target: "b", Mails: true, Calls: true}})
-	if got.TargetID != "b" || !slices.Equal(got.Sends, []string{"mail", "webhook"}) {
-		t.Errorf("got %+v", got)
-	}
+	assert.True(t, got.TargetID == "b" && slices.Equal(got.Sends, []string{"mail", "webhook"}), "got %+v", got)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 )
 
@@ -40,15 +42,10 @@ func TestTheOperatorNeedsNoCredential(t *testing.T) {
 			{"PUT", "/admin/api/v1/home", "", 401},
 			{"GET", "/workflow/api/v1/nothing", "", 404},
 		} {
-			if status, answer := ask(c.method, c.path, c.body); status != c.status {
-				t.Errorf("%s %s: got %d %s, want %d", c.method, c.path, status, answer, c.status)
-			}
+			status, answer := ask(c.method, c.path, c.body)
+			assert.Equal(t, c.status, status, "%v %v %v", c.method, c.path, answer)
 		}
 	}
-	if got := b.workflows.asked; got != "x retry" {
-		t.Errorf("the leader was asked for %v", got)
-	}
-	if r := a.do(t, request{Method: "GET", Path: "/workflow/api/v1/outbox", Headers: []string{"Troupe-Sender: {\"operator\":true}"}}); r.Status != 401 {
-		t.Errorf("whoever says it is the operator: got %d", r.Status)
-	}
+	assert.Equal(t, "x retry", b.workflows.asked, "the leader was asked")
+	assert.Equal(t, 401, a.do(t, request{Method: "GET", Path: "/workflow/api/v1/outbox", Headers: []string{"Troupe-Sender: {\"operator\":true}"}}).Status)
 }

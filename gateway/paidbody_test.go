@@ -14,6 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/message"
@@ -96,26 +99,20 @@ func TestBodiesArePaidForBeforeTheyAreRead(t *testing.T) {
 				synctest.Wait()
 				// NB: lines are charged when they are read, and a buffer doubles.
 				free := int64(2*many*instances.LineBytes + 2*(toll.CreditBytes+size))
-				if read := s.read.Load(); c.bytes > 0 && read > free {
-					t.Errorf("%d bytes were read at once, want at most %d", read, free)
-				}
+				read := s.read.Load()
+				assert.False(t, c.bytes > 0 && read > free, "%d bytes were read at once, want at most %d", read, free)
 				// Another user, and small requests of the same one, wait for nothing.
-				if mine, others := askAs(s.Server, tokenAnn), askAs(s.Server, tokenBob); mine != 200 || others != 200 {
-					t.Errorf("beside them: got %d, and %d for another user, want 200", mine, others)
-				}
+				mine, others := askAs(s.Server, tokenAnn), askAs(s.Server, tokenBob)
+				assert.True(t, mine == 200 && others == 200, "beside them: got %d, and %d for another user, want 200", mine, others)
 				w := newRecorder()
 				s.ServeHTTP(w, newTestRequest("POST", path, text[:size], "Authorization: svc.token "+tokenBob))
-				if took := time.Since(began); w.status != 400 || took != 0 {
-					t.Errorf("a large body of another user: got %d after %v, want 400 at once", w.status, took)
-				}
+				took := time.Since(began)
+				assert.True(t, w.status == 400 && took == 0, "a large body of another user: got %d after %v, want 400 at once", w.status, took)
 				s.all.Wait()
 				due := time.Duration(many*c.bytes-toll.CreditBytes-c.bytes) * time.Second / time.Duration(s.kernel.Limits.UserBytes)
-				if took := time.Since(began); took < due || c.bytes == 0 && took != 0 {
-					t.Errorf("all were done after %v, want %v at least", took, due)
-				}
-				if c.status != 0 && s.statuses[c.status] != many {
-					t.Errorf("got the answers %v, want %d times %d", s.statuses, many, c.status)
-				}
+				took = time.Since(began)
+				assert.True(t, took >= due && (c.bytes != 0 || took == 0), "all were done after %v, want %v at least", took, due)
+				assert.False(t, c.status != 0 && s.statuses[c.status] != many, "got the answers %v, want %d times %d", s.statuses, many, c.status)
 				wantNobody(t, s.Server)
 			})
 		})
@@ -144,14 +141,11 @@ func TestWhoOwesTooMuchIsRefused(t *testing.T) {
 			s.send("/workflow/api/v1/event", "application/json", size, strings.NewReader(text), "Authorization: svc.token "+tokenBob)
 		}
 		s.all.Wait()
-		if s.statuses[503] != 16 || s.statuses[400] != 16 || time.Since(began) != 0 || s.Metrics().Shed != 16 {
-			t.Errorf("got the answers %v after %v, want 16 times 503 for one user and 400 for the other", s.statuses, time.Since(began))
-		}
+		assert.True(t, s.statuses[503] == 16 && s.statuses[400] == 16 && time.Since(began) == 0 && s.Metrics().Shed == 16, "%v %v", s.statuses, time.Since(began))
 		wantNobody(t, s.Server)
 		x := &kernel.Exchange{Kernel: s.kernel, Slot: kernel.Slot{Usage: s.kernel.Usage.Of(ann.ID)}}
-		if err := x.Pay(1); !errors.Is(err, failure.ErrBusy) || !x.BeyondShare {
-			t.Errorf("got %v, want ErrBusy of a user who is beyond the share", err)
-		}
+		err := x.Pay(1)
+		assert.True(t, errors.Is(err, failure.ErrBusy) && x.BeyondShare, "got %v, want ErrBusy of a user who is beyond the share", err)
 	})
 }
 
@@ -166,9 +160,8 @@ func TestABodyOfAKnownLengthIsSetAsideAtOnce(t *testing.T) {
 			payments = append(payments, n)
 			return nil
 		})
-		if few := len(payments) <= 3; err != nil || len(body) != size || few != (length > 0) {
-			t.Errorf("%s: %d bytes, %v, payments of %v bytes", name, len(body), err, payments)
-		}
+		few := len(payments) <= 3
+		assert.True(t, err == nil && len(body) == size && few == (length > 0), "%s: %d bytes, %v, payments of %v bytes", name, len(body), err, payments)
 	}
 }
 
@@ -177,9 +170,7 @@ func TestABodyOfAKnownLengthIsSetAsideAtOnce(t *testing.T) {
 func TestLargeAnswersArePaidFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := New(Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		size := kernel.LargeAnswerBytes
 		answer := func() (*message.Reply, error) {
 			reply := smallReply("leave", instanceOne, 1, true)
@@ -199,37 +190,27 @@ func TestLargeAnswersArePaidFor(t *testing.T) {
 		}
 		size = 4 << 20
 		for n, want := range []time.Duration{0, 600 * time.Millisecond, 800 * time.Millisecond} { // 0.8 s for each, and 0.2 s of credit
-			if status, took := ask(tokenAnn); status != 200 || (took-want).Abs() > time.Millisecond {
-				t.Errorf("answer %d: got %d after %s, want 200 after %s", n, status, took, want)
-			}
+			status, took := ask(tokenAnn)
+			assert.True(t, status == 200 && (took-want).Abs() <= time.Millisecond, "answer %d: got %d after %s, want 200 after %s", n, status, took, want)
 		}
 		s.owe(ann.ID)
-		if status, took := ask(tokenAnn); status != 503 || took != 0 {
-			t.Errorf("who owes too much: got %d after %s, want 503", status, took)
-		}
-		if status, took := ask(tokenBob); status != 200 || took != 0 {
-			t.Errorf("another user: got %d after %s, want 200", status, took)
-		}
-		if shed := s.Metrics().Shed; shed != 1 {
-			t.Errorf("%d are counted as refused, want 1", shed)
-		}
+		status, took := ask(tokenAnn)
+		assert.True(t, status == 503 && took == 0, "who owes too much: got %d after %s, want 503", status, took)
+		status, took = ask(tokenBob)
+		assert.True(t, status == 200 && took == 0, "another user: got %d after %s, want 200", status, took)
+		assert.Equal(t, uint64(1), s.Metrics().Shed, "are counted as refused, want 1")
 		w, began := newRecorder(), time.Now()
 		s.ServeHTTP(w, newTestRequest("POST", "/workflow/api/v1/event", eventBody, "Content-Type: application/json", "Authorization: svc.token "+tokenAnn))
-		if w.status != 200 || time.Since(began) != 0 {
-			t.Errorf("an event: got %d after %s, want 200", w.status, time.Since(began))
-		}
+		assert.True(t, w.status == 200 && time.Since(began) == 0, "an event: got %d after %s, want 200", w.status, time.Since(began))
 		<-time.After(toll.WaitMax / 2) // it may be charged again
 		for range 2 {
 			w, began = newRecorder(), time.Now()
 			s.ServeHTTP(w, newTestRequest("POST", "/workflow/api/v1/event", eventBody, "Content-Type: application/json", "Authorization: svc.token "+tokenAnn))
-			if w.status != 200 || time.Since(began) != 0 || s.Metrics().Shed != 1 {
-				t.Errorf("an event of who has debts: got %d after %s, want 200 at once", w.status, time.Since(began))
-			}
+			assert.True(t, w.status == 200 && time.Since(began) == 0 && s.Metrics().Shed == 1, "%v %v", w.status, time.Since(began))
 		}
 		size = kernel.LargeAnswerBytes / 2
-		if status, took := ask(tokenAnn); status != 200 || took != 0 {
-			t.Errorf("a small answer: got %d after %s, want 200", status, took)
-		}
+		status, took = ask(tokenAnn)
+		assert.True(t, status == 200 && took == 0, "a small answer: got %d after %s, want 200", status, took)
 		wantNobody(t, s)
 	})
 }
@@ -247,14 +228,12 @@ func TestStrangersHaveOneAccount(t *testing.T) {
 		synctest.Wait()
 		w := newRecorder()
 		s.ServeHTTP(w, newTestRequest("POST", "/session", signInBody, "Content-Type: application/json"))
-		if took := time.Since(began); w.status != 200 || took != 0 {
-			t.Errorf("signing in beside them: got %d after %v, want 200 at once", w.status, took)
-		}
+		took := time.Since(began)
+		assert.True(t, w.status == 200 && took == 0, "signing in beside them: got %d after %v, want 200 at once", w.status, took)
 		s.all.Wait()
 		due := time.Duration(63*(size-kernel.BodyFirstBytes)-toll.CreditBytes) * time.Second / time.Duration(s.kernel.Limits.UserBytes)
-		if took := time.Since(began); took < due || s.statuses[400] != 64 {
-			t.Errorf("got the answers %v after %v, want 64 times 400, after %v at least", s.statuses, took, due)
-		}
+		took = time.Since(began)
+		assert.True(t, took >= due && s.statuses[400] == 64, "got the answers %v after %v, want 64 times 400, after %v at least", s.statuses, took, due)
 	})
 }
 
@@ -270,8 +249,7 @@ func TestWhatWaitsToBePaidEndsWithTheServer(t *testing.T) {
 		synctest.Wait()
 		s.kernel.Cancel()
 		s.all.Wait()
-		if took := time.Since(began); s.statuses[http.StatusServiceUnavailable] != 1 || took != toll.WaitMax/2 {
-			t.Errorf("got %v after %v", s.statuses, took)
-		}
+		took := time.Since(began)
+		assert.True(t, s.statuses[http.StatusServiceUnavailable] == 1 && took == toll.WaitMax/2, "got %v after %v", s.statuses, took)
 	})
 }

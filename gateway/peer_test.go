@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/message"
@@ -30,13 +33,10 @@ func TestEveryRouteIsForwarded(t *testing.T) {
 				h.Set("Retry-After", "some seconds")
 			}
 		}
-		if got.Status != want.Status || got.Body != want.Body || got.Closes != want.Closes || fmt.Sprint(got.Header) != fmt.Sprint(want.Header) {
-			t.Errorf("%s %s:\ngot  %d %v %.300s\nwant %d %v %.300s", r.Method, r.Path, got.Status, got.Header, got.Body, want.Status, want.Header, want.Body)
-		}
+		assert.True(t, got.Status == want.Status && got.Body == want.Body && got.Closes == want.Closes && fmt.Sprint(got.Header) == fmt.Sprint(want.Header),
+			"%s %s:\ngot  %d %v %.300s\nwant %d %v %.300s", r.Method, r.Path, got.Status, got.Header, got.Body, want.Status, want.Header, want.Body)
 		forwarded++
-		if n := a.Metrics().Forwarded; n != forwarded {
-			t.Fatalf("%s %s: %d requests were forwarded, want %d", r.Method, r.Path, n, forwarded)
-		}
+		require.Equal(t, forwarded, a.Metrics().Forwarded, "%v %v", r.Method, r.Path)
 	}
 	for _, rt := range a.kernel.Table {
 		// NB: those that are public and no sign-in are the same files everywhere; session and
@@ -63,12 +63,8 @@ func TestEveryRouteIsForwarded(t *testing.T) {
 			}
 		}
 	}
-	if forwarded < 40 {
-		t.Errorf("only %d requests were forwarded", forwarded)
-	}
-	if m := b.Metrics(); m.Taken != forwarded {
-		t.Errorf("B took %d requests, want %d", m.Taken, forwarded)
-	}
+	assert.GreaterOrEqual(t, forwarded, uint64(40), "only")
+	assert.Equal(t, forwarded, b.Metrics().Taken, "B took")
 }
 
 // TestWhatANodeTellsTheLeader: who asks, with which rights, from where, and under which id the
@@ -83,9 +79,7 @@ func TestWhatANodeTellsTheLeader(t *testing.T) {
 		r.Headers[0] = "Authorization: svc.token " + tokenNobody // which B does not know
 		a.do(t, r).WantStatus(t, 200)
 		caller := b.workflows.asked.(*message.Event).Caller
-		if caller.ID != "ann" || !slices.Equal(caller.Roles, []string{"clerk", "visitor"}) {
-			t.Errorf("got the caller %+v, want ann with the role of her credential", caller)
-		}
+		assert.True(t, caller.ID == "ann" && slices.Equal(caller.Roles, []string{"clerk", "visitor"}), caller)
 	})
 	a.follow(b)
 	t.Run("the address and TLS", func(t *testing.T) {
@@ -97,18 +91,15 @@ func TestWhatANodeTellsTheLeader(t *testing.T) {
 	})
 	t.Run("the session that is to end", func(t *testing.T) {
 		a.do(t, request{Method: "DELETE", Path: "/session", Headers: []string{"Cookie: session=" + sessionAnn}}).WantStatus(t, 200)
-		if !slices.Equal(b.sessions.ended, []string{sessionAnn}) {
-			t.Errorf("B ended %q", b.sessions.ended)
-		}
+		assert.Equal(t, []string{sessionAnn}, b.sessions.ended, "B ended")
 	})
 	t.Run("the id", func(t *testing.T) {
 		before := len(b.log.String())
 		a.do(t, get("/workflow/api/v1/instance/leave/"+instanceOne)).WantStatus(t, 200)
 		_, id, _ := strings.Cut(b.log.String()[before:], `"from":"a-node","origin":"`)
 		id, _, _ = strings.Cut(id, `"`)
-		if log := a.log.String(); id == "" || !strings.Contains(log, `"request":"`+id+`"`) || !strings.Contains(log, `"leader":"B"`) {
-			t.Errorf("the logs cannot be joined:\n%s%s", log, b.log.String())
-		}
+		log := a.log.String()
+		assert.True(t, id != "" && strings.Contains(log, `"request":"`+id+`"`) && strings.Contains(log, `"leader":"B"`), "%v %v", log, b.log.String())
 	})
 }
 
@@ -154,37 +145,22 @@ func TestWhoMayForward(t *testing.T) {
 		{"a client without a token", a, []string{asAnn}, 401},
 		{"a client with a wrong token", a, []string{asAnn, unknownToken}, 401},
 	} {
-		if got := ask(c.handler, c.headers...); got != c.want {
-			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
-		}
+		assert.Equal(t, c.want, ask(c.handler, c.headers...), c.name)
 	}
-	if caller := a.workflows.asked.(*message.Event).Caller; caller != ann {
-		t.Errorf("a client made itself %s", caller.ID)
-	}
+	assert.Same(t, ann, a.workflows.asked.(*message.Event).Caller, "a client made itself")
 	w := newRecorder()
 	known.ServeHTTP(w, newTestRequest("POST", "/session", signInBody, asAnn, jsonLine, "X-Forwarded-For: 192.0.2.9"))
 	if w.status != 200 || a.sessions.address != netip.MustParseAddr("192.0.2.7") {
 		t.Errorf("got %d from %v, want the address that the node has told", w.status, a.sessions.address)
 	}
-	if log := a.log.String(); strings.Contains(log, "untrusted peer") {
-		t.Errorf("a node is taken for a proxy: %s", log)
-	}
+	assert.NotContains(t, a.log.String(), "untrusted peer", "a node is taken for a proxy")
 	a.workflows.setFail(failure.Elsewhere(3))
-	if got, calls := ask(known, asAnn, withToken), len(a.peers.shards); got != 421 || calls > 0 {
-		t.Errorf("a request that is led elsewhere: got %d, and %d looks for the leader", got, calls)
-	}
+	got, calls := ask(known, asAnn, withToken), len(a.peers.shards)
+	assert.True(t, got == 421 && calls <= 0, "a request that is led elsewhere: got %d, and %d looks for the leader", got, calls)
 	fresh, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := ask(fresh.PeerHandler(func(*http.Request) string { return "B" }), asAnn, withToken); got != 421 {
-		t.Errorf("before Open: got %d, want 421", got)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, 421, ask(fresh.PeerHandler(func(*http.Request) string { return "B" }), asAnn, withToken), "before Open")
 	stop(t, a.Server)
-	if got := ask(known, asAnn, withToken); got != 421 {
-		t.Errorf("after Stop: got %d, want 421", got)
-	}
-	if got := ask(a, withToken); got != 503 {
-		t.Errorf("a client after Stop: got %d, want 503", got)
-	}
+	assert.Equal(t, 421, ask(known, asAnn, withToken), "after Stop")
+	assert.Equal(t, 503, ask(a, withToken), "a client after Stop")
 }

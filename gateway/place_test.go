@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/internal/instances"
 	"troupe/gateway/internal/kernel"
 	"troupe/persistence/clocktest"
@@ -41,22 +44,17 @@ func TestSilentBatchesHaveNoPlaces(t *testing.T) {
 			silent = append(silent, openStream(s, w, tokenAnn))
 			synctest.Wait()
 		}
-		if n := s.Metrics().InFlight; n != 0 {
-			t.Errorf("%d requests are in flight, want none", n)
-		}
+		assert.Zero(t, s.Metrics().InFlight, "requests are in flight, want none")
 		for range 8 {
-			if mine, others := askAs(s, tokenAnn), askAs(s, tokenBob); mine != 200 || others != 200 {
-				t.Fatalf("beside silent batches: got %d, and %d for another user, want 200", mine, others)
-			}
+			mine, others := askAs(s, tokenAnn), askAs(s, tokenBob)
+			require.True(t, mine == 200 && others == 200, "beside silent batches: got %d, and %d for another user, want 200", mine, others)
 		}
 		s.kernel.Pressure.Limit.Store(2) // processors have become short
-		if mine, others := askAs(s, tokenAnn), askAs(s, tokenBob); mine != 200 || others != 200 {
-			t.Errorf("with two places: got %d, and %d for another user, want 200", mine, others)
-		}
+		mine, others := askAs(s, tokenAnn), askAs(s, tokenBob)
+		assert.True(t, mine == 200 && others == 200, "with two places: got %d, and %d for another user, want 200", mine, others)
 		for _, b := range silent {
-			if got := b.end(t); b.answer.Code != 200 || got != "" {
-				t.Fatalf("a silent batch: got %d %q", b.answer.Code, got)
-			}
+			got := b.end(t)
+			require.True(t, b.answer.Code == 200 && got == "", "a silent batch: got %d %q", b.answer.Code, got)
 		}
 		wantNobody(t, s)
 	})
@@ -78,25 +76,20 @@ func TestLinesThatAreWorkedOnHavePlaces(t *testing.T) {
 		if n := s.Metrics().InFlight; n != 4 || len(w.asked) != 4 || s.groups.instances.Shares.Batches.Load() != 4 {
 			t.Fatalf("%d are in flight, %d lines handed over, %d batches share the window; want 4", n, len(w.asked), s.groups.instances.Shares.Batches.Load())
 		}
-		if mine, others := askAs(s, tokenAnn), askAs(s, tokenBob); mine != 503 || others != 200 {
-			t.Errorf("beside four lines: got %d, and %d for another user, want 503 and 200", mine, others)
-		}
+		mine, others := askAs(s, tokenAnn), askAs(s, tokenBob)
+		assert.True(t, mine == 503 && others == 200, "beside four lines: got %d, and %d for another user, want 503 and 200", mine, others)
 		(<-w.asked).Answered(smallReply("leave", instanceOne, 2, false), nil)
 		clocktest.Advance(2 * instances.PlacePauseMax)
-		if n := s.Metrics().InFlight; n != 4 || len(w.asked) != 4 {
-			t.Errorf("when one is answered: %d are in flight, %d lines handed over, want 4", n, len(w.asked))
-		}
+		n := s.Metrics().InFlight
+		assert.True(t, n == 4 && len(w.asked) == 4, "when one is answered: %d are in flight, %d lines handed over, want 4", n, len(w.asked))
 		for range 5 {
 			(<-w.asked).Answered(smallReply("leave", instanceOne, 2, false), nil)
 			clocktest.Advance(2 * instances.PlacePauseMax)
 		}
-		if mine := askAs(s, tokenAnn); mine != 200 {
-			t.Errorf("when all are answered: got %d, want 200", mine)
-		}
+		assert.Equal(t, 200, askAs(s, tokenAnn), "when all are answered")
 		for _, b := range all {
-			if got := b.end(t); strings.Count(got, `"status":200`) != 1 {
-				t.Errorf("got %q, want one result", got)
-			}
+			got := b.end(t)
+			assert.Equal(t, 1, strings.Count(got, `"status":200`), "got %q, want one result", got)
 		}
 		wantNobody(t, s)
 	})
@@ -125,9 +118,7 @@ func TestSilentBatchesAreBounded(t *testing.T) {
 				if <-more.done; more.answer.Code != 503 {
 					t.Errorf("batch %d: got %d, want 503", c.most+1, more.answer.Code)
 				}
-				if got := askAs(s, tokenBob); got != 200 {
-					t.Errorf("another user: got %d, want 200", got)
-				}
+				assert.Equal(t, 200, askAs(s, tokenBob), "another user")
 				for _, b := range silent {
 					if b.end(t); b.answer.Code != 200 {
 						t.Errorf("a silent batch: got %d, want 200", b.answer.Code)
@@ -147,13 +138,9 @@ func TestASilentBatchEndsWhenTheServerDrains(t *testing.T) {
 		b := openStream(s, w, tokenAnn)
 		synctest.Wait()
 		s.kernel.Draining.Store(true)
-		if s.kernel.InFlight.Load() != 1 {
-			t.Error("Stop does not wait for it")
-		}
+		assert.Equal(t, int64(1), s.kernel.InFlight.Load(), "Stop does not wait for it")
 		clocktest.Advance(time.Second)
-		if got := b.end(t); !strings.Contains(got, `"status":503`) {
-			t.Errorf("got %q, want the end", got)
-		}
+		assert.Contains(t, b.end(t), `"status":503`)
 		wantNobody(t, s)
 	})
 }
@@ -161,9 +148,7 @@ func TestASilentBatchEndsWhenTheServerDrains(t *testing.T) {
 // TestNoTwoTakeTheLastPlace, of batches that get lines and have none again at any time.
 func TestNoTwoTakeTheLastPlace(t *testing.T) {
 	s, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.kernel.Pressure.Limit.Store(2) // one for one user
 	usage := new(kernel.UserUsage)
 	var working atomic.Int64
@@ -179,9 +164,7 @@ func TestNoTwoTakeTheLastPlace(t *testing.T) {
 					runtime.Gosched()
 					continue
 				}
-				if n := working.Add(1); n > 1 {
-					t.Errorf("%d are worked on, want 1", n)
-				}
+				assert.LessOrEqual(t, working.Add(1), int64(1), "are worked on, want 1")
 				working.Add(-1)
 				x.LeaveSlot()
 				took++
@@ -189,7 +172,5 @@ func TestNoTwoTakeTheLastPlace(t *testing.T) {
 		})
 	}
 	end.Wait()
-	if n := s.kernel.Working(); n != 0 {
-		t.Errorf("at the end %d are worked on", n)
-	}
+	assert.Zero(t, s.kernel.Working(), "at the end")
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/gateway/provider"
@@ -27,15 +30,11 @@ func TestBeginProvider(t *testing.T) {
 		r.RemoteAddr = "192.0.2.7:1"
 		w := newRecorder()
 		s.ServeHTTP(w, r)
-		if w.status != 303 || w.header.Get("Location") != "https://login.example/auth?x=y" || strings.Contains(w.body.String(), "//") {
-			t.Fatalf("%s: got %d %v %s", c.query, w.status, w.header, w.body.String())
-		}
-		if s.provider.next != c.next || s.provider.redirect != c.redirect {
-			t.Errorf("got %q and %q, want %q and %q", s.provider.next, s.provider.redirect, c.next, c.redirect)
-		}
-		if got, want := w.header["Set-Cookie"], "desk-oidc="+flowCookie+"; Path=/platform/login/oidc; Max-Age=600; "+c.flags; !slices.Equal(got, []string{want}) {
-			t.Errorf("cookie: got %q, want %q", got, want)
-		}
+		require.True(t, w.status == 303 && w.header.Get("Location") == "https://login.example/auth?x=y" && !strings.Contains(w.body.String(), "//"),
+			"%s: got %d %v %s", c.query, w.status, w.header, w.body.String())
+		assert.True(t, s.provider.next == c.next && s.provider.redirect == c.redirect, "%v %v %v %v", s.provider.next, s.provider.redirect, c.next, c.redirect)
+		got, want := w.header["Set-Cookie"], "desk-oidc="+flowCookie+"; Path=/platform/login/oidc; Max-Age=600; "+c.flags
+		assert.Equal(t, []string{want}, got, "cookie, %q", want)
 		checkCommonHeaders(t, w.header, "text/html; charset=utf-8")
 	}
 }
@@ -46,25 +45,16 @@ func TestFinishProvider(t *testing.T) {
 	s := startServer(t, Options{}, nil)
 	s.provider.next = "/x?a=b"
 	a := s.comeBack(t, "/login/oidc/callback?user=ann&code=c&state=s&session_state=more", "session-oidc="+flowCookie+"; session="+sessionAnn)
-	if a.status != 303 || a.header.Get("Location") != "/x?a=b" {
-		t.Fatalf("got %d %v %s", a.status, a.header, a.body.String())
-	}
-	if got := a.header["Set-Cookie"]; !slices.Equal(got, []string{
+	require.True(t, a.status == 303 && a.header.Get("Location") == "/x?a=b", "got %d %v %s", a.status, a.header, a.body.String())
+	assert.Equal(t, []string{
 		"session=" + sessionNew + "; Path=/; HttpOnly; SameSite=Lax", "session-oidc=; Path=/login/oidc; Max-Age=0; HttpOnly; SameSite=Lax",
-	}) {
-		t.Errorf("cookies: got %q", got)
-	}
-	if !slices.Equal(s.sessions.ended, []string{sessionAnn}) {
-		t.Errorf("ended: got %q, want the session that the browser had", s.sessions.ended)
-	}
-	if v := s.sessions.vouched; len(v) != 1 || v[0].User != "ann" || !slices.Equal(v[0].Roles, []identity.RoleID{"clerk"}) {
-		t.Errorf("vouched for: got %+v", v)
-	}
+	}, a.header["Set-Cookie"])
+	assert.Equal(t, []string{sessionAnn}, s.sessions.ended, "ended")
+	v := s.sessions.vouched
+	assert.True(t, len(v) == 1 && v[0].User == "ann" && slices.Equal(v[0].Roles, []identity.RoleID{"clerk"}), "vouched for: got %+v", v)
 	// A cookie in which next leads elsewhere cannot be made, but would not help.
 	s.provider.next = "//evil.example"
-	if a := s.comeBack(t, "/login/oidc/callback?user=ann", "session-oidc="+flowCookie); a.header.Get("Location") != "/" {
-		t.Errorf("leads to %q", a.header.Get("Location"))
-	}
+	assert.Equal(t, "/", s.comeBack(t, "/login/oidc/callback?user=ann", "session-oidc="+flowCookie).header.Get("Location"))
 }
 
 // TestFinishProviderElsewhere: the provider's code can be spent once, so nobody is asked where the
@@ -93,9 +83,7 @@ func TestTheOldSessionMustEnd(t *testing.T) {
 			"provider": s.comeBack(t, "/login/oidc/callback?user=ann", "session-oidc="+flowCookie+"; session="+sessionAnn),
 		} {
 			started := strings.Contains(strings.Join(w.header["Set-Cookie"], "\n"), sessionNew)
-			if started != c.starts || !c.starts && w.status != 503 {
-				t.Errorf("%s, the end of the old session is %v: got %d, and a session %v", way, c.err, w.status, started)
-			}
+			assert.True(t, started == c.starts && (c.starts || w.status == 503), "%v %v %v %v", way, c.err, w.status, started)
 		}
 	}
 }
@@ -138,43 +126,33 @@ func TestProviderProblems(t *testing.T) {
 			s.sessions.setFail(c.sessions)
 			a := s.comeBack(t, "/login/oidc/callback"+c.query, c.cookies)
 			text := a.body.String()
-			if a.status != c.status || !strings.Contains(text, c.says) || !strings.HasPrefix(text, "<!DOCTYPE html>") || strings.Contains(text, "oak") {
-				t.Errorf("got %d %s, want %d and %q", a.status, text, c.status, c.says)
-			}
-			if vary := a.header.Get("Vary"); !strings.HasSuffix(vary, ", Accept-Language") {
-				t.Errorf("the page is in the reader's language: got Vary %s", vary)
-			}
+			assert.True(t, a.status == c.status && strings.Contains(text, c.says) && strings.HasPrefix(text, "<!DOCTYPE html>") && !strings.Contains(text, "oak"),
+				"got %d %s, want %d and %q", a.status, text, c.status, c.says)
+			vary := a.header.Get("Vary")
+			assert.True(t, strings.HasSuffix(vary, ", Accept-Language"), "the page is in the reader's language: got Vary %s", vary)
 			a.header.Set("Vary", strings.TrimSuffix(a.header.Get("Vary"), ", Accept-Language"))
 			checkCommonHeaders(t, a.header, "text/html; charset=utf-8")
-			if a.header.Get("Content-Security-Policy") == "" || a.header.Get("Location") != "" {
-				t.Errorf("headers: got %v", a.header)
-			}
+			assert.True(t, a.header.Get("Content-Security-Policy") != "" && a.header.Get("Location") == "", "headers: got %v", a.header)
 			cookies := strings.Join(a.header["Set-Cookie"], "\n")
 			if strings.Contains(cookies, "session=") || c.ends != strings.HasPrefix(cookies, "session-oidc=; Path=/login/oidc; Max-Age=0;") || !c.ends && cookies != "" {
 				t.Errorf("cookies: got %q", cookies)
 			}
-			if c.ends && !strings.Contains(text, `data-next="/x"`) {
-				t.Error("the page has forgotten where the person wants to go")
-			}
-			if (a.status == 503) != (a.header.Get("Retry-After") != "") || (a.status == 500) != strings.Contains(s.log.String(), "a secret oak") {
-				t.Errorf("got %v and the log %s", a.header, s.log.String())
-			}
+			assert.False(t, c.ends && !strings.Contains(text, `data-next="/x"`), "the page has forgotten where the person wants to go")
+			assert.True(t, (a.status == 503) == (a.header.Get("Retry-After") != "") && (a.status == 500) == strings.Contains(s.log.String(), "a secret oak"),
+				"got %v and the log %s", a.header, s.log.String())
 		})
 	}
 	s := startServer(t, Options{}, nil)
 	s.provider.setFail(provider.ErrUnavailable)
 	a := s.do(t, request{Method: "GET", Path: "/login/oidc?next=/x"})
-	if a.Status != 503 || !strings.Contains(a.Body, "in a moment") || !strings.Contains(a.Body, `data-next="/x"`) || a.Header.Get("Set-Cookie") != "" {
-		t.Errorf("begin: got %d %v %s", a.Status, a.Header, a.Body)
-	}
+	assert.True(t, a.Status == 503 && strings.Contains(a.Body, "in a moment") && strings.Contains(a.Body, `data-next="/x"`) && a.Header.Get("Set-Cookie") == "",
+		"begin: got %d %v %s", a.Status, a.Header, a.Body)
 	for _, headers := range [][]string{{"Sec-Fetch-Site: cross-site"}, {"Origin: https://evil.example"}} {
-		if a := s.do(t, request{Method: "GET", Path: "/login/oidc", Headers: headers}); a.Status != 403 || a.Header.Get("Set-Cookie") != "" {
-			t.Errorf("begin on another site: got %d", a.Status)
-		}
+		a := s.do(t, request{Method: "GET", Path: "/login/oidc", Headers: headers})
+		assert.True(t, a.Status == 403 && a.Header.Get("Set-Cookie") == "", "begin on another site: got %d", a.Status)
 	}
 	// While the server starts, a person sees a page as well.
 	closed := startClosed(t, Options{})
-	if a := closed.do(t, request{Method: "GET", Path: "/login/oidc"}); a.Status != 503 || !strings.Contains(a.Body, "<!DOCTYPE html>") {
-		t.Errorf("while starting: got %d %s", a.Status, a.Body)
-	}
+	a = closed.do(t, request{Method: "GET", Path: "/login/oidc"})
+	assert.True(t, a.Status == 503 && strings.Contains(a.Body, "<!DOCTYPE html>"), "while starting: got %d %s", a.Status, a.Body)
 }

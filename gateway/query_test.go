@@ -6,6 +6,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 	"troupe/actors/query"
 )
@@ -21,9 +23,8 @@ func TestPageThatFailsLate(t *testing.T) {
 		}
 		return nil, fmt.Errorf("query: %w", failure.ErrBusy)
 	}})
-	if a := s.do(t, get("/workflow/api/v1/instances/leave?limit=100")); a.Status != 503 || a.Header.Get("Link") != "" {
-		t.Errorf("got %d with Link %q, want 503 without", a.Status, a.Header.Get("Link"))
-	}
+	a := s.do(t, get("/workflow/api/v1/instances/leave?limit=100"))
+	assert.True(t, a.Status == 503 && a.Header.Get("Link") == "", "got %d with Link %q, want 503 without", a.Status, a.Header.Get("Link"))
 }
 
 // TestExplainThatCannotBeWritten holds that a fault behind the Link takes it
@@ -33,7 +34,5 @@ func TestExplainThatCannotBeWritten(t *testing.T) {
 		return &query.End{Next: "c1", Explain: &query.Explain{Plan: "scan", Milliseconds: math.NaN()}}, nil
 	}})
 	a := s.do(t, request{Method: "GET", Path: "/workflow/api/v1/instances/leave?limit=1&explain=true", Headers: []string{withModToken}})
-	if a.Status != 500 || a.Label() != "Internal" || a.Header.Get("Link") != "" {
-		t.Errorf("got %d %s with Link %q, want 500 without", a.Status, a.Body, a.Header.Get("Link"))
-	}
+	assert.True(t, a.Status == 500 && a.Label() == "Internal" && a.Header.Get("Link") == "", "%v %v %v", a.Status, a.Body, a.Header.Get("Link"))
 }

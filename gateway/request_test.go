@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // checkCommonHeaders is for what is not JSON: the harness holds the headers of the rest.
@@ -19,9 +21,8 @@ func checkCommonHeaders(t *testing.T, h http.Header, contentType string) {
 func checkHeaders(t *testing.T, what string, h http.Header, want map[string]string) {
 	t.Helper()
 	for name, value := range want {
-		if got := h.Values(name); strings.Join(got, "\n") != value {
-			t.Errorf("%s: %s: got %q, want %q", what, name, got, value)
-		}
+		got := h.Values(name)
+		assert.Equal(t, value, strings.Join(got, "\n"), "%s: %s: got %q", what, name, got)
 	}
 }
 
@@ -39,9 +40,7 @@ func TestHeadWorksWhereverGetDoes(t *testing.T) {
 		}
 		full := s.do(t, get)
 		head := s.do(t, request{Method: "HEAD", Path: get.Path, Headers: get.Headers})
-		if !slices.Contains(fine, full.Status) || head.Status != full.Status || head.Body != "" {
-			t.Errorf("%s: got %d %q, want %d without a body", rt.Path, head.Status, head.Body, full.Status)
-		}
+		assert.True(t, slices.Contains(fine, full.Status) && head.Status == full.Status && head.Body == "", "%v %v %v %v", rt.Path, head.Status, head.Body, full.Status)
 		checkHeaders(t, rt.Path, head.Header, map[string]string{
 			"Content-Length": full.Header.Get("Content-Length"), "Etag": full.Header.Get("Etag"), "Content-Type": full.Header.Get("Content-Type"),
 		})

@@ -16,6 +16,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/message"
 	"troupe/gateway/wiretest"
 	"troupe/statemachine/data"
@@ -64,12 +67,9 @@ func TestLife(t *testing.T) {
 	look := func(state, path string, status int, part string) {
 		t.Helper()
 		a := s.do(t, request{Method: "GET", Path: path, Headers: []string{withToken}})
-		if a.Status != status || !strings.Contains(a.Body, part) {
-			t.Errorf("%s: %s: got %d %s, want %d with %s", state, path, a.Status, a.Body, status, part)
-		}
-		if retry := a.Header.Get("Retry-After") != ""; retry != (status == 503) {
-			t.Errorf("%s: %s: Retry-After %v", state, path, retry)
-		}
+		assert.True(t, a.Status == status && strings.Contains(a.Body, part), "%s: %s: got %d %s, want %d with %s", state, path, a.Status, a.Body, status, part)
+		retry := a.Header.Get("Retry-After") != ""
+		assert.Equal(t, status == 503, retry, "%s: %s: Retry-After", state, path)
 	}
 	look("started", "/livez", 200, `{"status":"ok"}`)
 	look("started", "/readyz", 503, `"message":"gateway: starting"`)
@@ -121,9 +121,7 @@ func TestLife(t *testing.T) {
 		_ = c.Close()
 		t.Error("the port is open after Stop")
 	}
-	if err := s.Start(); !errors.Is(err, ErrStopped) {
-		t.Errorf("Start after Stop: got %v, want ErrStopped", err)
-	}
+	assert.ErrorIs(t, s.Start(), ErrStopped, "Start after Stop")
 	select {
 	case err := <-s.Failed():
 		t.Errorf("Failed: got %v after a regular Stop", err)
@@ -134,33 +132,22 @@ func TestLife(t *testing.T) {
 // TestStart holds who may start, and that the caller hears of a listener that broke.
 func TestStart(t *testing.T) {
 	never, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	stop(t, never)
 	s := startClosed(t, Options{})
 	for what, again := range map[string]*Server{"after Stop": never, "twice": s.Server} {
-		if err := again.Start(); !errors.Is(err, ErrStopped) {
-			t.Errorf("%s: got %v, want ErrStopped", what, err)
-		}
+		assert.ErrorIs(t, again.Start(), ErrStopped, what)
 	}
 	if never.Addr() != nil {
 		t.Errorf("Addr: got %v, want nil", never.Addr())
 	}
 	other, err := New(Options{Addr: s.Addr().String()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := other.Start(); err == nil {
-		t.Error("two servers have one port")
-	}
+	require.NoError(t, err)
+	assert.Error(t, other.Start(), "two servers have one port")
 	stop(t, other)
-	if err := s.mu.listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-s.Failed(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("got %v, want net.ErrClosed", err)
-	}
+	require.NoError(t, s.mu.listener.Close())
+	err = <-s.Failed()
+	assert.ErrorIs(t, err, net.ErrClosed)
 }
 
 // TestOptions holds that all errors are reported together.
@@ -171,17 +158,14 @@ func TestOptions(t *testing.T) {
 	})
 	for name := range strings.FieldsSeq(`BasePath SessionCookie BodyBytesMax HeaderBytesMax ConnectionsMax InFlightMax AnswerBytesMax WatchersMax
 		HeaderReadMax ReadMax WriteMax IdleMax DrainMax DrainDelay`) {
-		if !strings.Contains(fmt.Sprint(err), "option "+name+" ") {
-			t.Errorf("the error does not name %s: %v", name, err)
-		}
+		assert.Contains(t, fmt.Sprint(err), "option "+name+" ", "the error does not name %s: %v", name, err)
 	}
 	for path, ok := range map[string]bool{
 		"": true, "/": true, "/a": true, "/a/b.c-d_e~f/": true,
 		"a": false, "//": false, "/a//": false, "/a//b": false, "/:a": false, "/*a": false, "/a/..": false, "/./a": false, "/%41": false, "/a b": false,
 	} {
-		if _, err := New(Options{BasePath: path}); (err == nil) != ok {
-			t.Errorf("BasePath %q: got %v, want ok %v", path, err, ok)
-		}
+		_, err := New(Options{BasePath: path})
+		assert.Equal(t, ok, err == nil, "BasePath %q: got %v, want ok", path, err)
 	}
 }
 
@@ -199,9 +183,8 @@ func TestDrain(t *testing.T) {
 	defer func() { _ = idle.Close() }()
 	idleReader := bufio.NewReader(idle)
 	const plain = "GET /workflow/api/v1/choices HTTP/1.1\r\nHost: x\r\n" + withToken + "\r\n\r\n"
-	if status, last := exchangeOn(t, idle, idleReader, plain); status != 200 || last {
-		t.Fatalf("before: got %d, close %v", status, last)
-	}
+	status, last := exchangeOn(t, idle, idleReader, plain)
+	require.True(t, status == 200 && !last, "before: got %d, close %v", status, last)
 	accepted := s.async(t, post("event", eventBody))
 	<-g.entered
 	stopped := make(chan struct{})
@@ -213,29 +196,22 @@ func TestDrain(t *testing.T) {
 
 	w.expectEnd(t)
 	a := s.do(t, request{Method: "GET", Path: "/readyz"})
-	if a.Status != 503 || a.Message() != "gateway: stopping" {
-		t.Errorf("/readyz: got %d %s, want 503", a.Status, a.Body)
-	}
-	if a := s.do(t, request{Method: "GET", Path: "/livez"}); a.Status != 200 {
-		t.Errorf("/livez: got %d, want 200", a.Status)
-	}
+	assert.True(t, a.Status == 503 && a.Message() == "gateway: stopping", "/readyz: got %d %s, want 503", a.Status, a.Body)
+	assert.Equal(t, 200, s.do(t, request{Method: "GET", Path: "/livez"}).Status, "/livez")
 	for _, r := range []request{post("event", eventBody), get(watchPath)} {
-		if a := s.do(t, r); a.Status != 503 || a.Label() != "Unavailable" || a.Header.Get("Retry-After") == "" {
-			t.Errorf("%s: got %d %s, want 503 Unavailable", r.Path, a.Status, a.Body)
-		}
+		a := s.do(t, r)
+		assert.True(t, a.Status == 503 && a.Label() == "Unavailable" && a.Header.Get("Retry-After") != "", "%v %v %v", r.Path, a.Status, a.Body)
 	}
-	if status, last := exchangeOn(t, idle, idleReader, plain); status != 503 || !last {
-		t.Errorf("on an old connection: got %d, close %v; want 503 and the end", status, last)
-	}
+	status, last = exchangeOn(t, idle, idleReader, plain)
+	assert.True(t, status == 503 && last, "on an old connection: got %d, close %v; want 503 and the end", status, last)
 	select {
 	case <-stopped:
 		t.Fatal("Stop returned while an accepted request was not answered")
 	default:
 	}
 	close(g.leave)
-	if a := <-accepted; a.Status != 200 {
-		t.Errorf("the accepted request: got %d %s, want 200", a.Status, a.Body)
-	}
+	a = <-accepted
+	assert.Equal(t, 200, a.Status, "the accepted request, %s", a.Body)
 	<-stopped
 }
 
@@ -243,18 +219,12 @@ func TestDrain(t *testing.T) {
 func TestDrainDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := New(Options{DrainDelay: 3 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		begun := time.Now()
-		if !s.kernel.Drain(t.Context(), func() {}) || time.Since(begun) != 3*time.Second {
-			t.Errorf("drain took %v, want 3s", time.Since(begun))
-		}
+		assert.True(t, s.kernel.Drain(t.Context(), func() {}) && time.Since(begun) == 3*time.Second, "drain took %v, want 3s", time.Since(begun))
 		s.kernel.InFlight.Add(1)
 		begun = time.Now()
-		if s.kernel.Drain(t.Context(), func() {}) || time.Since(begun) != 11*time.Second {
-			t.Errorf("drain with a request left took %v, want 11s", time.Since(begun))
-		}
+		assert.True(t, !s.kernel.Drain(t.Context(), func() {}) && time.Since(begun) == 11*time.Second, "drain with a request left took %v, want 11s", time.Since(begun))
 	})
 }
 
@@ -266,9 +236,7 @@ func exchangeOn(t *testing.T, c net.Conn, r *bufio.Reader, text string) (status 
 		t.Fatalf("send: %v", err)
 	}
 	a, err := wiretest.ReadAnswer(r, http.MethodGet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return a.Status, a.Closes
 }
 
@@ -296,22 +264,14 @@ func TestInFlightMax(t *testing.T) {
 	<-g.entered
 	<-g.entered
 	a := s.do(t, request{Method: "GET", Path: "/workflow/api/v1/choices", Headers: []string{withModToken}})
-	if a.Status != 503 || a.Label() != "Busy" || a.Header.Get("Retry-After") == "" {
-		t.Errorf("the third: got %d %s, want 503 Busy", a.Status, a.Body)
-	}
-	if a := s.do(t, request{Method: "GET", Path: "/readyz"}); a.Status != 200 {
-		t.Errorf("/readyz: got %d, want 200: health is not counted", a.Status)
-	}
+	assert.True(t, a.Status == 503 && a.Label() == "Busy" && a.Header.Get("Retry-After") != "", "the third: got %d %s, want 503 Busy", a.Status, a.Body)
+	assert.Equal(t, 200, s.do(t, request{Method: "GET", Path: "/readyz"}).Status, "/readyz")
 	close(g.leave)
-	if a, b := <-one, <-two; a.Status != 200 || b.Status != 200 {
-		t.Errorf("the first two: got %d and %d, want 200", a.Status, b.Status)
-	}
-	if a := s.do(t, post("event", eventBody)); a.Status != 200 {
-		t.Errorf("after them: got %d, want 200", a.Status)
-	}
-	if m := s.Metrics(); m.Shed != 1 || m.InFlight != 0 {
-		t.Errorf("metrics: got %d shed and %d in flight, want 1 and 0", m.Shed, m.InFlight)
-	}
+	a, b := <-one, <-two
+	assert.True(t, a.Status == 200 && b.Status == 200, "the first two: got %d and %d, want 200", a.Status, b.Status)
+	assert.Equal(t, 200, s.do(t, post("event", eventBody)).Status, "after them")
+	m := s.Metrics()
+	assert.True(t, m.Shed == 1 && m.InFlight == 0, "metrics: got %d shed and %d in flight, want 1 and 0", m.Shed, m.InFlight)
 }
 
 // TestAnswersThatNobodyReadsAreBounded in bytes; what was done is answered all the
@@ -327,27 +287,22 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	s.kernel.Limits.UserBytes = 1 << 40 // what they take is not waited for
 	read := get("/workflow/api/v1/instance/leave/" + instanceOne)
 	slow := s.dial(t)
-	if _, err := io.WriteString(slow, "GET "+read.Path+" HTTP/1.1\r\nHost: x\r\n"+read.Headers[0]+"\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(slow, "GET "+read.Path+" HTTP/1.1\r\nHost: x\r\n"+read.Headers[0]+"\r\n\r\n")
+	require.NoError(t, err)
 	waitFor(t, "the answer to be on its way", func() bool { return s.kernel.AnswerBytes.Load() > 0 })
-	if a := s.do(t, request{Method: read.Method, Path: read.Path, Headers: []string{asBob}}); a.Status != 200 || len(a.Body) < size {
-		t.Errorf("another user's: got %d and %d bytes, want 200 and all of them", a.Status, len(a.Body))
-	}
-	if a := s.do(t, read); a.Status != 503 || a.Header.Get("Retry-After") == "" {
-		t.Errorf("a second: got %d, want 503", a.Status)
-	}
-	if a := s.do(t, post("event", eventBody)); a.Status != 200 || len(a.Body) < size {
-		t.Errorf("an event: got %d and %d bytes, want 200 and all of them", a.Status, len(a.Body))
-	}
+	a := s.do(t, request{Method: read.Method, Path: read.Path, Headers: []string{asBob}})
+	assert.True(t, a.Status == 200 && len(a.Body) >= size, "another user's: got %d and %d bytes, want 200 and all of them", a.Status, len(a.Body))
+	a = s.do(t, read)
+	assert.True(t, a.Status == 503 && a.Header.Get("Retry-After") != "", "a second: got %d, want 503", a.Status)
+	a = s.do(t, post("event", eventBody))
+	assert.True(t, a.Status == 200 && len(a.Body) >= size, "an event: got %d and %d bytes, want 200 and all of them", a.Status, len(a.Body))
 	_ = slow.Close()
 	// The user's bytes are free after those among all.
 	waitFor(t, "the answer to be given up", func() bool {
 		return s.kernel.AnswerBytes.Load() == 0 && s.kernel.Usage.Of(ann.ID).AnswerBytes.Load() == 0
 	})
-	if a := s.do(t, read); a.Status != 200 || len(a.Body) < size {
-		t.Errorf("one alone: got %d and %d bytes, want 200 and all of them", a.Status, len(a.Body))
-	}
+	a = s.do(t, read)
+	assert.True(t, a.Status == 200 && len(a.Body) >= size, "one alone: got %d and %d bytes, want 200 and all of them", a.Status, len(a.Body))
 }
 
 // TestConnectionsMax holds that connections beyond the limit wait when all have a
@@ -362,9 +317,8 @@ func TestConnectionsMax(t *testing.T) {
 	default:
 	}
 	close(g.leave)
-	if a, b := <-first, <-second; a.Status != 200 || b.Status != 200 {
-		t.Errorf("got %d and %d, want 200 twice", a.Status, b.Status)
-	}
+	a, b := <-first, <-second
+	assert.True(t, a.Status == 200 && b.Status == 200, "got %d and %d, want 200 twice", a.Status, b.Status)
 	waitFor(t, "the connections to be gone", func() bool { return s.Metrics().Connections == 0 })
 }
 
@@ -376,9 +330,8 @@ func TestDrainIsBounded(t *testing.T) {
 	defer func() { _ = second.Close() }()
 	waitFor(t, "the limit to be noticed", func() bool { return s.Metrics().ConnectionsFull > 0 })
 	stop(t, s)
-	if a := <-first; a.Status != 504 || a.Label() != "OutcomeUnknown" {
-		t.Errorf("got %d %s, want 504 OutcomeUnknown", a.Status, a.Body)
-	}
+	a := <-first
+	assert.True(t, a.Status == 504 && a.Label() == "OutcomeUnknown", "got %d %s, want 504 OutcomeUnknown", a.Status, a.Body)
 }
 
 // TestDrainCutsWhatIsLeft holds gateway/INTERFACE.md, "Stopping": an answer that its caller
@@ -389,17 +342,13 @@ func TestDrainCutsWhatIsLeft(t *testing.T) {
 	s.lastBytesMax = time.Millisecond
 	c := s.dial(t)
 	defer func() { _ = c.Close() }()
-	if _, err := io.WriteString(c, "GET /workflow/api/v1/instances/leave HTTP/1.0\r\nHost: x\r\n"+withToken+"\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(c, make([]byte, 100_000)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(c, "GET /workflow/api/v1/instances/leave HTTP/1.0\r\nHost: x\r\n"+withToken+"\r\n\r\n")
+	require.NoError(t, err)
+	_, err = io.ReadFull(c, make([]byte, 100_000))
+	require.NoError(t, err)
 	stop(t, s)
-	if _, err := io.Copy(io.Discard, c); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("got the end %v, want a reset", err)
-	}
-	if err := <-ended; !errors.Is(err, net.ErrClosed) {
-		t.Errorf("the list ended with %v, want a connection that is closed", err)
-	}
+	_, err = io.Copy(io.Discard, c)
+	assert.ErrorIs(t, err, syscall.ECONNRESET, "got the end")
+	err = <-ended
+	assert.ErrorIs(t, err, net.ErrClosed, "the list ended")
 }

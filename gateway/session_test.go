@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/logtest"
 	"troupe/gateway/login"
@@ -36,18 +38,15 @@ func TestUntrustedProxyIsLoggedOnce(t *testing.T) {
 	} {
 		log := new(logtest.Log)
 		s, err := New(Options{TrustedProxies: c.proxies, Log: zerolog.New(log)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s.Open(Services{})
 		for range 3 {
 			r := newTestRequest("GET", "/workflow/api/v1/choices", "", c.headers...)
 			r.RemoteAddr = "192.0.2.7:1"
 			s.ServeHTTP(newRecorder(), r)
 		}
-		if got := strings.Count(log.String(), "trustedProxies"); got != c.want || got > 0 && !strings.Contains(log.String(), `"level":"warn"`) {
-			t.Errorf("%s: got %d warnings, want %d: %s", c.line, got, c.want, log.String())
-		}
+		got := strings.Count(log.String(), "trustedProxies")
+		assert.True(t, got == c.want && (got <= 0 || strings.Contains(log.String(), `"level":"warn"`)), "%v %v %v %v", c.line, got, c.want, log.String())
 	}
 }
 
@@ -55,9 +54,7 @@ func TestUntrustedProxyIsLoggedOnce(t *testing.T) {
 // count only from configured proxies.
 func TestClientAddress(t *testing.T) {
 	s, err := New(Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, c := range []struct {
 		line, peer string
 		forwarded  []string // lines of X-Forwarded-For
@@ -82,9 +79,8 @@ func TestClientAddress(t *testing.T) {
 		{"no peer", "", []string{"198.51.100.9"}, "invalid IP"},
 		{"a zone", "[fe80::1%eth0]:1", nil, "fe80::1"},
 	} {
-		if got, _ := s.kernel.ClientOf(&http.Request{RemoteAddr: c.peer, Header: http.Header{"X-Forwarded-For": c.forwarded}}); got.String() != c.want {
-			t.Errorf("%s: got %v, want %s", c.line, got, c.want)
-		}
+		got, _ := s.kernel.ClientOf(&http.Request{RemoteAddr: c.peer, Header: http.Header{"X-Forwarded-For": c.forwarded}})
+		assert.Equal(t, c.want, got.String(), c.line)
 	}
 	for _, c := range []struct {
 		peer  string
@@ -101,13 +97,11 @@ func TestClientAddress(t *testing.T) {
 		{"10.1.2.3:1", nil, "https, http", true},
 		{"10.1.2.3:1", nil, "httpsx", false},
 	} {
-		if _, got := s.kernel.ClientOf(&http.Request{RemoteAddr: c.peer, TLS: c.tls, Header: http.Header{"X-Forwarded-Proto": {c.proto}}}); got != c.want {
-			t.Errorf("%+v: got %v", c, got)
-		}
+		_, got := s.kernel.ClientOf(&http.Request{RemoteAddr: c.peer, TLS: c.tls, Header: http.Header{"X-Forwarded-Proto": {c.proto}}})
+		assert.Equal(t, c.want, got)
 	}
-	if _, err := New(Options{TrustedProxies: []netip.Prefix{{}}}); err == nil {
-		t.Error("a range that is none: got no error")
-	}
+	_, err = New(Options{TrustedProxies: []netip.Prefix{{}}})
+	assert.Error(t, err, "a range that is none: got no error")
 }
 
 // FuzzForwarded holds that nobody but a trusted proxy can choose an address, and
@@ -117,9 +111,7 @@ func FuzzForwarded(f *testing.F) {
 		f.Add(seed, seed)
 	}
 	s, err := New(Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, first, second string) {
 		lines := []string{first, second}
 		r := &http.Request{RemoteAddr: "192.0.2.7:1", Header: http.Header{"X-Forwarded-For": lines, "X-Forwarded-Proto": lines}}
@@ -132,12 +124,8 @@ func FuzzForwarded(f *testing.F) {
 		element := strings.Trim(elements[len(elements)-1], " \t")
 		last, err := netip.ParseAddr(element)
 		plain := err == nil && !strings.ContainsAny(element, "[]") // brackets belong to an address with a port; here they would be in the zone
-		if plain && !s.kernel.IsTrusted(last.Unmap().WithZone("")) && got != last.Unmap().WithZone("") {
-			t.Errorf("%q: got %v, want the last one", lines, got)
-		}
-		if !got.IsValid() || got.Is4In6() || got.Zone() != "" {
-			t.Errorf("%q: got %v", lines, got)
-		}
+		assert.False(t, plain && !s.kernel.IsTrusted(last.Unmap().WithZone("")) && got != last.Unmap().WithZone(""), "%q: got %v, want the last one", lines, got)
+		assert.True(t, got.IsValid() && !got.Is4In6() && got.Zone() == "", "%q: got %v", lines, got)
 	})
 }
 
@@ -155,13 +143,12 @@ func TestLoginPage(t *testing.T) {
 		})
 	}
 	for _, path := range []string{"/login?next=/&next=/", "/login?other=1", "/login?next=%zz", "/login/style.css?x"} {
-		if a := s.do(t, request{Method: "GET", Path: path}); a.Status != 400 || a.Label() != "InvalidContent" || a.Header.Get("Content-Type") != "application/json" {
-			t.Errorf("%s: got %d %s %v", path, a.Status, a.Body, a.Header)
-		}
+		a := s.do(t, request{Method: "GET", Path: path})
+		assert.True(t, a.Status == 400 && a.Label() == "InvalidContent" && a.Header.Get("Content-Type") == "application/json",
+			"%s: got %d %s %v", path, a.Status, a.Body, a.Header)
 	}
 	// A server that starts has no page yet.
 	s = startClosed(t, Options{})
-	if a := s.do(t, request{Method: "GET", Path: "/login"}); a.Status != 503 || a.Label() != "Unavailable" {
-		t.Errorf("while starting: got %d %s, want 503", a.Status, a.Body)
-	}
+	a := s.do(t, request{Method: "GET", Path: "/login"})
+	assert.True(t, a.Status == 503 && a.Label() == "Unavailable", "while starting: got %d %s, want 503", a.Status, a.Body)
 }

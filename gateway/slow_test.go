@@ -11,6 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/query"
 	"troupe/gateway/internal/kernel"
@@ -46,15 +49,10 @@ func TestSlowCallers(t *testing.T) {
 					t.Fatal(err)
 				}
 				got, err := io.ReadAll(conn)
-				if err != nil || !strings.HasPrefix(string(got), c.want) || c.want == "" && len(got) > 0 {
-					t.Errorf("got %q, %v; want %q and the end", got, err, c.want)
-				}
-				if took := time.Since(begun); took < short || took > 2*short {
-					t.Errorf("the end came after %v, want %v", took, short)
-				}
-				if s.workflows.calls() != 0 {
-					t.Error("a request acted whose body did not end")
-				}
+				assert.True(t, err == nil && strings.HasPrefix(string(got), c.want) && (c.want != "" || len(got) <= 0), "%v %v %v", got, err, c.want)
+				took := time.Since(begun)
+				assert.True(t, took >= short && took <= 2*short, "the end came after %v, want %v", took, short)
+				assert.Zero(t, s.workflows.calls(), "a request acted whose body did not end")
 			})
 		})
 	}
@@ -68,14 +66,12 @@ func TestSlowReaders(t *testing.T) {
 		s := startOnPipes(t, Options{WriteMax: short}, workflows)
 		c := s.connect(t)
 		defer func() { _ = c.Close() }()
-		if _, err := io.WriteString(c, "GET /workflow/api/v1/instances/leave HTTP/1.1\r\nHost: x\r\n"+withToken+"\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := io.WriteString(c, "GET /workflow/api/v1/instances/leave HTTP/1.1\r\nHost: x\r\n"+withToken+"\r\n\r\n")
+		require.NoError(t, err)
 		piece := make([]byte, 1<<20)
 		for range 5 { // as long as somebody reads, it goes on
-			if _, err := io.ReadFull(c, piece); err != nil {
-				t.Fatalf("the answer ended: %v", err)
-			}
+			_, err := io.ReadFull(c, piece)
+			require.NoError(t, err, "the answer ended")
 			clocktest.Advance(short - time.Millisecond)
 		}
 		select {
@@ -84,9 +80,8 @@ func TestSlowReaders(t *testing.T) {
 		default:
 		}
 		clocktest.Advance(2 * time.Millisecond)
-		if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("got %v, want the write deadline", err)
-		}
+		err = <-ended
+		assert.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	})
 }
 
@@ -104,9 +99,8 @@ func TestWatchOutlivesTheTimesOfARequest(t *testing.T) {
 		clocktest.Advance(3 * short)
 		f.stop()
 		w.expectEnd(t)
-		if err := <-f.ended; err != nil {
-			t.Errorf("the call ended with %v, want nil", err)
-		}
+		err := <-f.ended
+		assert.NoError(t, err, "the call ended")
 	})
 }
 
@@ -117,19 +111,15 @@ func TestSlowWatcher(t *testing.T) {
 		s := startOnPipes(t, Options{WriteMax: short}, f.workflows())
 		w := s.watch(t, withToken)
 		f.events <- entryEvent("p1", strings.Replace(watchedOne, `"draft"`, `"`+strings.Repeat("x", 1<<20)+`"`, 1))
-		if err := <-f.heard; !errors.Is(err, kernel.ErrAborted) || !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("got %v, want the write deadline", err)
-		}
-		if err := <-f.ended; !errors.Is(err, kernel.ErrAborted) {
-			t.Errorf("the call ended with %v", err)
-		}
+		err := <-f.heard
+		assert.True(t, errors.Is(err, kernel.ErrAborted) && errors.Is(err, os.ErrDeadlineExceeded), "got %v, want the write deadline", err)
+		err = <-f.ended
+		assert.ErrorIs(t, err, kernel.ErrAborted, "the call ended")
 		synctest.Wait()
-		if m := s.Metrics(); m.Cut != 1 || m.Watchers != 0 {
-			t.Errorf("%d answers are counted as cut and %d watchers, want 1 and 0", m.Cut, m.Watchers)
-		}
-		if _, err := io.ReadAll(w.body); err == nil {
-			t.Error("the stream looks whole")
-		}
+		m := s.Metrics()
+		assert.True(t, m.Cut == 1 && m.Watchers == 0, "%d answers are counted as cut and %d watchers, want 1 and 0", m.Cut, m.Watchers)
+		_, err = io.ReadAll(w.body)
+		assert.Error(t, err, "the stream looks whole")
 	})
 }
 
@@ -146,9 +136,8 @@ func TestQueryMayTakeLongerThanARequest(t *testing.T) {
 	}}
 	onPipes(t, Options{ReadMax: short, HeaderReadMax: short, WriteMax: short}, slow, func(t *testing.T, s *testServer) {
 		for _, query := range []string{"", "?limit=1"} {
-			if a := s.do(t, get("/workflow/api/v1/instances/leave"+query)); a.Status != http.StatusOK {
-				t.Errorf("%q: got %d %s, want 200", query, a.Status, a.Body)
-			}
+			a := s.do(t, get("/workflow/api/v1/instances/leave"+query))
+			assert.Equal(t, http.StatusOK, a.Status, "%v %v", query, a.Body)
 		}
 	})
 }

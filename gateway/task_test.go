@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/message"
@@ -18,9 +21,7 @@ func (u users) Directory() *identity.Directory { return u.of }
 func withUsers(t *testing.T) *testServer {
 	s := startServer(t, Options{}, nil)
 	d, err := identity.ParseDirectory("identity.yaml", []byte("users:\n  - {id: john.doe, name: John Doe}\n  - {id: mary.major, name: Mary Major, disabled: true}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.Open(Services{Workflows: s.workflows, Credentials: fakeCredentials{}, Users: users{d}})
 	return s
 }
@@ -38,12 +39,9 @@ const (
 func TestTasks(t *testing.T) {
 	s := withUsers(t)
 	a := s.do(t, request{Method: "GET", Path: operationPath + "/tasks", Headers: []string{withToken, "Accept-Language: fr, de-AT;q=0.8, en;q=0.5"}})
-	if want := `{"tasks":[` + shownTaskOne + `,` + shownTaskTwo + `],"next":"more","count":2}`; a.Status != 200 || a.Body != want {
-		t.Errorf("got %d %s\nwant %s", a.Status, a.Body, want)
-	}
-	if !strings.Contains(a.Header.Get("Vary"), "Accept-Language") || !strings.Contains(a.Header.Get("Link"), "cursor=more") {
-		t.Errorf("got the headers %v", a.Header)
-	}
+	want := `{"tasks":[` + shownTaskOne + `,` + shownTaskTwo + `],"next":"more","count":2}`
+	assert.True(t, a.Status == 200 && a.Body == want, "got %d %s\nwant %s", a.Status, a.Body, want)
+	assert.True(t, strings.Contains(a.Header.Get("Vary"), "Accept-Language") && strings.Contains(a.Header.Get("Link"), "cursor=more"), "got the headers %v", a.Header)
 	for query, asked := range map[string]string{
 		"":                             "all|||||50||false|[]",
 		"?scope=done&limit=7&cursor=x": "done|||||7|x|false|[]",
@@ -54,9 +52,8 @@ func TestTasks(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"?scope=", "?scope=x", "?limit=0", "?limit=1001", "?cursor=", "?count=1", "?x=y", "?q=a&q=b"} {
-		if a := s.do(t, request{Method: "GET", Path: operationPath + "/tasks" + query, Headers: []string{withToken}}); a.Status != 400 {
-			t.Errorf("%s: got %d %s", query, a.Status, a.Body)
-		}
+		a := s.do(t, request{Method: "GET", Path: operationPath + "/tasks" + query, Headers: []string{withToken}})
+		assert.Equal(t, 400, a.Status, "%v %v", query, a.Body)
 	}
 	a = s.do(t, request{Method: "GET", Path: operationPath + "/task/" + instanceOne + "-2-0", Headers: []string{withToken, "Accept-Language: de"}})
 	if a.Status != 200 || a.Body != shownTaskOne || s.workflows.asked != instanceOne+"-2-0" {
@@ -86,17 +83,13 @@ func TestClaims(t *testing.T) {
 		``, `[]`, `{}`, `{"taskId":"a"}`, `{"taskId":"a","action":"Claim"}`, `{"taskId":"","action":"claim"}`, `{"taskId":1,"action":"claim"}`,
 		`{"taskId":"a","action":"claim","to":"john.doe"}`, `{"taskId":"a","action":"assign"}`, `{"taskId":"a","action":"claim","x":1}`,
 	} {
-		if a := ask(body); a.Status != 400 {
-			t.Errorf("%s: got %d %s", body, a.Status, a.Body)
-		}
+		a := ask(body)
+		assert.Equal(t, 400, a.Status, "%v %v", body, a.Body)
 	}
-	if s.workflows.calls() != calls {
-		t.Error("a request that is wrong was carried out")
-	}
+	assert.Equal(t, calls, s.workflows.calls(), "a request that is wrong was carried out")
 	s.workflows.setFail(failure.ErrClaimed)
-	if a := ask(`{"taskId":"a","action":"claim"}`); a.Status != 409 || a.Label() != "Claimed" {
-		t.Errorf("got %d %s", a.Status, a.Body)
-	}
+	a := ask(`{"taskId":"a","action":"claim"}`)
+	assert.True(t, a.Status == 409 && a.Label() == "Claimed", "got %d %s", a.Status, a.Body)
 }
 
 // TestComments holds gateway/INTERFACE.md, "Comments".
@@ -110,26 +103,21 @@ func TestComments(t *testing.T) {
 	}
 	longest := strings.Repeat("ü", 10_000)
 	for _, text := range []string{"hello", "<b>hello</b>\\nthere", longest, "\\u202eevil"} {
-		if a := ask(`{"text":"` + text + `"}`); a.Status != 200 || !strings.HasPrefix(a.Body, `{"comment":{"user":"ann","userName":"ann","text":"`) {
-			t.Errorf("%.20s: got %d %.200s", text, a.Status, a.Body)
-		}
+		a := ask(`{"text":"` + text + `"}`)
+		assert.True(t, a.Status == 200 && strings.HasPrefix(a.Body, `{"comment":{"user":"ann","userName":"ann","text":"`), "%.20s: got %d %.200s", text, a.Status, a.Body)
 	}
 	for _, body := range []string{``, `{}`, `{"text":""}`, `{"text":" \n\t"}`, `{"text":1}`, `{"text":"a","x":1}`, `{"text":"ü` + longest + `"}`} {
-		if a := ask(body); a.Status != 400 {
-			t.Errorf("%.30s: got %d %s", body, a.Status, a.Body)
-		}
+		a := ask(body)
+		assert.Equal(t, 400, a.Status, "%v %v", body, a.Body)
 	}
 	key := func(body string) message.Retry {
 		t.Helper()
-		if a := ask(body, "Idempotency-Key: k"); a.Status != 200 {
-			t.Errorf("got %d %s", a.Status, a.Body)
-		}
+		a := ask(body, "Idempotency-Key: k")
+		assert.Equal(t, 200, a.Status, a.Body)
 		return s.workflows.asked.(message.Comment).Retry
 	}
 	one, two := key(`{"text":"one"}`), key(`{"text":"two"}`)
-	if one.Key != "k" || one.Fingerprint == two.Fingerprint || one != key(`{ "text": "one" }`) {
-		t.Errorf("got the keys %+v and %+v", one, two)
-	}
+	assert.True(t, one.Key == "k" && one.Fingerprint != two.Fingerprint && one == key(`{ "text": "one" }`), "got the keys %+v and %+v", one, two)
 }
 
 // TestActivity holds gateway/INTERFACE.md, "Activity".
@@ -152,9 +140,8 @@ func TestActivity(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"?order=", "?order=up", "?limit=0", "?cursor=", "?scope=all"} {
-		if a := s.do(t, request{Method: "GET", Path: path + query, Headers: []string{withToken}}); a.Status != 400 {
-			t.Errorf("%s: got %d %s", query, a.Status, a.Body)
-		}
+		a := s.do(t, request{Method: "GET", Path: path + query, Headers: []string{withToken}})
+		assert.Equal(t, 400, a.Status, "%v %v", query, a.Body)
 	}
 }
 
@@ -164,7 +151,6 @@ func TestTasksAreWatched(t *testing.T) {
 	a := s.do(t, request{Method: "GET", Path: operationPath + "/tasks/watch", Headers: []string{withToken, "Accept-Language: de"}})
 	want := "retry: 2000\n: open\n\nevent: tasks\ndata: " + fmt.Sprintf(`{"workflowId":"order","instanceId":%q,"tasks":[%s]}`, instanceOne, shownTaskOne) +
 		"\n\nevent: lost\ndata: {\"message\":\"tasks are missing here; read the list again\"}\n\n: beat\n\n"
-	if a.Status != 200 || a.Body != want || a.Header.Get("Content-Type") != "text/event-stream" || !strings.Contains(a.Header.Get("Vary"), "Accept-Language") {
-		t.Errorf("got %d %q %v\nwant %q", a.Status, a.Body, a.Header, want)
-	}
+	assert.True(t, a.Status == 200 && a.Body == want && a.Header.Get("Content-Type") == "text/event-stream" && strings.Contains(a.Header.Get("Vary"), "Accept-Language"),
+		"got %d %q %v\nwant %q", a.Status, a.Body, a.Header, want)
 }

@@ -3,7 +3,6 @@ package gateway
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +12,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
 	"troupe/actors/watch"
@@ -88,16 +90,12 @@ func (s *testServer) watch(t testing.TB, headers ...string) *watcher {
 		t.Fatal(err)
 	}
 	res, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatalf("read the header: %v", err)
-	}
+	require.NoError(t, err, "read the header")
 	t.Cleanup(func() {
 		_ = c.Close() // first: closing the body reads to its end
 		_ = res.Body.Close()
 	})
-	if res.StatusCode != 200 {
-		t.Fatalf("watch: got %d, want 200", res.StatusCode)
-	}
+	require.Equal(t, 200, res.StatusCode, "watch")
 	return &watcher{conn: c, body: bufio.NewReader(res.Body)}
 }
 
@@ -107,22 +105,17 @@ func (w *watcher) expect(t testing.TB, want string) {
 	var got strings.Builder
 	for !strings.HasSuffix(got.String(), "\n\n") {
 		line, err := w.body.ReadString('\n')
-		if err != nil {
-			t.Fatalf("read an event: %v behind %q", err, got.String()+line)
-		}
+		require.NoError(t, err, "read an event, %q", got.String()+line)
 		got.WriteString(line)
 	}
-	if got.String() != want {
-		t.Errorf("got the event %q, want %q", got.String(), want)
-	}
+	assert.Equal(t, want, got.String(), "got the event")
 }
 
 // expectEnd demands the end of the stream and nothing before.
 func (w *watcher) expectEnd(t testing.TB) {
 	t.Helper()
-	if rest, err := io.ReadAll(w.body); err != nil || len(rest) > 0 {
-		t.Errorf("got %q and %v, want the end of the stream", rest, err)
-	}
+	rest, err := io.ReadAll(w.body)
+	assert.True(t, err == nil && len(rest) <= 0, "got %q and %v, want the end of the stream", rest, err)
 }
 
 const opening = "retry: 2000\nid: p0\n\n"
@@ -135,17 +128,13 @@ func TestWatcherWhoLeaves(t *testing.T) {
 	w.expect(t, opening) // before anything happens
 	f.events <- watch.Event{Kind: watch.Heartbeat}
 	w.expect(t, ": beat\n\n")
-	if m := s.Metrics(); m.Watchers != 1 || m.InFlight != 0 {
-		t.Errorf("metrics: got %d watchers and %d in flight, want 1 and 0", m.Watchers, m.InFlight)
-	}
+	m := s.Metrics()
+	assert.True(t, m.Watchers == 1 && m.InFlight == 0, "metrics: got %d watchers and %d in flight, want 1 and 0", m.Watchers, m.InFlight)
 	_ = w.conn.Close()
-	if err := <-f.ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("the call ended with %v, want the context's error", err)
-	}
+	err := <-f.ended
+	assert.ErrorIs(t, err, context.Canceled, "the call ended")
 	waitFor(t, "the watcher to be gone", func() bool { return s.Metrics().Watchers == 0 })
-	if m := s.Metrics(); m.Cut != 0 {
-		t.Errorf("metrics: got %d answers aborted: leaving is no error", m.Cut)
-	}
+	assert.Zero(t, s.Metrics().Cut, "metrics")
 }
 
 // TestWatchBeforeItBegins holds that refusals are ordinary answers.
@@ -164,12 +153,9 @@ func TestWatchBeforeItBegins(t *testing.T) {
 				watch: func(context.Context, *watch.Request, func(watch.Event) error) error { return c.watch() },
 			})
 			a := s.do(t, get(watchPath))
-			if a.Status != c.status || a.Label() != c.word {
-				t.Errorf("got %d %s, want %d %s", a.Status, a.Body, c.status, c.word)
-			}
-			if m := s.Metrics(); m.Watchers != 0 || m.InFlight != 0 {
-				t.Errorf("metrics: got %d watchers and %d in flight, want none", m.Watchers, m.InFlight)
-			}
+			assert.True(t, a.Status == c.status && a.Label() == c.word, "got %d %s, want %d %s", a.Status, a.Body, c.status, c.word)
+			m := s.Metrics()
+			assert.True(t, m.Watchers == 0 && m.InFlight == 0, "metrics: got %d watchers and %d in flight, want none", m.Watchers, m.InFlight)
 		})
 	}
 }
@@ -195,13 +181,10 @@ func TestWatchThatFails(t *testing.T) {
 			w := s.watch(t, withToken)
 			w.expect(t, opening)
 			close(goOn)
-			if _, err := io.ReadAll(w.body); !errors.Is(err, syscall.ECONNRESET) {
-				t.Errorf("got the end %v, want a reset", err)
-			}
+			_, err := io.ReadAll(w.body)
+			assert.ErrorIs(t, err, syscall.ECONNRESET, "got the end")
 			waitFor(t, "the watcher to be gone", func() bool { return s.Metrics().Watchers == 0 })
-			if log := s.log.String(); !strings.Contains(log, "disk on fire") {
-				t.Errorf("the log has nothing about it: %s", log)
-			}
+			assert.Contains(t, s.log.String(), "disk on fire", "the log has nothing about")
 		})
 	}
 }
@@ -227,15 +210,12 @@ func TestWatchersMax(t *testing.T) {
 				open = append(open, s.watch(t, credential))
 				waitFor(t, "the stream to leave the requests in flight", func() bool { return s.Metrics().InFlight == 0 })
 			}
-			if a := s.do(t, request{Method: "GET", Path: watchPath, Headers: []string{c.refused}}); a.Status != 503 || a.Label() != "Busy" || a.Header.Get("Retry-After") == "" {
-				t.Errorf("one more: got %d %s, want 503 Busy", a.Status, a.Body)
-			}
-			if a := s.do(t, postAsBob("event", eventBody)); a.Status != 200 {
-				t.Errorf("a request: got %d, want 200: streams are not in flight", a.Status)
-			}
-			if m := s.Metrics(); c.options.ConnectionsMax == 0 && (m.Watchers != int64(len(open)) || m.WatchersFull != 1 || m.Shed != 0) {
-				t.Errorf("metrics: got %d watchers, %d refused, %d shed; want %d, 1 and 0", m.Watchers, m.WatchersFull, m.Shed, len(open))
-			}
+			a := s.do(t, request{Method: "GET", Path: watchPath, Headers: []string{c.refused}})
+			assert.True(t, a.Status == 503 && a.Label() == "Busy" && a.Header.Get("Retry-After") != "", "one more: got %d %s, want 503 Busy", a.Status, a.Body)
+			assert.Equal(t, 200, s.do(t, postAsBob("event", eventBody)).Status, "a request")
+			m := s.Metrics()
+			assert.False(t, c.options.ConnectionsMax == 0 && (m.Watchers != int64(len(open)) || m.WatchersFull != 1 || m.Shed != 0),
+				"metrics: got %d watchers, %d refused, %d shed; want %d, 1 and 0", m.Watchers, m.WatchersFull, m.Shed, len(open))
 			mine := s.kernel.Usage.Of(ann.ID).Watchers.Load()
 			_ = open[0].conn.Close()
 			// The user's place is free after the place among all.
@@ -253,12 +233,9 @@ func TestWatchDrainIsBounded(t *testing.T) {
 	w := s.watch(t, withToken)
 	w.expect(t, opening)
 	stop(t, s)
-	if err := <-f.ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("the call ended with %v, want the context's error", err)
-	}
-	if !strings.Contains(s.log.String(), `"drained":true`) {
-		t.Errorf("the log does not say that the requests were answered: %s", s.log)
-	}
+	err := <-f.ended
+	assert.ErrorIs(t, err, context.Canceled, "the call ended")
+	assert.Contains(t, s.log.String(), `"drained":true`, "the log does not say that the requests were answered: %s", s.log)
 }
 
 // TestWatchOfAnOldProxy holds that a stream works over HTTP/1.0, where its end
@@ -271,7 +248,6 @@ func TestWatchOfAnOldProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := io.ReadAll(c)
-	if want := "\r\n\r\nretry: 2000\nid: p1\n\nid: p2\nevent: entry\ndata: " + watchedOne + "\n\n"; err != nil || !strings.HasSuffix(string(text), want) {
-		t.Errorf("got %q and %v, want %q at the end", text, err, want)
-	}
+	want := "\r\n\r\nretry: 2000\nid: p1\n\nid: p2\nevent: entry\ndata: " + watchedOne + "\n\n"
+	assert.True(t, err == nil && strings.HasSuffix(string(text), want), "got %q and %v, want %q at the end", text, err, want)
 }

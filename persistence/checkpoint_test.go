@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/cockroachdb/pebble/v2/wal"
+	"github.com/stretchr/testify/assert"
 
 	"troupe/persistence/integrity"
 	"troupe/persistence/internal/engine"
@@ -53,12 +54,8 @@ func TestTheCheckpointNamesALogBeforeItsFirstRecord(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if len(seen) < 3 {
-		t.Errorf("only %d logs were written, want several", len(seen))
-	}
-	if len(unknown) > 0 {
-		t.Errorf("the checkpoint did not know %q when their first record was written", unknown)
-	}
+	assert.GreaterOrEqual(t, len(seen), 3, "only")
+	assert.Empty(t, unknown, "the checkpoint did not know %q when their first record was written", unknown)
 }
 
 func TestTheCheckpointFollowsCommitsAndTheClose(t *testing.T) {
@@ -73,21 +70,15 @@ func TestTheCheckpointFollowsCommitsAndTheClose(t *testing.T) {
 		return c
 	}
 	eventually(t, "the checkpoint knows of the commit", func() bool { return read().seq == end })
-	if c := read(); c.clean || c.log == 0 {
-		t.Errorf("while open: got %+v, want a log and no clean close", c)
-	}
+	c := read()
+	assert.True(t, !c.clean && c.log != 0, "while open: got %+v, want a log and no clean close", c)
 	end = committed(t, s, "b", "1")
 	must(t, s.Close())
-	if c := read(); !c.clean || c.seq != end {
-		t.Errorf("after close: got %+v, want a clean close and sequence number %d", c, end)
-	}
+	c = read()
+	assert.True(t, c.clean && c.seq == end, "after close: got %+v, want a clean close and sequence number %d", c, end)
 	s = open(t, o)
-	if s.OpenedAfterCrash() {
-		t.Error("opened after a crash, want after a close")
-	}
-	if read().clean {
-		t.Error("an open store says that it was closed")
-	}
+	assert.False(t, s.OpenedAfterCrash(), "opened after a crash, want after a close")
+	assert.False(t, read().clean, "an open store says that it was closed")
 }
 
 // The last commit may be the first of its log, and the log before be in tables.
@@ -105,9 +96,7 @@ func TestTheCheckpointOfTheCloseKnowsTheLogOfTheLastCommit(t *testing.T) {
 	must(t, s.Close())
 	c, err := loadCheckpoint(fs)
 	must(t, err)
-	if c.log != newest {
-		t.Errorf("got log %d, want %d", c.log, newest)
-	}
+	assert.Equal(t, newest, c.log, "got log")
 	must(t, fs.Remove(fs.PathJoin("db", fmt.Sprintf("%06d.log", newest))))
 	f, err := fs.Create(fs.PathJoin("db", fmt.Sprintf("%06d.log", newest)), vfs.WriteCategoryUnspecified)
 	must(t, err)
@@ -156,17 +145,13 @@ func TestAManifestThatIsGoneIsNotMadeAnew(t *testing.T) {
 			must(t, err)
 			path := fs.PathJoin("db", before.manifest)
 			must(t, hurt(fs, path))
-			if err := s.Close(); err == nil {
-				t.Error("the close found nothing wrong")
-			}
+			assert.Error(t, s.Close(), "the close found nothing wrong")
 			if name == "removed" {
-				if _, err := fs.Stat(path); err == nil {
-					t.Errorf("%s was made anew", before.manifest)
-				}
+				_, err := fs.Stat(path)
+				assert.Error(t, err, "%s was made anew", before.manifest)
 			}
-			if again, err := Open("db", o); !errors.Is(err, ErrDamaged) {
-				t.Errorf("the next start: got %v, %v, want ErrDamaged", again, err)
-			}
+			again, err := Open("db", o)
+			assert.ErrorIs(t, err, ErrDamaged, "the next start: got %v", again)
 		})
 	}
 }

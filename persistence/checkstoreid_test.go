@@ -1,10 +1,11 @@
 package persistence
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // TestCheckStoreIDSaysWhatOpenWould, without a lock: also beside the process that has the
@@ -12,15 +13,11 @@ import (
 func TestCheckStoreIDSaysWhatOpenWould(t *testing.T) {
 	home := t.TempDir()
 	dir, id, other := filepath.Join(home, "data"), filepath.Join(home, ".store"), filepath.Join(home, ".other")
-	if err := CheckStoreID(dir, id); err != nil {
-		t.Errorf("no store, and none is demanded: got %v", err)
-	}
+	assert.NoError(t, CheckStoreID(dir, id), "no store, and none is demanded")
 	must(t, Create(filepath.Join(home, "elsewhere"), Options{IDFile: other}))
 	s := mustOpen(t, dir, Options{IDFile: id})
 	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.Close())
 	}()
 	tests := []struct {
 		name, dir, file string
@@ -34,12 +31,8 @@ func TestCheckStoreIDSaysWhatOpenWould(t *testing.T) {
 		{"a folder without a store", home, id, ErrOtherStore},
 	}
 	for _, test := range tests {
-		if err := CheckStoreID(test.dir, test.file); !errors.Is(err, test.want) {
-			t.Errorf("%s: got %v, want %v", test.name, err, test.want)
-		}
+		assert.ErrorIs(t, CheckStoreID(test.dir, test.file), test.want, test.name)
 	}
 	must(t, os.WriteFile(id, []byte("damaged"), 0o600))
-	if err := CheckStoreID(dir, id); err == nil {
-		t.Error("a damaged file: got no error")
-	}
+	assert.Error(t, CheckStoreID(dir, id), "a damaged file: got no error")
 }

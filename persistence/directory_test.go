@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/persistence/internal/disk"
 	"troupe/persistence/internal/file"
@@ -22,12 +24,8 @@ func TestOpenCreatesAStoreInAnAbsentOrEmptyDirectory(t *testing.T) {
 	for name, dir := range map[string]string{"absent": absent, "empty": empty, "root of a disk": mounted} {
 		t.Run(name, func(t *testing.T) {
 			s := mustOpen(t, dir, Options{Shards: 3})
-			if got := s.Shards(); got != 3 {
-				t.Errorf("shards: got %d, want 3", got)
-			}
-			if s.OpenedAfterCrash() {
-				t.Error("a new store says that it crashed")
-			}
+			assert.Equal(t, uint16(3), s.Shards(), "shards")
+			assert.False(t, s.OpenedAfterCrash(), "a new store says that it crashed")
 			must(t, s.Close())
 			info, err := os.Stat(dir)
 			if err != nil || info.Mode().Perm() != 0o700 {
@@ -56,9 +54,8 @@ func TestOpenRefusesWhatIsNotAStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fs := memOf(t, "x", files...)
 			wantError(t, "open", second(Open("db", small(fs))), ErrIncomplete)
-			if got, err := fs.List("db"); err != nil || len(got) != len(files) {
-				t.Errorf("files after the refusal: got %q, %v, want %q", got, err, files)
-			}
+			got, err := fs.List("db")
+			assert.True(t, err == nil && len(got) == len(files), "files after the refusal: got %q, %v, want %q", got, err, files)
 		})
 	}
 }
@@ -77,9 +74,8 @@ func TestWhatLiesBesideTheStoreStays(t *testing.T) {
 			must(t, f.Close())
 			must(t, open(t, small(fs)).Close())
 			must(t, open(t, small(fs)).Close())
-			if names, err := fs.List("db/" + BesideFolder); err != nil || !slices.Equal(names, []string{"node.pem"}) {
-				t.Errorf("beside the store: got %q, %v", names, err)
-			}
+			names, err := fs.List("db/" + BesideFolder)
+			assert.True(t, err == nil && slices.Equal(names, []string{"node.pem"}), "beside the store: got %q, %v", names, err)
 		})
 	}
 }
@@ -95,9 +91,7 @@ func TestOpenFinishesACutOffCreation(t *testing.T) {
 			s := open(t, small(fs))
 			mustCommit(t, s, "a", "1")
 			names, err := fs.List("db")
-			if err != nil || strings.Contains(strings.Join(names, " "), disk.CreatingName) {
-				t.Errorf("files: got %q, %v, want no %s", names, err, disk.CreatingName)
-			}
+			assert.True(t, err == nil && !strings.Contains(strings.Join(names, " "), disk.CreatingName), "files: got %q, %v, want no %s", names, err, disk.CreatingName)
 		})
 	}
 }
@@ -142,21 +136,16 @@ func TestTheFormatDecidesWhoMayOpen(t *testing.T) {
 				o.ReadOnly = readOnly
 				err := second(Open("db", o))
 				wantError(t, fmt.Sprintf("open of format %d", version), err, ErrUnreleased)
-				if err != nil && strings.Contains(err.Error(), "\n") {
-					t.Errorf("format %d: more than one line: %v", version, err)
-				}
+				assert.False(t, err != nil && strings.Contains(err.Error(), "\n"), "format %d: more than one line: %v", version, err)
 			}
-			if got := copied.String(); got != before {
-				t.Errorf("format %d: files: got\n%s\nwant\n%s", version, got, before)
-			}
+			assert.Equal(t, before, copied.String(), "format %d: files", version)
 		}
 	})
 	t.Run("another number of shards", func(t *testing.T) {
 		o := small(fs)
 		o.Shards = 8
-		if _, err := Open("db", o); err == nil || !strings.Contains(err.Error(), "has 16 shards") {
-			t.Errorf("open: got %v, want an error that names both numbers", err)
-		}
+		_, err := Open("db", o)
+		assert.True(t, err != nil && strings.Contains(err.Error(), "has 16 shards"), "open: got %v, want an error that names both numbers", err)
 	})
 }
 
@@ -171,12 +160,9 @@ func TestAReadOnlyStoreChangesNothing(t *testing.T) {
 	wantError(t, "accepting", s.Accepting(), ErrReadOnly)
 	wantError(t, "append", <-appendSetting(s, "b", "2"), ErrReadOnly)
 	wantError(t, "await durable", s.AwaitDurable(), nil)
-	if _, err := s.Verify(t.Context()); err != nil {
-		t.Errorf("verify: %v", err)
-	}
-	if got := fs.String(); got != before {
-		t.Errorf("files: got\n%s\nwant\n%s", got, before)
-	}
+	_, err := s.Verify(t.Context())
+	assert.NoError(t, err, "verify")
+	assert.Equal(t, before, fs.String(), "files")
 	wantError(t, "open of an absent directory to read", second(Open("elsewhere", o)), ErrIncomplete)
 }
 
@@ -203,8 +189,7 @@ func putFile(t testing.TB, fs vfs.FS, name, content string) {
 	t.Helper()
 	f, err := fs.Create(fs.PathJoin("db", name), vfs.WriteCategoryUnspecified)
 	must(t, err)
-	if _, err := f.Write([]byte(content)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.Write([]byte(content))
+	require.NoError(t, err)
 	must(t, f.Close())
 }

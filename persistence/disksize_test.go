@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/persistence/internal/disk"
 )
@@ -14,9 +16,7 @@ import (
 func TestDiskBytesAreThoseOfTheFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s, err := Open(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	onDisk := func() (size uint64) {
 		err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
@@ -28,18 +28,13 @@ func TestDiskBytesAreThoseOfTheFiles(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return size
 	}
-	if got := s.Metrics().DiskBytes; got < 1<<20 {
-		t.Errorf("got %d: the logs are laid out ahead", got)
-	}
+	assert.GreaterOrEqual(t, s.Metrics().DiskBytes, uint64(1<<20))
 	if err := s.Close(); err != nil { // else files come and go
 		t.Fatal(err)
 	}
-	if got, want := disk.Bytes(vfs.Default, dir), onDisk(); got != want || want == 0 {
-		t.Errorf("got %d, want %d", got, want)
-	}
+	got, want := disk.Bytes(vfs.Default, dir), onDisk()
+	assert.True(t, got == want && want != 0, "got %d, want %d", got, want)
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/persistence/key"
 )
@@ -37,17 +39,12 @@ func TestAFailedWriteOfTheLogIsNeverAcknowledged(t *testing.T) {
 				mustCommit(t, s, "a", "1")
 				f.fail(&os.PathError{Op: name, Path: "db/1.log", Err: errno})
 				c := appendSetting(s, "b", "2")
-				if reason := <-died; !strings.Contains(reason, errno.Error()) {
-					t.Errorf("reason: got %q, want the error %q in it", reason, errno)
-				}
+				reason := <-died
+				assert.Contains(t, reason, errno.Error(), "reason")
 				wantUntold(t, c)
 				wantError(t, "accepting", s.Accepting(), ErrStalled)
-				if f.met.Load() == 0 {
-					t.Error("the fault did not fire")
-				}
-				if err := s.Close(); err == nil {
-					t.Error("close of a store that died: got no error")
-				}
+				assert.NotZero(t, f.met.Load(), "the fault did not fire")
+				assert.Error(t, s.Close(), "close of a store that died: got no error")
 			})
 		}
 	}
@@ -71,9 +68,8 @@ func TestAWriteOfTheLogWaitsForRoom(t *testing.T) {
 	wantError(t, "accepting", s.Accepting(), ErrDiskFull)
 	wantSetting(t, s, "a", "1")
 	f.fault.Store(nil)
-	if err := <-c; err != nil {
-		t.Errorf("with room again: got %v", err)
-	}
+	err := <-c
+	assert.NoError(t, err, "with room again")
 	clone := mem.CrashClone(vfs.CrashCloneCfg{})
 	must(t, s.Close())
 	s = mustOpen(t, "db", small(clone))
@@ -104,16 +100,11 @@ func TestADiskFaultEndsTheProcess(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
 			err := cmd.Run()
-			if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 1 {
-				t.Fatalf("the process ended with %v, want exit code 1\n%s", err, stderr.String())
-			}
-			if !strings.Contains(stderr.String(), "ending the process") {
-				t.Errorf("log: got %q, want a line that says why", stderr.String())
-			}
+			exit := (*exec.ExitError)(nil)
+			require.True(t, errors.As(err, &exit) && exit.ExitCode() == 1, "the process ended with %v, want exit code 1\n%s", err, stderr.String())
+			assert.Contains(t, stderr.String(), "ending the process", "log")
 			s, err := Open(dir, Options{MemTableBytes: 64 << 10})
-			if err != nil {
-				t.Fatalf("open what is left: %v", err)
-			}
+			require.NoError(t, err, "open what is left")
 			defer s.Close()
 			acked := 0
 			for lines := bufio.NewScanner(&stdout); lines.Scan(); {
@@ -122,9 +113,7 @@ func TestADiskFaultEndsTheProcess(t *testing.T) {
 					wantSetting(t, s, name, name)
 				}
 			}
-			if acked == 0 {
-				t.Error("nothing was acknowledged before the fault")
-			}
+			assert.NotZero(t, acked, "nothing was acknowledged before the fault")
 		})
 	}
 }
@@ -197,13 +186,9 @@ func TestAPanicOfTheJournalEndsTheProcess(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestAPanicOfTheJournalEndsTheProcess$")
 	cmd.Env = append(os.Environ(), panicEnv+"="+dir)
 	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "panic: a waiter") || strings.Contains(string(out), "still there") {
-		t.Errorf("the process ended with %v\n%s", err, out)
-	}
+	assert.True(t, err != nil && strings.Contains(string(out), "panic: a waiter") && !strings.Contains(string(out), "still there"), "%v %v", err, out)
 	s, err := Open(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	wantSetting(t, s, "a", "1")
 }

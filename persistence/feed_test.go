@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/persistence/key"
@@ -59,23 +61,18 @@ func TestAFeedIsInTheOrderOfItsCommits(t *testing.T) {
 			if len(of) > 0 {
 				place = max(place, of[len(of)-1].Place+1)
 			}
-			if got := announce(t, s, sh, at, text); got != place {
-				t.Fatalf("place: got %d, want %d", got, place)
-			}
+			require.Equal(t, place, announce(t, s, sh, at, text), "place")
 			want[sh] = append(of, FeedRow{Place: place, Ordinal: uint64(len(of)) + 1, Value: []byte(text)})
 		}
 		for sh, rows := range want {
 			got := feedOf(t, s, sh)
-			if !slices.EqualFunc(got, rows, func(a, b FeedRow) bool {
+			require.True(t, slices.EqualFunc(got, rows, func(a, b FeedRow) bool {
 				return a.Place == b.Place && a.Ordinal == b.Ordinal && string(a.Value) == string(b.Value)
-			}) {
-				t.Fatalf("shard %d: got %v, want %v", sh, got, rows)
-			}
+			}), "shard %d: got %v, want %v", sh, got, rows)
 			end, err := s.FeedEnd(sh)
 			must(t, err)
-			if last := rows[len(rows)-1]; end.Place != last.Place || end.Ordinal != last.Ordinal {
-				t.Fatalf("the end of shard %d: got %v, want %v", sh, end, last)
-			}
+			last := rows[len(rows)-1]
+			require.True(t, end.Place == last.Place && end.Ordinal == last.Ordinal, "the end of shard %d: got %v, want %v", sh, end, last)
 		}
 		must(t, s.Close())
 	})
@@ -116,13 +113,9 @@ func TestAReaderOfAFeedMissesNoRow(t *testing.T) {
 	wg.Wait()
 	rows := feedOf(t, s, 3)
 	for n, row := range rows {
-		if string(row.Value) != seen[n] {
-			t.Fatalf("row %d: a reader saw %s, and there is %s", n, seen[n], row.Value)
-		}
+		require.Equal(t, seen[n], string(row.Value), "row %d: a reader saw", n)
 	}
-	if len(rows) != len(seen) {
-		t.Errorf("there are %d rows, and %d were seen", len(rows), len(seen))
-	}
+	assert.Len(t, rows, len(seen), "there")
 }
 
 // TestPlacesAreInTheOrderOfAppend, whichever set of writes was announced first. With places that Announce gives, a reader
@@ -137,9 +130,7 @@ func TestPlacesAreInTheOrderOfAppend(t *testing.T) {
 	at := feedOf(t, s, 2)[0].Place
 	must(t, s.Commit(w))
 	rows := feedOf(t, s, 2)
-	if len(rows) != 2 || rows[0].Place != at || string(rows[1].Value) != "announced first" || first != at || second <= first {
-		t.Errorf("got %v, and the places %d and %d", rows, first, second)
-	}
+	assert.True(t, len(rows) == 2 && rows[0].Place == at && string(rows[1].Value) == "announced first" && first == at && second > first, "%v %v %v", rows, first, second)
 }
 
 func TestATrimmedFeedSaysSoAndGoesOn(t *testing.T) {
@@ -159,16 +150,13 @@ func TestATrimmedFeedSaysSoAndGoesOn(t *testing.T) {
 	for _, row := range feedOf(t, s, 0) {
 		got = append(got, fmt.Sprintf("%d %s", row.Ordinal, row.Value))
 	}
-	if want := []string{"5 4", "6 5"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	want := []string{"5 4", "6 5"}
+	assert.True(t, slices.Equal(got, want), "got %q, want %q", got, want)
 	sn := s.Snapshot()
-	if floor, err := sn.FeedFloor(0); floor != last || err != nil {
-		t.Errorf("floor: got %d and %v, want %d", floor, err, last)
-	}
-	if floor, err := sn.FeedFloor(1); floor != 0 || err != nil {
-		t.Errorf("floor of another shard: got %d and %v, want 0", floor, err)
-	}
+	floor, err := sn.FeedFloor(0)
+	assert.True(t, floor == last && err == nil, "floor: got %d and %v, want %d", floor, err, last)
+	floor, err = sn.FeedFloor(1)
+	assert.True(t, floor == 0 && err == nil, "floor of another shard: got %d and %v, want 0", floor, err)
 	must(t, errors.Join(sn.Close(), s.Close()))
 }
 
@@ -185,9 +173,8 @@ func TestTheFloorOfAFeedIsNoRow(t *testing.T) {
 		"a longer key": {append(key.Feed(nil, 1, 9), 0), value, false},
 		"another row":  {key.Entry(nil, 1, key.ID{}, 9), value, false},
 	} {
-		if _, ok := ParseFeedRow(c.key, c.value); ok != c.want {
-			t.Errorf("%s: got %v, want %v", name, ok, c.want)
-		}
+		_, ok := ParseFeedRow(c.key, c.value)
+		assert.Equal(t, c.want, ok, name)
 	}
 }
 
@@ -199,9 +186,7 @@ func TestTwoAnnouncementsAreAMistake(t *testing.T) {
 		w.Announce(1, nil, nil)
 		func() {
 			defer func() {
-				if recover() == nil {
-					t.Error("a second row in one set of writes is taken")
-				}
+				assert.NotNil(t, recover(), "a second row in one set of writes is taken")
 			}()
 			w.Announce(1, nil, nil)
 		}()

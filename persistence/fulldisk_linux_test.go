@@ -14,6 +14,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const (
@@ -34,9 +37,7 @@ func smallDisk(t *testing.T, mib int) string {
 		t.Skipf("a small file system cannot be mounted here, which takes root: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Errorf("unmount: %v", err)
-		}
+		assert.NoError(t, syscall.Unmount(dir, syscall.MNT_DETACH), "unmount")
 	})
 	return dir
 }
@@ -54,9 +55,8 @@ func fill(t *testing.T, dir string) (remove func()) {
 			piece, err = piece[:len(piece)/2], nil
 		}
 	}
-	if cerr := f.Close(); !errors.Is(err, syscall.ENOSPC) || cerr != nil {
-		t.Fatalf("fill the disk: %v, %v", err, cerr)
-	}
+	cerr := f.Close()
+	require.True(t, errors.Is(err, syscall.ENOSPC) && cerr == nil, "fill the disk: %v, %v", err, cerr)
 	return func() {
 		must(t, os.Remove(path))
 	}
@@ -123,9 +123,8 @@ func TestAFullDiskHealsAgainAndAgain(t *testing.T) {
 	}
 	if text := os.Getenv(fillsEnv); text != "" {
 		var err error
-		if rounds, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
+		rounds, err = strconv.Atoi(text)
+		require.NoError(t, err)
 	}
 	disk := smallDisk(t, 160)
 	dir := filepath.Join(disk, "data")
@@ -209,9 +208,7 @@ func TestAStoreThatWasKilledOpensOnAFullDisk(t *testing.T) {
 		}
 	}
 	wantAll()
-	if !s.OpenedAfterCrash() {
-		t.Error("opened after a close, want after a crash")
-	}
+	assert.True(t, s.OpenedAfterCrash(), "opened after a close, want after a crash")
 	wantError(t, "append", <-appendSetting(s, "b", "2"), ErrDiskFull)
 	remove()
 	eventually(t, "writes are taken", func() bool { return s.Accepting() == nil })

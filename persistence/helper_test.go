@@ -1,7 +1,6 @@
 package persistence
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"troupe/persistence/integrity"
@@ -75,9 +76,8 @@ func appendSetting(s *Store, name, value string) waitFor {
 // mustCommit commits one setting.
 func mustCommit(t testing.TB, s *Store, name, value string) {
 	t.Helper()
-	if err := <-appendSetting(s, name, value); err != nil {
-		t.Fatalf("commit %s: %v", name, err)
-	}
+	err := <-appendSetting(s, name, value)
+	require.NoError(t, err, "commit %s", name)
 }
 
 // committed commits one setting and returns the sequence number after it.
@@ -143,16 +143,12 @@ type loader interface {
 func wantSetting(t testing.TB, s loader, name, want string) {
 	t.Helper()
 	got, err := s.Load(key.Setting(nil, name))
-	if err != nil || string(got) != want {
-		t.Errorf("setting %s: got %q, %v, want %q", name, got, err, want)
-	}
+	assert.True(t, err == nil && string(got) == want, "setting %s: got %q, %v, want %q", name, got, err, want)
 }
 
 func wantError(t testing.TB, what string, got, want error) {
 	t.Helper()
-	if !errors.Is(got, want) {
-		t.Errorf("%s: got error %v, want %v", what, got, want)
-	}
+	assert.ErrorIs(t, got, want, "%s: got error", what)
 }
 
 // wantUntold demands that the waiter has no answer yet.
@@ -173,9 +169,7 @@ func eventually(t testing.TB, what string, holds func() bool) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for end := time.Now().Add(2 * time.Minute); !holds(); <-tick.C {
-		if time.Now().After(end) {
-			t.Fatalf("still not so: %s", what)
-		}
+		require.False(t, time.Now().After(end), "still not so: %s", what)
 	}
 }
 

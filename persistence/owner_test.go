@@ -14,6 +14,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/persistence/integrity"
 	"troupe/persistence/internal/disk"
@@ -45,9 +47,7 @@ func TestASecondProcessIsRefusedWithoutTheLockFile(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestASecondProcessIsRefusedWithoutTheLockFile$")
 	cmd.Env = append(os.Environ(), secondEnv+"="+dir)
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), ErrLocked.Error()) {
-		t.Errorf("the second process: got %v and %s, want %q", err, out, ErrLocked)
-	}
+	assert.True(t, err == nil && strings.Contains(string(out), ErrLocked.Error()), "the second process: got %v and %s, want %q", err, out, ErrLocked)
 	mustCommit(t, s, "b", "2")
 }
 
@@ -68,9 +68,7 @@ func TestAFolderUnderTwoNamesIsOneStore(t *testing.T) {
 func TestAStoreThatIsNotItsOwnAnyMoreEndsTheProcess(t *testing.T) {
 	log := func(t *testing.T, dir string) string {
 		logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
-		if err != nil || len(logs) == 0 {
-			t.Fatalf("logs: got %q, %v", logs, err)
-		}
+		require.True(t, err == nil && len(logs) != 0, "logs: got %q, %v", logs, err)
 		return logs[len(logs)-1]
 	}
 	for name, c := range map[string]struct {
@@ -85,9 +83,7 @@ func TestAStoreThatIsNotItsOwnAnyMoreEndsTheProcess(t *testing.T) {
 			}
 			text, _ := file.Unseal(data)
 			before, after, ok := strings.Cut(string(text), " owner ")
-			if !ok {
-				t.Fatalf("%q names no owner", text)
-			}
+			require.True(t, ok, "%q names no owner", text)
 			_, after, _ = strings.Cut(after, "\n")
 			return os.WriteFile(path, file.Seal([]byte(before+" owner another\n"+after)), 0o600)
 		}, integrity.CheckpointName},
@@ -128,13 +124,10 @@ func TestAStoreThatIsNotItsOwnAnyMoreEndsTheProcess(t *testing.T) {
 				return err == nil && c.seq == end
 			})
 			must(t, c.hurt(t, dir))
-			if reason := <-died; !strings.Contains(reason, c.want) || !strings.Contains(reason, "acknowledged since") {
-				t.Errorf("reason: got %q, want %q in it and since when it matters", reason, c.want)
-			}
+			reason := <-died
+			assert.True(t, strings.Contains(reason, c.want) && strings.Contains(reason, "acknowledged since"), "%v %v", reason, c.want)
 			wantError(t, "append", <-appendSetting(s, "b", "2"), ErrStalled)
-			if err := s.Close(); err == nil {
-				t.Error("close of a store that died: got no error")
-			}
+			assert.Error(t, s.Close(), "close of a store that died: got no error")
 		})
 	}
 }

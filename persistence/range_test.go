@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/persistence/key"
@@ -131,9 +133,7 @@ func TestRangesOfEveryShardComeInOneOrder(t *testing.T) {
 				got = c.Next()
 				at = min(at+1, len(want))
 			}
-			if got != (at < len(want)) {
-				t.Fatalf("row %d of %d: the cursor says %t", at, len(want), got)
-			}
+			require.Equal(t, at < len(want), got, "row %d of %d: the cursor", at, len(want))
 			if !got {
 				continue
 			}
@@ -143,21 +143,17 @@ func TestRangesOfEveryShardComeInOneOrder(t *testing.T) {
 		}
 		must(t, errors.Join(c.Err(), c.Close()))
 		var scanned [][]byte
-		if err := snapshot.ScanRanges(func(key, _ []byte) error {
+		require.NoError(t, snapshot.ScanRanges(func(key, _ []byte) error {
 			scanned = append(scanned, bytes.Clone(key))
 			return nil
-		}, ranges...); err != nil {
-			t.Fatal(err)
-		}
+		}, ranges...))
 		all := make([][]byte, 0, len(want))
 		for _, w := range want {
 			all = append(all, w.key)
 		}
 		slices.SortFunc(all, bytes.Compare)
 		slices.SortFunc(scanned, bytes.Compare)
-		if !slices.EqualFunc(scanned, all, bytes.Equal) {
-			t.Fatalf("a scan gave %d keys, want %d", len(scanned), len(all))
-		}
+		require.True(t, slices.EqualFunc(scanned, all, bytes.Equal), "a scan gave %d keys, want %d", len(scanned), len(all))
 	})
 }
 
@@ -177,20 +173,18 @@ func TestAPrefixOfEveryShardIsScannedAndSummed(t *testing.T) {
 		string(key.CountPrefix(nil, 2, "wf")):                  13,
 		string(key.CountPrefix(nil, key.EveryShard, "nobody")): 0,
 	} {
-		if got, err := s.CountAll([]byte(prefix)); err != nil || got != want {
-			t.Errorf("%x: got %d, %v, want %d", prefix, got, err, want)
-		}
+		got, err := s.CountAll([]byte(prefix))
+		assert.True(t, err == nil && got == want, "%x: got %d, %v, want %d", prefix, got, err, want)
 	}
 	stop := errors.New("enough")
 	calls := 0
-	if err := s.Scan(key.CountPrefix(nil, key.EveryShard, "wf"), func(_, _ []byte) error {
+	err := s.Scan(key.CountPrefix(nil, key.EveryShard, "wf"), func(_, _ []byte) error {
 		if calls++; calls == 3 {
 			return stop
 		}
 		return nil
-	}); !errors.Is(err, stop) || calls != 3 {
-		t.Errorf("a scan that is stopped: got %v after %d keys, want %v after 3", err, calls, stop)
-	}
+	})
+	assert.True(t, errors.Is(err, stop) && calls == 3, "a scan that is stopped: got %v after %d keys, want %v after 3", err, calls, stop)
 }
 
 func TestAnEstimateIsExactBelowWhatIsEnough(t *testing.T) {
@@ -224,14 +218,12 @@ func TestAnEstimateIsExactBelowWhatIsEnough(t *testing.T) {
 			return nil
 		}
 		got, err := snapshot.Estimate(c.enough, c.most, visit, records)
-		if err != nil || got != c.want || visited != c.want.Read || begun != (visited+total/4-1)/(total/4) {
-			t.Errorf("enough %d, most %d: got %+v of %d visited in %d shards, %v, want %+v", c.enough, c.most, got, visited, begun, err, c.want)
-		}
+		assert.True(t, err == nil && got == c.want && visited == c.want.Read && begun == (visited+total/4-1)/(total/4),
+			"enough %d, most %d: got %+v of %d visited in %d shards, %v, want %+v", c.enough, c.most, got, visited, begun, err, c.want)
 		for visits := visited + begun; stopAt < visits-1; {
 			visited, begun, stopAt = 0, 0, stopAt+1
-			if _, err := snapshot.Estimate(c.enough, c.most, visit, records); !errors.Is(err, stopped) {
-				t.Errorf("enough %d, most %d, stopped at visit %d: got %v", c.enough, c.most, stopAt, err)
-			}
+			_, err := snapshot.Estimate(c.enough, c.most, visit, records)
+			assert.ErrorIs(t, err, stopped, "enough %d, most %d, stopped at visit %d", c.enough, c.most, stopAt)
 		}
 	}
 }
@@ -243,9 +235,8 @@ func TestPrefixesOfEveryShardAreDeleted(t *testing.T) {
 	must(t, s.DeletePrefixes(gone[0].Prefix, gone[1].Prefix))
 	left := 0
 	must(t, s.Scan(nil, func(_, _ []byte) error { left++; return nil }))
-	if want := len(keys) - len(oracleOf(keys, gone)); left != want {
-		t.Errorf("%d keys are left, want %d", left, want)
-	}
+	want := len(keys) - len(oracleOf(keys, gone))
+	assert.Equal(t, want, left, "keys are left")
 }
 
 func TestWhatIsGoneIsDeletedInEveryShard(t *testing.T) {
@@ -266,14 +257,11 @@ func TestWhatIsGoneIsDeletedInEveryShard(t *testing.T) {
 		}
 		return string(value) == "old", nil
 	})
-	if !errors.Is(err, damaged) {
-		t.Errorf("got %v, want what gone said", err)
-	}
+	assert.ErrorIs(t, err, damaged)
 	left := map[string]int{}
 	must(t, s.Scan(nil, func(_, value []byte) error { left[string(value)]++; return nil }))
-	if want := map[string]int{"damaged": 1, "new": 2, "old": 3}; !maps.Equal(left, want) {
-		t.Errorf("left are %v, want %v", left, want)
-	}
+	want := map[string]int{"damaged": 1, "new": 2, "old": 3}
+	assert.True(t, maps.Equal(left, want), "left are %v, want %v", left, want)
 }
 
 // TestAMergeGivesItsCursorsBack: a store closes only when none is open any more.
@@ -287,9 +275,7 @@ func TestAMergeGivesItsCursorsBack(t *testing.T) {
 			for range moves {
 				c.Next()
 			}
-			if err := errors.Join(c.Err(), c.Close(), snapshot.Close(), s.Close()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, errors.Join(c.Err(), c.Close(), snapshot.Close(), s.Close()))
 			if c := s.Snapshot().Merge(key.Range{Prefix: key.RecordPrefix(nil, key.EveryShard, "wf")}); c.Next() || !errors.Is(c.Err(), ErrClosed) || c.Close() != nil {
 				t.Errorf("on a closed store: got %v, want ErrClosed", c.Err())
 			}
@@ -313,9 +299,8 @@ func TestAMergeKeepsLargeRowsOneAtATime(t *testing.T) {
 		for c.Next() {
 			most = max(most, len(c.sources.all[0].ahead))
 		}
-		if err := errors.Join(c.Err(), c.Close()); err != nil || most != want {
-			t.Errorf("index %d: %d rows are kept, %v, want %d", index, most, err, want)
-		}
+		err := errors.Join(c.Err(), c.Close())
+		assert.True(t, err == nil && most == want, "index %d: %d rows are kept, %v, want %d", index, most, err, want)
 	}
 }
 
@@ -339,21 +324,13 @@ func TestHoppingFindsEachGroupOnce(t *testing.T) {
 		got[string(valueOf(k))]++
 		return key.PrefixEnd(valueOf(k)), nil
 	}, index))
-	if len(got) != len(want) || len(want) == 0 {
-		t.Errorf("got %d values, want %d", len(got), len(want))
-	}
+	assert.True(t, len(got) == len(want) && len(want) != 0, "got %d values, want %d", len(got), len(want))
 	for value, n := range got {
-		if n != 1 || !want[value] {
-			t.Errorf("%x: visited %d times, is one: %t", value, n, want[value])
-		}
+		assert.True(t, n == 1 && want[value], "%x: visited %d times, is one: %t", value, n, want[value])
 	}
 	first := 0
 	must(t, sn.Hop(func([]byte) ([]byte, error) { first++; return nil, nil }, index, index))
-	if first != 2*int(s.Shards()) {
-		t.Errorf("without a next one: %d visits, want one of each range in each shard", first)
-	}
+	assert.Equal(t, 2*int(s.Shards()), first, "without a next one")
 	failed := errors.New("enough")
-	if err := sn.Hop(func([]byte) ([]byte, error) { return nil, failed }, index); !errors.Is(err, failed) {
-		t.Errorf("got %v", err)
-	}
+	assert.ErrorIs(t, sn.Hop(func([]byte) ([]byte, error) { return nil, failed }, index), failed)
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/persistence/key"
 )
@@ -12,9 +14,7 @@ import (
 // other shards.
 func TestACopyTakesRowsOfItsShardOnly(t *testing.T) {
 	s, err := Open("store", Options{FS: vfs.NewMem(), Shards: 2, FreeBytesMin: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, test := range []struct {
 		sh   key.Shard
 		key  []byte
@@ -30,15 +30,10 @@ func TestACopyTakesRowsOfItsShardOnly(t *testing.T) {
 		{0, []byte{0}, false},
 	} {
 		copied, err := localRows{s, test.sh}.Replace()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := copied.Set(test.key, nil); (err == nil) != test.good {
-			t.Errorf("key %x in a copy of shard %d: got %v", test.key, test.sh, err)
-		}
+		require.NoError(t, err)
+		err = copied.Set(test.key, nil)
+		assert.Equal(t, test.good, err == nil, "key %x in a copy of shard %d: got %v", test.key, test.sh, err)
 		copied.Abort()
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, s.Close())
 }

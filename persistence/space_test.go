@@ -12,6 +12,9 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/persistence/clocktest"
 	"troupe/persistence/internal/commit"
 	"troupe/persistence/internal/engine"
@@ -58,9 +61,7 @@ func TestATableThatFindsNoSpaceShutsTheStoreUntilItDoes(t *testing.T) {
 	must(t, err)
 	eventually(t, "the store is shut", func() bool { return errors.Is(s.Accepting(), ErrDiskFull) })
 	wantError(t, "append", <-appendSetting(s, "b", "2"), ErrDiskFull)
-	if s.Metrics().BackgroundErrors == 0 {
-		t.Error("no background error was counted")
-	}
+	assert.NotZero(t, s.Metrics().BackgroundErrors, "no background error was counted")
 	f.fault.Store(nil)
 	<-flushed
 	eventually(t, "the store has healed", func() bool { return s.Accepting() == nil })
@@ -99,9 +100,7 @@ func TestOpenOnAFullDiskServesReads(t *testing.T) {
 		wantError(t, "await durable", s.AwaitDurable(), nil)
 		begun := s.NewBatch(key.Meta)
 		begun.Set(key.Setting(nil, "b"), []byte("2"))
-		if got := fs.String(); got != before {
-			t.Errorf("files: got\n%s\nwant\n%s", got, before)
-		}
+		assert.Equal(t, before, fs.String(), "files")
 
 		free(1000)
 		clocktest.Advance(2 * spaceInterval)
@@ -133,9 +132,7 @@ func TestOpeningThatFindsNoRoomAfterAllServesReads(t *testing.T) {
 			wantSetting(t, s, "a", "1")
 			wantError(t, "accepting without room", s.Accepting(), ErrDiskFull)
 			clocktest.Advance(commit.FullHold + 2*spaceInterval)
-			if f.met.Load() == met {
-				t.Error("opening for writing was not tried again")
-			}
+			assert.NotEqual(t, met, f.met.Load(), "opening for writing was not tried again")
 		}
 		f.fault.Store(nil)
 		clocktest.Advance(commit.FullHold + 2*spaceInterval)
@@ -182,26 +179,20 @@ func TestNobodyWaitsForASnapshotWhenThereIsRoomAgain(t *testing.T) {
 			clocktest.Advance(spaceInterval / 10)
 			wantSetting(t, s, "a", "1")
 		}
-		if took := time.Since(begun); took != 10*spaceInterval {
-			t.Errorf("reads waited for %s, want none to wait", took-10*spaceInterval)
-		}
+		assert.Equal(t, 10*spaceInterval, time.Since(begun), "reads waited")
 		wantError(t, "accepting while somebody reads", s.Accepting(), nil)
 		mustCommit(t, s, "a", "2")
-		if err := errors.Join(engine.Pebble(s.db.Load()).Flush(),
-			engine.Pebble(s.db.Load()).Compact(t.Context(), []byte{0}, []byte{0xFF, 0xFF, 0xFF}, false)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(engine.Pebble(s.db.Load()).Flush(),
+			engine.Pebble(s.db.Load()).Compact(t.Context(), []byte{0}, []byte{0xFF, 0xFF, 0xFF}, false)))
 		clocktest.Advance(spaceInterval) // tables are removed in the background
 		wantSetting(t, s, "a", "2")
 		wantSetting(t, snapshot, "a", "1")
-		if got := tables(); len(before) == 0 || !slices.Contains(got, before[0]) || len(got) < 2 {
-			t.Errorf("tables while the snapshot is open: got %q, want %q and more", got, before)
-		}
+		got := tables()
+		assert.True(t, len(before) != 0 && slices.Contains(got, before[0]) && len(got) >= 2, "tables while the snapshot is open: got %q, want %q and more", got, before)
 		must(t, snapshot.Close())
 		clocktest.Advance(2 * spaceInterval)
-		if got := tables(); len(got) != 1 || slices.Contains(before, got[0]) {
-			t.Errorf("tables at the end: got %q, want one and not %q", got, before)
-		}
+		got = tables()
+		assert.True(t, len(got) == 1 && !slices.Contains(before, got[0]), "tables at the end: got %q, want one and not %q", got, before)
 	})
 }
 
@@ -241,10 +232,6 @@ func TestAStoreThatFoundNoRoomCloses(t *testing.T) {
 	o := small(fs)
 	o.FreeBytesMin = 1
 	s := mustOpen(t, "db", o)
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-	if got := fs.String(); got != before {
-		t.Errorf("files: got\n%s\nwant\n%s", got, before)
-	}
+	assert.NoError(t, s.Close())
+	assert.Equal(t, before, fs.String(), "files")
 }

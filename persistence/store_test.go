@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/persistence/internal/engine"
@@ -34,9 +36,7 @@ func TestWritesOfAnotherShardPanic(t *testing.T) {
 			w := s.NewBatch(1)
 			defer w.Discard()
 			defer func() {
-				if recover() == nil {
-					t.Error("did not panic")
-				}
+				assert.NotNil(t, recover(), "did not panic")
 			}()
 			write(w)
 		})
@@ -47,9 +47,7 @@ func TestDiscardedWritesLeaveNothing(t *testing.T) {
 	s := open(t, small(vfs.NewMem()))
 	w := s.NewBatch(key.Meta)
 	w.Set(key.Setting(nil, "a"), []byte("1"))
-	if got := w.Len(); got != 1 {
-		t.Errorf("length: got %d, want 1", got)
-	}
+	assert.Equal(t, 1, w.Len(), "length")
 	w.Discard()
 	mustCommit(t, s, "b", "2")
 	wantError(t, "load", second(s.Load(key.Setting(nil, "a"))), ErrNotFound)
@@ -67,9 +65,8 @@ func TestAVeryLargeAppendIsCommitted(t *testing.T) {
 func TestCountersAddUp(t *testing.T) {
 	s := open(t, small(vfs.NewMem()))
 	key := key.Count(nil, 1, "wf", 1)
-	if n, err := s.Count(key); n != 0 || err != nil {
-		t.Errorf("new counter: got %d, %v, want 0", n, err)
-	}
+	n, err := s.Count(key)
+	assert.True(t, n == 0 && err == nil, "new counter: got %d, %v, want 0", n, err)
 	rapid.Check(t, func(t *rapid.T) {
 		want, err := s.Count(key)
 		must(t, err)
@@ -84,9 +81,8 @@ func TestCountersAddUp(t *testing.T) {
 		if rapid.Bool().Draw(t, "flush") {
 			must(t, engine.Pebble(s.db.Load()).Flush())
 		}
-		if got, err := s.Count(key); got != want || err != nil {
-			t.Fatalf("got %d, %v, want %d", got, err, want)
-		}
+		got, err := s.Count(key)
+		require.True(t, got == want && err == nil, "got %d, %v, want %d", got, err, want)
 	})
 }
 
@@ -95,9 +91,8 @@ func TestACounterOfTheWrongSizeIsCorrupt(t *testing.T) {
 		wantError(t, fmt.Sprintf("counter of %d bytes", len(value)), second(ParseCount([]byte(value))), ErrCorrupt)
 	}
 	for _, want := range []int64{0, 1, -1, math.MaxInt64, math.MinInt64} {
-		if got, err := ParseCount(engine.AppendCounter(nil, want)); got != want || err != nil {
-			t.Errorf("got %d, %v, want %d", got, err, want)
-		}
+		got, err := ParseCount(engine.AppendCounter(nil, want))
+		assert.True(t, got == want && err == nil, "got %d, %v, want %d", got, err, want)
 	}
 }
 
@@ -118,16 +113,13 @@ func TestASnapshotStaysAsItWas(t *testing.T) {
 	wantSetting(t, sn, "a", "old")
 	wantError(t, "load of what came later", second(sn.Load(key.Setting(nil, "d"))), ErrNotFound)
 	var scanned []string
-	if err := sn.Scan(key.SettingsPrefix(nil), func(rowKey, _ []byte) error {
+	require.NoError(t, sn.Scan(key.SettingsPrefix(nil), func(rowKey, _ []byte) error {
 		k, _ := key.Parse(rowKey)
 		scanned = append(scanned, k.Name)
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if want := []string{"a", "b", "c"}; !slices.Equal(scanned, want) {
-		t.Errorf("scan: got %q, want %q", scanned, want)
-	}
+	}))
+	want := []string{"a", "b", "c"}
+	assert.True(t, slices.Equal(scanned, want), "scan: got %q, want %q", scanned, want)
 	must(t, sn.Close())
 }
 
@@ -180,13 +172,9 @@ func TestACursorSeeksAndWalks(t *testing.T) {
 			var got uint64
 			if move() {
 				got, _ = key.EntrySeq(c.cursor.Key())
-				if value := c.cursor.Value()[0]; value != byte(got/10) {
-					t.Errorf("%s, %s: value %d at %d", name, step.name, value, got)
-				}
+				assert.Equal(t, byte(got/10), c.cursor.Value()[0], "%s, %s: value, %d", name, step.name, got)
 			}
-			if got != step.want {
-				t.Errorf("%s, %s: got %d, want %d", name, step.name, got, step.want)
-			}
+			assert.Equal(t, step.want, got, "%v %v", name, step.name)
 		}
 		must(t, errors.Join(c.cursor.Err(), c.cursor.Close()))
 	}
@@ -196,9 +184,7 @@ func TestScanEndsWithTheErrorOfVisit(t *testing.T) {
 	s := open(t, small(vfs.NewMem()))
 	mustCommit(t, s, "a", "1")
 	stop := errors.New("enough")
-	if err := s.Scan(key.SettingsPrefix(nil), func(_, _ []byte) error { return stop }); !errors.Is(err, stop) {
-		t.Errorf("got %v, want the error of visit as it is", err)
-	}
+	assert.ErrorIs(t, s.Scan(key.SettingsPrefix(nil), func(_, _ []byte) error { return stop }), stop)
 }
 
 func TestAClosedStoreReturnsErrClosed(t *testing.T) {
@@ -219,9 +205,7 @@ func TestAClosedStoreReturnsErrClosed(t *testing.T) {
 	if cursor.Next() || !errors.Is(cursor.Err(), ErrClosed) {
 		t.Errorf("cursor: got %v, want %v", cursor.Err(), ErrClosed)
 	}
-	if err := errors.Join(cursor.Close(), sn.Close()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, errors.Join(cursor.Close(), sn.Close()))
 	_ = s.Metrics()
 }
 
@@ -248,25 +232,19 @@ func TestCloseWaitsForReaders(t *testing.T) {
 	default:
 	}
 	wantSetting(t, sn, "a", "1")
-	if err := sn.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := <-closed; err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, sn.Close())
+	err := <-closed
+	assert.NoError(t, err)
 }
 
 func TestCloseGivesUpOnAForgottenSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := mustOpen(t, "db", small(vfs.NewMem()))
 		sn := s.Snapshot()
-		if err := s.Close(); err == nil || !strings.Contains(err.Error(), "snapshots are still open") {
-			t.Errorf("close: got %v, want an error that says so", err)
-		}
+		err := s.Close()
+		assert.True(t, err != nil && strings.Contains(err.Error(), "snapshots are still open"), "close: got %v, want an error that says so", err)
 		s.recorder.Stop()
-		if err := errors.Join(sn.Close(), s.closeDB(), s.undo[0]()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, errors.Join(sn.Close(), s.closeDB(), s.undo[0]()))
 	})
 }
 
@@ -285,9 +263,7 @@ func damageTables(t *testing.T, fs *vfs.MemFS) {
 			n++
 		}
 	}
-	if n == 0 {
-		t.Fatal("there is no table")
-	}
+	require.NotZero(t, n, "there is no table")
 }
 
 func TestADamagedBlockFailsItsReadsOnly(t *testing.T) {
@@ -315,13 +291,10 @@ func TestADamagedBlockFailsItsReadsOnly(t *testing.T) {
 			t.Fatalf("load %d: got %v, want ErrCorrupt with the file's name", n, err)
 		}
 	}
-	if corrupt == 0 || whole == 0 {
-		t.Errorf("got %d corrupt and %d whole reads, want some of each", corrupt, whole)
-	}
+	assert.True(t, corrupt != 0 && whole != 0, "got %d corrupt and %d whole reads, want some of each", corrupt, whole)
 	wantError(t, "scan", s.Scan(key.SettingsPrefix(nil), func(_, _ []byte) error { return nil }), ErrCorrupt)
-	if m := s.Metrics(); m.CorruptReads != uint64(corrupt)+1 || m.CorruptBlocks == 0 {
-		t.Errorf("counted %d reads and %d blocks, want %d reads", m.CorruptReads, m.CorruptBlocks, corrupt+1)
-	}
+	m := s.Metrics()
+	assert.True(t, m.CorruptReads == uint64(corrupt)+1 && m.CorruptBlocks != 0, "%v %v %v", m.CorruptReads, m.CorruptBlocks, corrupt+1)
 	wantError(t, "verify", second(s.Verify(t.Context())), ErrDamaged)
 	mustCommit(t, s, "after", "1") // the store goes on
 
@@ -333,9 +306,8 @@ func TestADamagedBlockFailsItsReadsOnly(t *testing.T) {
 func copyMem(t *testing.T, fs *vfs.MemFS) *vfs.MemFS {
 	t.Helper()
 	copied := vfs.NewMem()
-	if _, err := vfs.Clone(fs, copied, "db", "db"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := vfs.Clone(fs, copied, "db", "db")
+	require.NoError(t, err)
 	return copied
 }
 
@@ -351,9 +323,7 @@ func TestVerifyCountsWhatThereIs(t *testing.T) {
 	must(t, errors.Join(s.AwaitDurable(), engine.Pebble(s.db.Load()).Flush()))
 	r, err := s.Verify(t.Context())
 	must(t, err)
-	if r.Tables == 0 || r.Keys["record"] != 10 || r.Keys["count"] != 2 || r.Counters["wf/3"] != 20 {
-		t.Errorf("got %+v, want some tables, 10 records, 2 counters that sum to 20", r)
-	}
+	assert.True(t, r.Tables != 0 && r.Keys["record"] == 10 && r.Keys["count"] == 2 && r.Counters["wf/3"] == 20, r)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	wantError(t, "verify that was ended", second(s.Verify(ended)), context.Canceled)
@@ -367,12 +337,8 @@ func TestVerifyFindsAKeyThatNobodyBuilds(t *testing.T) {
 
 func TestOptionsReportAllFaultsAtOnce(t *testing.T) {
 	_, err := Open("db", Options{Shards: -1, CacheBytes: -1, MemTableBytes: 1, CommitWaitMax: -1, CheckpointInterval: -1})
-	if err == nil {
-		t.Fatal("got no error")
-	}
+	require.Error(t, err, "got no error")
 	for _, want := range []string{"shards", "cache", "memtable", "commit wait", "checkpoint"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("got %q, want %q in it", err, want)
-		}
+		assert.Contains(t, err.Error(), want)
 	}
 }

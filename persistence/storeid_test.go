@@ -12,6 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/persistence/internal/disk"
 	"troupe/persistence/internal/file"
@@ -35,9 +37,7 @@ func idFile(t testing.TB, fs vfs.FS, path string) string {
 // wantBelonging demands that the store is the one that its file outside names.
 func wantBelonging(t testing.TB, when string, fs vfs.FS) {
 	t.Helper()
-	if in, beside := idFile(t, fs, "db/"+disk.IDName), idFile(t, fs, belonging(fs).IDFile); in != beside {
-		t.Errorf("%s: the store is %s, and %s belongs there", when, in, beside)
-	}
+	assert.Equal(t, idFile(t, fs, belonging(fs).IDFile), idFile(t, fs, "db/"+disk.IDName), "%s: the store", when)
 }
 
 func TestAStoreThatBelongsThereIsDemanded(t *testing.T) {
@@ -51,22 +51,19 @@ func TestAStoreThatBelongsThereIsDemanded(t *testing.T) {
 
 	must(t, fs.Rename("db", "away"))
 	wantError(t, "open of a directory that is gone", second(Open("db", o)), ErrMissing)
-	if _, err := fs.Stat("db"); err == nil {
-		t.Error("a directory was made")
-	}
+	_, err := fs.Stat("db")
+	assert.Error(t, err, "a directory was made")
 	must(t, fs.MkdirAll("db", 0o700))
 	wantError(t, "open of a place where nothing is mounted", second(Open("db", o)), ErrMissing)
-	if names, err := fs.List("db"); err != nil || len(names) != 0 {
-		t.Errorf("files in it: got %q, %v, want none", names, err)
-	}
+	names, err := fs.List("db")
+	assert.True(t, err == nil && len(names) == 0, "files in it: got %q, %v, want none", names, err)
 
 	// Begin anew on purpose, and bring the old one back.
 	must(t, Create("db", o))
 	wantError(t, "create where a store is", Create("db", o), ErrExists)
 	again := mustOpen(t, "db", o)
-	if _, err := again.Load(key.Setting(nil, "a")); !errors.Is(err, ErrNotFound) {
-		t.Errorf("setting of the old store: got error %v, want %v", err, ErrNotFound)
-	}
+	_, err = again.Load(key.Setting(nil, "a"))
+	assert.ErrorIs(t, err, ErrNotFound, "setting of the old store: got error")
 	must(t, again.Close())
 	must(t, errors.Join(fs.Rename("db", "new"), fs.Rename("away", "db")))
 	wantError(t, "open of the old store", second(Open("db", o)), ErrOtherStore)
@@ -104,12 +101,8 @@ func TestWhatSaysWhichStoreBelongsThereMustBeWhole(t *testing.T) {
 			}
 			before := fs.String()
 			s, err := Open("db", o)
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("open: got %v, %v, want %q", s, err, c.want)
-			}
-			if got := fs.String(); got != before {
-				t.Errorf("files: got\n%s\nwant\n%s", got, before)
-			}
+			assert.True(t, err != nil && strings.Contains(err.Error(), c.want), "open: got %v, %v, want %q", s, err, c.want)
+			assert.Equal(t, before, fs.String(), "files")
 		})
 	}
 }
@@ -122,9 +115,7 @@ func TestAStoreWorksWhereItsIDCannotBeKept(t *testing.T) {
 	var log strings.Builder
 	o.Log = zerolog.New(&log)
 	closeStore(t, o)
-	if !strings.Contains(log.String(), "cannot be kept there") {
-		t.Errorf("log: got %s, want a line that says so", log.String())
-	}
+	assert.Contains(t, log.String(), "cannot be kept there", "log")
 	f.fault.Store(nil)
 	s := open(t, o)
 	wantSetting(t, s, "a", "1")
@@ -171,14 +162,10 @@ func TestACrashNeverLeavesAStoreThatDoesNotBelongThere(t *testing.T) {
 				if errors.Is(err, ErrMissing) && name == "begin anew" {
 					err = Create("db", belonging(left)) // nothing had been done yet
 				}
-				if err != nil {
-					t.Fatalf("after a crash at write %d: %v", n+1, err)
-				}
+				require.NoError(t, err, "after a crash at write %d", n+1)
 				wantBelonging(t, fmt.Sprintf("after a crash at write %d", n+1), left)
 			}
-			if len(crashes) < 10 {
-				t.Errorf("only %d crashes, want more", len(crashes))
-			}
+			assert.GreaterOrEqual(t, len(crashes), 10, "only")
 		})
 	}
 }

@@ -9,6 +9,9 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/persistence/clocktest"
 	"troupe/persistence/key"
 	"troupe/persistence/replica"
@@ -30,13 +33,9 @@ func TestAHangingSyncAnswersUnknownAfterTheWait(t *testing.T) {
 		wantError(t, "waiter", <-c, ErrOutcomeUnknown)
 		took, least := time.Since(start), s.options.CommitWaitMax
 		tick := least / 40 // the watchdog's
-		if took < least-tick || took > least+2*tick {
-			t.Errorf("answered after %s, want about %s", took, least)
-		}
+		assert.True(t, took >= least-tick && took <= least+2*tick, "answered after %s, want about %s", took, least)
 		wantError(t, "accepting", s.Accepting(), ErrStalled)
-		if got := s.Metrics().Unknown; got != 1 {
-			t.Errorf("unknown outcomes: got %d, want 1", got)
-		}
+		assert.Equal(t, uint64(1), s.Metrics().Unknown, "unknown outcomes")
 		release()
 		clocktest.Advance(time.Second) // some ticks of the watchdog
 		wantError(t, "accepting after it healed", s.Accepting(), nil)
@@ -56,9 +55,8 @@ func TestAStalledStoreRefusesWithoutApplying(t *testing.T) {
 		wantError(t, "accepting", s.Accepting(), ErrStalled)
 
 		second := appendSetting(s, "b", "2")
-		if _, err := s.Load(key.Setting(nil, "b")); !errors.Is(err, ErrNotFound) {
-			t.Errorf("a refused append is visible: %v", err)
-		}
+		_, err := s.Load(key.Setting(nil, "b"))
+		assert.ErrorIs(t, err, ErrNotFound, "a refused append is visible")
 		select {
 		case err := <-second:
 			t.Errorf("the refusal (%v) came before the answer to the append before it", err)
@@ -106,19 +104,12 @@ func TestEveryWaiterIsToldOnceInOrderWhenTheDiskHangsAndHeals(t *testing.T) {
 				}
 				clocktest.Advance(time.Minute)
 				for n, w := range waiters {
-					if own := w.own.Load(); own != 1 {
-						t.Errorf("waiter %d: told %d times, want once", n, own)
-					}
-					if at := w.at.Load(); at != int64(n+1) {
-						t.Errorf("waiter %d: told as number %d", n, at)
-					}
-					if err := *w.err.Load(); err != nil && !errors.Is(err, ErrOutcomeUnknown) && !errors.Is(err, ErrStalled) {
-						t.Errorf("waiter %d: told %v", n, err)
-					}
+					assert.Equal(t, int64(1), w.own.Load(), "waiter %d: told", n)
+					assert.Equal(t, int64(n+1), w.at.Load(), "waiter %d: told as number", n)
+					err := *w.err.Load()
+					assert.False(t, err != nil && !errors.Is(err, ErrOutcomeUnknown) && !errors.Is(err, ErrStalled), "waiter %d: told %v", n, err)
 				}
-				if err := s.Accepting(); err != nil {
-					t.Errorf("accepting at the end: got %v, want nil", err)
-				}
+				assert.NoError(t, s.Accepting(), "accepting at the end")
 			})
 		})
 	}
@@ -150,24 +141,18 @@ func TestAppendDoesNotWaitForRoomInMemory(t *testing.T) {
 			s.Append(w, told)
 		}
 		synctest.Wait()
-		if s.commits.Idle() {
-			t.Fatal("no commit is waiting for room")
-		}
+		require.False(t, s.commits.Idle(), "no commit is waiting for room")
 		clocktest.Advance(2 * time.Second)
 		wantError(t, "accepting", s.Accepting(), ErrStalled)
 		clocktest.Advance(s.options.CommitWaitMax)
-		if len(told) != memoryAppends {
-			t.Errorf("told: got %d waiters, want all %d", len(told), memoryAppends)
-		}
+		assert.Len(t, told, memoryAppends, "told")
 		unknown := 0
 		for len(told) > 0 {
 			if err := <-told; errors.Is(err, ErrOutcomeUnknown) {
 				unknown++
 			}
 		}
-		if unknown == 0 {
-			t.Error("no waiter was told that the outcome is unknown")
-		}
+		assert.NotZero(t, unknown, "no waiter was told that the outcome is unknown")
 		release()
 		clocktest.Advance(time.Minute)
 		wantError(t, "accepting after it healed", s.Accepting(), nil)
@@ -214,13 +199,10 @@ func TestAHangingDiskGathersNothing(t *testing.T) {
 				s.Append(w, told)
 			}
 			clocktest.Advance(2 * s.options.CommitWaitMax)
-			if len(told) != cap(told) {
-				t.Fatalf("%d of %d waiters were told", len(told), cap(told))
-			}
+			require.Len(t, told, cap(told))
 		}
-		if m := s.Metrics(); m.Waiting > memoryAppends || m.Refused != 50 {
-			t.Errorf("%d tickets wait and %d were refused, want %d at most and 50", m.Waiting, m.Refused, memoryAppends)
-		}
+		m := s.Metrics()
+		assert.True(t, m.Waiting <= memoryAppends && m.Refused == 50, "%d tickets wait and %d were refused, want %d at most and 50", m.Waiting, m.Refused, memoryAppends)
 		release()
 		must(t, s.AwaitDurable())
 		clocktest.Advance(time.Second) // some ticks of the watchdog
@@ -242,9 +224,7 @@ func TestCloseOfAStuckStoreReturns(t *testing.T) {
 		close(s.stop)
 		<-s.spaceDone
 		s.recorder.Stop()
-		if err := errors.Join(s.closeDB(), s.undo[0]()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, errors.Join(s.closeDB(), s.undo[0]()))
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/statemachine/data"
 )
 
@@ -76,15 +78,9 @@ stateMachines:
 			if want == nil && word == "reject" {
 				want = ErrRejected
 			}
-			if !errors.Is(err, want) || want == nil && r.Outcome != outcome {
-				t.Errorf("%s, %s: got %d, %v, want %d, %v", c.name, word, r.Outcome, err, outcome, want)
-			}
-			if r.Entry.Attempt != (err == nil && word == "record") {
-				t.Errorf("%s, %s: attempt is %v", c.name, word, r.Entry.Attempt)
-			}
-			if after := string(d.AppendRecord(nil, in, Chain{}, nil)); after != before {
-				t.Errorf("%s, %s: the instance has changed", c.name, word)
-			}
+			assert.True(t, errors.Is(err, want) && (want != nil || r.Outcome == outcome), "%s, %s: got %d, %v, want %d, %v", c.name, word, r.Outcome, err, outcome, want)
+			assert.Equal(t, err == nil && word == "record", r.Entry.Attempt, "%s, %s: attempt", c.name, word)
+			assert.Equal(t, before, string(d.AppendRecord(nil, in, Chain{}, nil)), "%s, %s: the instance has changed", c.name, word)
 		}
 	}
 }
@@ -95,8 +91,6 @@ func TestOnlyWhatNothingTookIsAnAttempt(t *testing.T) {
 	begun := started(t, d)
 	for name, want := range map[EventName]bool{"stay": false, "again": false, "idle": true} {
 		r, err := d.Step(&begun.Instance, Event{Name: name, Caller: &Caller{ID: "me"}})
-		if err != nil || r.Entry.Attempt != want {
-			t.Errorf("%s: got %v, %v, want %v", name, r.Entry.Attempt, err, want)
-		}
+		assert.True(t, err == nil && r.Entry.Attempt == want, "%s: got %v, %v, want %v", name, r.Entry.Attempt, err, want)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/statemachine/data"
@@ -86,23 +88,17 @@ func TestAvailable(t *testing.T) {
 		{"the end", "id: w\nstateMachines: {main: {initial: a, states: {a: {type: final}}}}\n", ""},
 	} {
 		parsed, err := p.Parse(Source{File: "w.yaml", Text: []byte(c.definition)})
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
+		if !assert.NoError(t, err, c.name) {
 			continue
 		}
 		now := time.Date(2026, 1, 2, 4, 4, 5, 678_999_999, time.FixedZone("", 3600))
 		r, err := parsed.Create(Creation{ID: "i", Caller: john, Public: data.Value(`{"n":1}`), Now: now.Add(-time.Hour)})
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
+		if !assert.NoError(t, err, c.name) {
 			continue
 		}
 		before := parsed.AppendRecord(nil, &r.Instance, Chain{}, nil)
-		if got := rendered(View{Instance: &r.Instance, Of: parsed.Definition}.Available(john, now)); got != c.want {
-			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
-		}
-		if after := parsed.AppendRecord(nil, &r.Instance, Chain{}, nil); string(after) != string(before) {
-			t.Errorf("%s: Available changed the instance", c.name)
-		}
+		assert.Equal(t, c.want, rendered(View{Instance: &r.Instance, Of: parsed.Definition}.Available(john, now)), c.name)
+		assert.Equal(t, string(before), string(parsed.AppendRecord(nil, &r.Instance, Chain{}, nil)), "%s: Available changed the instance", c.name)
 	}
 }
 
@@ -111,16 +107,11 @@ func TestAvailableSeesTheTimeThatStepSees(t *testing.T) {
 	parsed := parseChart(t, machineOf(`go: {guard: 'now >= timestamp("2026-01-01T00:00:00Z")', target: b}`))
 	caller := &Caller{ID: "john"}
 	r, err := parsed.Create(Creation{ID: "i", Caller: caller, Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	late := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC) // a clock that was set back
-	if next, err := parsed.Step(&r.Instance, Event{Name: "go", Caller: caller, Now: late}); err != nil || next.Outcome != Moved {
-		t.Fatalf("control: %+v, %v", next, err)
-	}
-	if got := rendered(View{Instance: &r.Instance, Of: parsed}.Available(caller, late)); got != "go true: main.a>b true;" {
-		t.Errorf("got %s, want what Step would do", got)
-	}
+	next, err := parsed.Step(&r.Instance, Event{Name: "go", Caller: caller, Now: late})
+	require.True(t, err == nil && next.Outcome == Moved, "control: %+v, %v", next, err)
+	assert.Equal(t, "go true: main.a>b true;", rendered(View{Instance: &r.Instance, Of: parsed}.Available(caller, late)))
 }
 
 // guarded draws charts as chart does, with guards, rights and wildcards, but not
@@ -213,9 +204,7 @@ func TestAvailableForeseesStep(t *testing.T) {
 	})
 	t.Logf("%v", counts)
 	for _, what := range []string{"charts", "true", "false", "unknown", "unlisted", "unlisted and forbidden"} {
-		if counts[what] == 0 {
-			t.Errorf("no %s: the test tested little", what)
-		}
+		assert.NotZero(t, counts[what], "no %s: the test tested little", what)
 	}
 }
 
@@ -251,9 +240,7 @@ func holdStates(t *rapid.T, d *Definition, r *Result, text string) {
 		t.Fatalf("no configuration: %s\n%s", d.States(&r.Instance), text)
 	}
 	entry := r.Entry.AppendJSON(nil)
-	if got, want := string(d.StatesOf(entry)), string(d.States(&r.Instance)); got != want {
-		t.Fatalf("positions of %s:\n got %s\nwant %s\n%s", entry, got, want, text)
-	}
+	require.Equal(t, string(d.States(&r.Instance)), string(d.StatesOf(entry)), "positions of %s, %s", entry, text)
 }
 
 func TestStatesOfWhatIsNoEntry(t *testing.T) {
@@ -266,8 +253,6 @@ func TestStatesOfWhatIsNoEntry(t *testing.T) {
 		`{"endState":["\u0062"]}`:  `[{"stateMachineId":"main","nodeId":"b"}]`,
 		`{"startState":["Start"]}`: `[]`,
 	} {
-		if got := string(d.StatesOf(data.Value(text))); got != want {
-			t.Errorf("%s: got %s, want %s", text, got, want)
-		}
+		assert.Equal(t, want, string(d.StatesOf(data.Value(text))), text)
 	}
 }

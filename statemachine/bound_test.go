@@ -9,6 +9,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine/data"
 	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/internal/parse"
@@ -54,9 +57,7 @@ func stepGreedily(t *testing.T, event EventName, given string) (Result, uint64, 
 	d := parseChart(t, text)
 	r := started(t, d)
 	v, err := data.Clean([]byte(given))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	r, err = d.Step(&r.Instance, Event{Name: event, Data: v, Caller: &Caller{ID: "u"}, Now: time.Unix(1, 0)})
@@ -85,15 +86,10 @@ func TestAStepHasABoundOnMemory(t *testing.T) {
 		{"build", 1, note, "a value would be larger than 4 MiB"},
 	} {
 		_, allocated, err := stepGreedily(t, c.event, fmt.Sprintf(`{"list":%s,"note":%q}`, listOf(c.n), c.note))
-		if got := fmt.Sprint(err); c.want == "" && err != nil || !strings.Contains(got, c.want) {
-			t.Errorf("%s of %d: got %s, want %q", c.event, c.n, got, c.want)
-		}
-		if err != nil && !errors.Is(err, ErrExecution) && !errors.Is(err, ErrTooLarge) {
-			t.Errorf("%s: got %v, want ErrExecution or ErrTooLarge", c.event, err)
-		}
-		if allocated > 200<<20 {
-			t.Errorf("%s of %d: allocated %d MiB", c.event, c.n, allocated>>20)
-		}
+		got := fmt.Sprint(err)
+		assert.True(t, (c.want != "" || err == nil) && strings.Contains(got, c.want), "%s of %d: got %s, want %q", c.event, c.n, got, c.want)
+		assert.False(t, err != nil && !errors.Is(err, ErrExecution) && !errors.Is(err, ErrTooLarge), "%s: got %v, want ErrExecution or ErrTooLarge", c.event, err)
+		assert.LessOrEqual(t, allocated, uint64(200<<20), "%s of %d: allocated %d MiB", c.event, c.n, allocated>>20)
 	}
 }
 
@@ -140,42 +136,29 @@ func TestWhatWasRaisedAndTakenIsNotKept(t *testing.T) {
 			continue // one always waits
 		}
 		m.takeInternal()
-		if m.failure != nil {
-			t.Fatalf("event %d: %v", i, m.failure)
-		}
-		if m.queue[0].data != nil {
-			t.Fatalf("event %d: the data of what was taken is kept", i)
-		}
+		require.NoError(t, m.failure, "event %d", i)
+		require.Nil(t, m.queue[0].data, "event %d: the data of what was taken is kept", i)
 	}
-	if m.waiting != maxWaitingBytes/2 {
-		t.Errorf("got %d bytes that wait, want those of one event", m.waiting)
-	}
+	assert.Equal(t, maxWaitingBytes/2, m.waiting)
 }
 
 func TestALongLogLineIsCut(t *testing.T) {
 	long := strings.Repeat(`ä\u00e4\n`, 500_000)
 	for _, given := range []string{`{"list":[1],"note":"` + long + `"}`, `{"list":[1],"note":"a` + long + `"}`} {
 		r, allocated, err := stepGreedily(t, "log", given)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		line := r.Logs[0]
 		if len(line) > chart.MaxLogBytes+len("…") || len(line) < chart.MaxLogBytes || !utf8.ValidString(line) ||
 			!strings.HasPrefix(line, "ää\n") && !strings.HasPrefix(line, "aää\n") || !strings.HasSuffix(line, "…") {
 			t.Errorf("got %d bytes: %.20q", len(line), line)
 		}
-		if allocated > 1<<20 {
-			t.Errorf("allocated %d bytes for one line", allocated)
-		}
+		assert.LessOrEqual(t, allocated, uint64(1<<20), "allocated")
 	}
 	r, _, err := stepGreedily(t, "object", `{"a":"`+strings.Repeat("ä", 2000)+`"}`)
-	if err != nil || len(r.Logs[0]) > chart.MaxLogBytes+len("…") || !utf8.ValidString(r.Logs[0]) {
-		t.Errorf("an object: got %.20q, %v", r.Logs, err)
-	}
+	assert.True(t, err == nil && len(r.Logs[0]) <= chart.MaxLogBytes+len("…") && utf8.ValidString(r.Logs[0]), "an object: got %.20q, %v", r.Logs, err)
 	short := strings.Repeat("x", chart.MaxLogBytes)
-	if r, _, err = stepGreedily(t, "log", `{"list":[1],"note":"`+short+`"}`); err != nil || r.Logs[0] != short {
-		t.Errorf("a line that fits: got %.20q, %v", r.Logs, err)
-	}
+	r, _, err = stepGreedily(t, "log", `{"list":[1],"note":"`+short+`"}`)
+	assert.True(t, err == nil && r.Logs[0] == short, "a line that fits: got %.20q, %v", r.Logs, err)
 }
 
 // TestTheLimitsCountAsTheDocumentSays: at each the file is taken, and one beyond it is refused.
@@ -208,8 +191,7 @@ func TestTheLimitsCountAsTheDocumentSays(t *testing.T) {
 		{"one more", nested(100), false},
 		{"loops of actions inside each other", loops, true},
 	} {
-		if _, err := p.Parse(Source{File: "w.yaml", Text: []byte(c.text)}); (err == nil) != c.fits {
-			t.Errorf("%s: got %.200v", c.name, err)
-		}
+		_, err := p.Parse(Source{File: "w.yaml", Text: []byte(c.text)})
+		assert.Equal(t, c.fits, err == nil, "%s: got %.200v", c.name, err)
 	}
 }

@@ -3,6 +3,8 @@ package statemachine
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/statemachine/internal/clause"
 )
 
@@ -20,24 +22,16 @@ func TestTextFor(t *testing.T) {
 		{[]string{"pt-PT", "de"}, "Revisão"},
 		{[]string{"", "de"}, "Prüfung"},
 	} {
-		if got := words.For(test.languages...); got != test.want {
-			t.Errorf("%v: got %q, want %q", test.languages, got, test.want)
-		}
+		assert.Equal(t, test.want, words.For(test.languages...), test.languages)
 	}
-	if got := Plain("Review").For("de"); got != "Review" {
-		t.Errorf("got %q", got)
-	}
-	if got := Plain("").For("de"); got != "" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, "Review", Plain("Review").For("de"))
+	assert.Empty(t, Plain("").For("de"))
 }
 
 func TestIsLanguage(t *testing.T) {
 	for text, want := range map[string]bool{
 		"en": true, "pt-BR": true, "zh-Hant-TW": true, "de-1996": true, "": false, "e": false, "e1": false, "english-": false, "languages-x": false, "de_AT": false, "-de": false,
 	} {
-		if got := clause.IsLanguage(text); got != want {
-			t.Errorf("%q: got %v", text, got)
-		}
+		assert.Equal(t, want, clause.IsLanguage(text), text)
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine/expr"
 	"troupe/statemachine/internal/transit"
 )
@@ -20,9 +23,7 @@ func chartOf(t *testing.T, p, r0 string, regions int, region string) *Definition
 	}
 	b.WriteString("}}, b: {type: final}}}}\n")
 	parsed, err := parseAs(t, b.String(), ParserOptions{})
-	if err != nil {
-		t.Fatalf("%.300v", err)
-	}
+	require.NoError(t, err)
 	return parsed.Definition
 }
 
@@ -45,9 +46,7 @@ func TestTheChartIsPartOfTheCost(t *testing.T) {
 			"entry: [{raise: u}], on: {u: {target: r0, reenter: true}}", 1, ""),
 	} {
 		_, err := d.Create(Creation{ID: "1", Caller: &Caller{ID: "me"}, Now: time.Unix(1, 0)})
-		if err == nil || err.Error() != errTooCostly.Error() {
-			t.Errorf("%s: got %v, want %v", what, err, errTooCostly)
-		}
+		assert.True(t, err != nil && err.Error() == errTooCostly.Error(), "%s: got %v, want %v", what, err, errTooCostly)
 	}
 }
 
@@ -56,9 +55,7 @@ func TestASelectionAsksEachNodeOnce(t *testing.T) {
 	const leaves, transitions = 300, 4000
 	d := chartOf(t, "on: {out: b,\n"+events(transitions)+"}", "", leaves, "")
 	r, err := d.Create(Creation{ID: "1", Caller: &Caller{ID: "me"}, Now: time.Unix(1, 0)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m := d.newMacrostep(&r.Instance, r.Instance.State.At.Active, &Caller{ID: "me"}, time.Unix(2, 0))
 	defer m.release()
 	m.budget = expr.NewBudget((transitions + transit.LooksPerUnit) / transit.LooksPerUnit)
@@ -72,16 +69,13 @@ func TestALongListOfEventsEnds(t *testing.T) {
 	const transitions = 20_000
 	d := chartOf(t, "on: {out: b,\n"+events(transitions)+"}", "on: {first: b}", 300, "on: {last%[1]d: b}")
 	r, err := d.Create(Creation{ID: "1", Caller: &Caller{ID: "me"}, Now: time.Unix(1, 0)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	listed := map[EventName]bool{}
 	for _, a := range (View{Instance: &r.Instance, Of: d}).Available(&Caller{ID: "me"}, time.Unix(2, 0)) {
 		listed[a.Name] = true
 	}
-	if !listed["first"] || !listed["out"] || !listed["e0"] || !listed[EventName(fmt.Sprintf("e%d", transitions-1))] || listed["last300"] {
-		t.Errorf("got %d events, with the last region: %t", len(listed), listed["last300"])
-	}
+	assert.True(t, listed["first"] && listed["out"] && listed["e0"] && listed[EventName(fmt.Sprintf("e%d", transitions-1))] && !listed["last300"],
+		"got %d events, with the last region: %t", len(listed), listed["last300"])
 }
 
 // TestACheckHoldsNoTransitionAgainstEachOther: tens of thousands of one node would take half a minute.

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine/document"
 )
 
@@ -39,10 +42,8 @@ stateMachines:
       closed: {type: final}
 `)
 	c := d.Chart()
-	if c.ID != "w" || c.Name != "Work" || c.Version != 2 {
-		t.Errorf("got %s, %s, version %d", c.ID, c.Name, c.Version)
-	}
-	if got, want := text(c), strings.TrimPrefix(`
+	assert.True(t, c.ID == "w" && c.Name == "Work" && c.Version == 2, "got %s, %s, version %d", c.ID, c.Name, c.Version)
+	assert.Equal(t, strings.TrimPrefix(`
 main 1 of - [1 2 9] initial [1]
   0 "stop" [9]
   0 "*" []
@@ -68,9 +69,7 @@ right 0 of 2 []
   0 "shallow" [6]
 deep 5 of 2 []
 closed 3 of 0 []
-`, "\n"); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+`, "\n"), text(c))
 }
 
 // text writes a chart with a line for each node and transition.
@@ -123,29 +122,22 @@ stateMachines:
   other: {states: {a: {on: {f: b}}, b: {type: final}}}
 `)
 	r, err := d.Create(Creation{ID: "1", Caller: &Caller{ID: "john"}, Now: time.Unix(0, 0)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r, err = d.Step(&r.Instance, Event{Name: "go", Caller: &Caller{ID: "john"}, Now: time.Unix(0, 0)}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	r, err = d.Step(&r.Instance, Event{Name: "go", Caller: &Caller{ID: "john"}, Now: time.Unix(0, 0)})
+	require.NoError(t, err)
 	c := d.Chart()
 	var got []string
 	for _, p := range d.PositionsNamed(r.Entry.End) {
 		i, ok := c.Node(p)
-		if !ok || !c.Contains(c.Machine(i), i) {
-			t.Errorf("%v is not found", p)
+		if !assert.True(t, ok && c.Contains(c.Machine(i), i), "%v is not found", p) {
 			continue
 		}
 		got = append(got, fmt.Sprintf("%s/%s=%s", p.Machine, p.Node, c.Nodes[i].ID))
 	}
-	if want := "both/both=both one/deep=deep x/x=x y/a2=a2 two/two=two other/a=a"; strings.Join(got, " ") != want {
-		t.Errorf("got %v, want %s", got, want)
-	}
+	assert.Equal(t, "both/both=both one/deep=deep x/x=x y/a2=a2 two/two=two other/a=a", strings.Join(got, " "), "got %v", got)
 	for _, p := range []Position{{Machine: "none", Node: "a"}, {Machine: "other", Node: "deep"}, {Machine: "other", Node: "Start"}} {
-		if _, ok := c.Node(p); ok {
-			t.Errorf("%v is found", p)
-		}
+		_, ok := c.Node(p)
+		assert.False(t, ok, "%v is found", p)
 	}
 }
 
@@ -172,9 +164,7 @@ func TestChartTakes(t *testing.T) {
 		{ChartTransition{Trigger: Always}, "", false},
 		{ChartTransition{Event: "*"}, "", false},
 	} {
-		if got := c.of.Takes(c.name); got != c.want {
-			t.Errorf("%+v takes %q: got %v", c.of, c.name, got)
-		}
+		assert.Equal(t, c.want, c.of.Takes(c.name), "%+v takes %q", c.of, c.name)
 	}
 }
 
@@ -184,22 +174,17 @@ func TestChartOfSCXML(t *testing.T) {
 	var got []string
 	for _, tr := range d.Chart().Nodes[1].Transitions {
 		got = append(got, tr.Event)
-		if !tr.Takes("stop.now") {
-			t.Errorf("%s does not take stop.now", tr.Event)
-		}
+		assert.True(t, tr.Takes("stop.now"), "%s does not take stop.now", tr.Event)
 	}
-	if want := []string{"go.* stop.*", "*"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	want := []string{"go.* stop.*", "*"}
+	assert.True(t, slices.Equal(got, want), "got %q, want %q", got, want)
 }
 
 // FuzzChart: every definition that parses has a chart whose indexes are right.
 func FuzzChart(f *testing.F) {
 	f.Add([]byte("id: w\nstateMachines: {m: {initial: [b], states: {a: {on: {x: h}}, b: {type: parallel, states: {c: {}, h: {type: history}}}}}}\n"))
 	p, err := NewParser(ParserOptions{Stored: true})
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		parsed, err := p.Parse(Source{File: "w.yaml", Text: text})
 		if err != nil {
@@ -211,21 +196,15 @@ func FuzzChart(f *testing.F) {
 		c := parsed.Chart()
 		for i := range c.Nodes {
 			n := &c.Nodes[i]
-			if n.Parent >= i {
-				t.Errorf("node %d: %+v", i, n)
-			}
+			assert.Less(t, n.Parent, i, "node")
 			all := append(append(append([]int(nil), n.Children...), n.Initial...), n.Default...)
 			for _, tr := range n.Transitions {
 				for _, to := range tr.Targets {
-					if c.Machine(to) != c.Machine(i) {
-						t.Errorf("a transition of %d leads to %d, in another machine", i, to)
-					}
+					assert.Equal(t, c.Machine(i), c.Machine(to), "a transition of %d leads to %d, in another machine", i, to)
 				}
 			}
 			for _, inside := range all {
-				if inside < 0 || inside >= len(c.Nodes) || c.Machine(inside) != c.Machine(i) {
-					t.Errorf("node %d: %+v", i, n)
-				}
+				assert.True(t, inside >= 0 && inside < len(c.Nodes) && c.Machine(inside) == c.Machine(i), "node %d: %+v", i, n)
 			}
 		}
 	})

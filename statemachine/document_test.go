@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 	"troupe/statemachine/internal/chart"
@@ -25,9 +28,7 @@ import (
 func readDocument(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("DEFINITION.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
@@ -35,9 +36,7 @@ func readDocument(t *testing.T) string {
 func firstCells(t *testing.T, heading string, n int) []string {
 	t.Helper()
 	tables := markdown.Tables(markdown.Section(readDocument(t), heading))
-	if len(tables) <= n {
-		t.Fatalf("%d tables below %q, want more than %d", len(tables), heading, n)
-	}
+	require.Greater(t, len(tables), n, "tables below %q, want more", heading)
 	var cells []string
 	for _, row := range tables[n].Rows {
 		cells = append(cells, row[0])
@@ -76,14 +75,12 @@ func TestTheDocumentHasEveryKey(t *testing.T) {
 		{"Actions", 5, clause.IfKeys},
 		{"Actions", 6, clause.ForEachKeys},
 	} {
-		if documented := firstCells(t, c.heading, c.table); !slices.Equal(documented, c.keys) {
-			t.Errorf("%s, table %d: DEFINITION.md has\n%q, the parser knows\n%q", c.heading, c.table, documented, c.keys)
-		}
+		documented := firstCells(t, c.heading, c.table)
+		assert.True(t, slices.Equal(documented, c.keys), "%s, table %d: DEFINITION.md has\n%q, the parser knows\n%q", c.heading, c.table, documented, c.keys)
 	}
 	documented := firstCells(t, "Later versions", 0)
-	if known := slices.Sorted(maps.Keys(clause.Later)); !slices.Equal(slices.Sorted(slices.Values(documented)), known) {
-		t.Errorf("later versions: DEFINITION.md has %q, the parser knows %q", documented, known)
-	}
+	known := slices.Sorted(maps.Keys(clause.Later))
+	assert.True(t, slices.Equal(slices.Sorted(slices.Values(documented)), known), "later versions: DEFINITION.md has %q, the parser knows %q", documented, known)
 	if all := len(markdown.Tables(markdown.Section(readDocument(t), "Keys"))); all != 24 { // NB: those of tones and styles are words, compared below
 		t.Errorf("%d tables below Keys, 24 are compared", all)
 	}
@@ -112,23 +109,16 @@ func TestTheDocumentHasEveryWord(t *testing.T) {
 			}
 			found = true
 			for _, word := range c.words {
-				if !strings.Contains(row[1], "`"+word+"`") {
-					t.Errorf("%s, %s: got %q, want the word %s", c.heading, c.key, row[1], word)
-				}
+				assert.Contains(t, row[1], "`"+word+"`", "%v %v %v", c.heading, c.key, word)
 			}
 		}
-		if !found {
-			t.Errorf("%s: no row about %s", c.heading, c.key)
-		}
+		assert.True(t, found, "%s: no row about %s", c.heading, c.key)
 	}
 	for table, words := range [][]string{slices.Sorted(maps.Keys(clause.ToneWords)), slices.Sorted(maps.Keys(clause.StyleWords))} {
-		if got := slices.Sorted(slices.Values(firstCells(t, "Tones and styles", table))); !slices.Equal(got, words) {
-			t.Errorf("tones and styles: got %q, want %q", got, words)
-		}
+		got := slices.Sorted(slices.Values(firstCells(t, "Tones and styles", table)))
+		assert.True(t, slices.Equal(got, words), "tones and styles: got %q, want %q", got, words)
 	}
-	if words := firstCells(t, "Unmatched events", 0); len(words) != len(clause.UnmatchedWords) {
-		t.Errorf("unmatched events: got %q", words)
-	}
+	assert.Len(t, firstCells(t, "Unmatched events", 0), len(clause.UnmatchedWords), "unmatched events")
 }
 
 // parseExample parses the complete example of DEFINITION.md.
@@ -136,30 +126,22 @@ func parseExample(t *testing.T) (text string, parsed *Parsed) {
 	t.Helper()
 	section := markdown.Section(readDocument(t), "A complete example")
 	yaml, json := markdown.Blocks(section, "yaml"), markdown.Blocks(section, "json")
-	if len(yaml) != 1 || len(json) != 1 {
-		t.Fatalf("%d blocks of yaml and %d of json, want one each", len(yaml), len(json))
-	}
+	require.True(t, len(yaml) == 1 && len(json) == 1, "%d blocks of yaml and %d of json, want one each", len(yaml), len(json))
 	parsed, err := newParser(t).Parse(Source{File: "invoice-approval.yaml", Text: []byte(yaml[0]), Read: func(name string) ([]byte, error) {
 		if name != "invoice.schema.json" {
 			return nil, fmt.Errorf("file %q is not there", name)
 		}
 		return []byte(json[0]), nil
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return yaml[0], parsed
 }
 
 func TestTheCompleteExampleHasNoFaults(t *testing.T) {
 	text, parsed := parseExample(t)
-	if len(parsed.Warnings) > 0 {
-		t.Errorf("warnings: %v", parsed.Warnings)
-	}
+	assert.Empty(t, parsed.Warnings, "warnings: %v", parsed.Warnings)
 	tree, err := document.Parse("w.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	has := map[string]bool{}
 	var walk func(n *document.Node)
 	walk = func(n *document.Node) {
@@ -177,9 +159,7 @@ func TestTheCompleteExampleHasNoFaults(t *testing.T) {
 		clause.IfKeys, clause.BranchKeys, clause.ForEachKeys,
 	} {
 		for _, key := range keys {
-			if !has[key] {
-				t.Errorf("the complete example has no %q", key)
-			}
+			assert.True(t, has[key], "the complete example has no %q", key)
 		}
 	}
 }
@@ -192,9 +172,7 @@ func TestTheCompleteExampleRuns(t *testing.T) {
 	manager := &Caller{ID: "max", Roles: []string{"manager"}}
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	r, err := d.Create(Creation{ID: "1", Caller: clerk, Public: data.Value(`{"customer":"Ex","amount":5000}`), Now: now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, c := range []struct {
 		event, data, states string
 		caller              *Caller
@@ -208,44 +186,33 @@ func TestTheCompleteExampleRuns(t *testing.T) {
 		{"approve", "", "approved payment unpaid open", manager},
 		{"file", "", "approved payment unpaid open", clerk},
 	} {
-		if r, err = d.Step(&r.Instance, Event{Name: EventName(c.event), Data: data.Value(c.data), Caller: c.caller, Now: now}); err != nil {
-			t.Fatalf("%s: %v", c.event, err)
-		}
+		r, err = d.Step(&r.Instance, Event{Name: EventName(c.event), Data: data.Value(c.data), Caller: c.caller, Now: now})
+		require.NoError(t, err, c.event)
 		var nodes []string
 		for _, p := range d.Positions(&r.Instance) {
 			nodes = append(nodes, string(p.Node))
 		}
-		if got := strings.Join(nodes, " "); got != c.states {
-			t.Fatalf("%s: got %s, want %s", c.event, got, c.states)
-		}
+		require.Equal(t, c.states, strings.Join(nodes, " "), c.event)
 	}
 	const want = `{"status":"new","amount":6000,"items":[{"price":4000},{"price":2000}],"approvals":2,` +
 		`"customer":"Ex","requester":"carla","note":"urgent","reviewed":true}`
-	if got := string(r.Instance.Public); got != want {
-		t.Errorf("svcPublic:\n got %s\nwant %s", got, want)
-	}
+	assert.Equal(t, want, string(r.Instance.Public), "svcPublic")
 }
 
 // TestTheFaultsOfTheDocumentExist: each message of DEFINITION.md, "Faults", stands in
 // the scripts of TestFault or is a warning of a test.
 func TestTheFaultsOfTheDocumentExist(t *testing.T) {
 	scripts, err := filepath.Glob("testdata/fault/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var produced strings.Builder
 	for _, file := range append(scripts, "private_test.go", "warn_test.go") {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		produced.Write(text)
 	}
 	for _, heading := range []string{"Faults of the text", "Faults of the chart", "Faults of expressions", "Warnings"} {
 		for _, message := range firstCells(t, heading, 0) {
-			if !strings.Contains(produced.String(), message) {
-				t.Errorf("%s: no test produces %q", heading, message)
-			}
+			assert.Contains(t, produced.String(), message, "%s: no test produces", heading)
 		}
 	}
 }
@@ -277,9 +244,7 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 		"cost of a visit to everything in all schemas of a file together":  clause.MaxSchemasCost,
 		"instructions of a regular expression":                             pattern.SizeMax,
 	} {
-		if documented[limit] != fmt.Sprint(n) {
-			t.Errorf("%s: DEFINITION.md says %q, the limit is %d", limit, documented[limit], n)
-		}
+		assert.Equal(t, fmt.Sprint(n), documented[limit], "%s: DEFINITION.md, %d", limit, n)
 	}
 	running := map[string]string{}
 	for _, row := range markdown.Tables(markdown.Section(readDocument(t), "Limits"))[1].Rows {
@@ -300,15 +265,12 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 		"children that run":                     grouped(maxChildren),
 		"instances above a child":               grouped(MaxDepth),
 	} {
-		if running[limit] != want {
-			t.Errorf("%s: DEFINITION.md says %q, the limit is %s", limit, running[limit], want)
-		}
+		assert.Equal(t, want, running[limit], "%s: DEFINITION.md", limit)
 	}
 	section := markdown.Section(readDocument(t), "Bounds of one event")
 	for what, n := range map[string]int{"microsteps": maxMicrosteps, "actions": maxActions, "raised events": maxWaiting, "units": maxCost} {
-		if want := grouped(n) + " " + what; !strings.Contains(section, want) {
-			t.Errorf("bounds of one event: DEFINITION.md does not say %q", want)
-		}
+		want := grouped(n) + " " + what
+		assert.Contains(t, section, want, "bounds of one event: DEFINITION.md does")
 	}
 }
 
@@ -345,7 +307,5 @@ func TestTheVariablesOfTheDocument(t *testing.T) {
 			}
 		}
 	}
-	if !slices.Equal(known, clause.ReservedVariables) {
-		t.Errorf("DEFINITION.md has the variables %q, expressions know %q", known, clause.ReservedVariables)
-	}
+	assert.True(t, slices.Equal(known, clause.ReservedVariables), "DEFINITION.md has the variables %q, expressions know %q", known, clause.ReservedVariables)
 }

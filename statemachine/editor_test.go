@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/statemachine/document"
 	"troupe/statemachine/internal/clause"
@@ -43,14 +45,10 @@ func accepted(t testing.TB) (texts []string) {
 	all = append(all, markdown.Blocks(readDefinitionDocument(t), "yaml")...)
 	for _, pattern := range []string{"../cmd/troupe/example/workflows/*", "../cmd/troupe/testdata/homes/*/workflows/*", "../bench/*/*.yaml", "../bench/internal/*/*.yaml", "../bench/internal/*/*/workflows/*", "../gateway/servertest/*.yaml", "../actors/formportal/plain.yaml"} {
 		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: no files, %v", pattern, err)
-		}
+		require.True(t, err == nil && len(files) != 0, "%s: no files, %v", pattern, err)
 		for _, file := range files {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			all = append(all, string(text))
 		}
 	}
@@ -61,18 +59,14 @@ func accepted(t testing.TB) (texts []string) {
 			texts = append(texts, text)
 		}
 	}
-	if len(texts) < 50 {
-		t.Fatalf("%d definitions, want more", len(texts))
-	}
+	require.GreaterOrEqual(t, len(texts), 50, "definitions, want more")
 	return texts
 }
 
 func readDefinitionDocument(t testing.TB) string {
 	t.Helper()
 	text, err := os.ReadFile("DEFINITION.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
@@ -156,9 +150,7 @@ func TestTheSchemaSeesFaultsOfShape(t *testing.T) {
 		blind = append(blind, regexp.MustCompile(u.fault))
 	}
 	files, err := filepath.Glob("testdata/fault/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
+	require.True(t, err == nil && len(files) != 0, "no scripts: %v", err)
 	refused := 0
 	for _, file := range files {
 		datadriven.RunTest(t, file, func(t *testing.T, cmd *datadriven.TestData) string {
@@ -167,9 +159,7 @@ func TestTheSchemaSeesFaultsOfShape(t *testing.T) {
 				return cmd.Expected // no text of the format
 			}
 			definition, err := tree.Data()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			shape := ""
 			for line := range strings.Lines(cmd.Expected) {
 				i := slices.IndexFunc(blind, func(r *regexp.Regexp) bool { return r.MatchString(line) })
@@ -181,22 +171,16 @@ func TestTheSchemaSeesFaultsOfShape(t *testing.T) {
 				}
 			}
 			err = f.Check(definition)
-			if shape != "" && err == nil {
-				t.Errorf("%s: the schema takes what has the fault\n%s", cmd.Pos, shape)
-			}
+			assert.False(t, shape != "" && err == nil, "%s: the schema takes what has the fault\n%s", cmd.Pos, shape)
 			if err != nil {
 				refused++
 			}
 			return cmd.Expected
 		})
 	}
-	if refused < 20 {
-		t.Errorf("the schema refuses %d scripts, want more", refused)
-	}
+	assert.GreaterOrEqual(t, refused, 20, "the schema refuses")
 	for _, u := range unseen {
-		if !used[u.fault] {
-			t.Errorf("no script has a fault like %s (%s)", u.fault, u.why)
-		}
+		assert.True(t, used[u.fault], "no script has a fault like %s (%s)", u.fault, u.why)
 	}
 }
 
@@ -213,9 +197,7 @@ func TestAStricterSchemaIsFound(t *testing.T) {
 		{`"description": {"description": "What the state is for; it has no effect."}`, `"description": {"type": "string"}`},
 	} {
 		schema := strings.Replace(DefinitionSchema(), slip.from, slip.to, 1)
-		if schema == DefinitionSchema() {
-			t.Errorf("the schema has no %s", slip.from)
-		}
+		assert.NotEqual(t, DefinitionSchema(), schema, "the schema has no %s", slip.from)
 		t.Run(slip.to, func(t *testing.T) { format(t, schema).IsStricter(t, 20_000, small) })
 	}
 }

@@ -2,6 +2,8 @@ package statemachine
 
 import (
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // TestATimerSaysWhatItWillDo as far as that is sure: a guard may decide otherwise.
@@ -23,11 +25,8 @@ stateMachines:
 	want := map[EventName]Effect{"after.P1D.a": {Target: "b"}, "after.P2D.a": {Mails: true}, "after.P3D.a": {}, "after.P4D.a": {}}
 	timers := begin(t, d, nil).Timers()
 	for _, timer := range timers {
-		if effect, known := want[timer.Event]; !known || timer.Effect != effect {
-			t.Errorf("%s: got %+v, want %+v", timer.Event, timer.Effect, effect)
-		}
+		effect, known := want[timer.Event]
+		assert.True(t, known && timer.Effect == effect, "%s: got %+v, want %+v", timer.Event, timer.Effect, effect)
 	}
-	if len(timers) != len(want) {
-		t.Errorf("got %d timers, want %d", len(timers), len(want))
-	}
+	assert.Len(t, timers, len(want))
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/statemachine"
 )
@@ -21,9 +23,7 @@ func TestFault(t *testing.T) {
 		Privileges:   []string{"mod-form"},
 		HasZone:      func(name string) bool { return name == "Europe/Berlin" },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	files := map[string]string{
 		"amount.schema.json": `{"type": "object", "properties": {"amount": {"type": "number"}}}`,
 		"broken.schema.json": `{"type": "obj"}`,
@@ -61,9 +61,7 @@ func twoVersions(t *testing.T, parser *statemachine.Parser) func(uint64) (*state
 	} {
 		text := fmt.Sprintf("id: w\nversion: %d\nstateMachines: %s\n", number, machines)
 		parsed, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte(text)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all[number] = parsed.Definition
 	}
 	return func(number uint64) (*statemachine.Definition, error) {
@@ -82,8 +80,6 @@ func TestNamesThatAreNoIdentifiers(t *testing.T) {
 		"": false, ".": false, "..": false, "-a": false, "_a": false, "a b": false, "a/b": false, "a\x00": false,
 		"ä": false, long + "a": false, "a\n": false, "%2e": false,
 	} {
-		if got := statemachine.IsIdentifier(name); got != want {
-			t.Errorf("IsIdentifier(%q): got %v, want %v", name, got, want)
-		}
+		assert.Equal(t, want, statemachine.IsIdentifier(name), "IsIdentifier(%q)", name)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/statemachine/data"
@@ -37,9 +38,7 @@ func parseChart(t testing.TB, text string) *Definition {
 func started(t rapid.TB, d *Definition) Result {
 	t.Helper()
 	r, err := d.Create(Creation{ID: "i", Caller: &Caller{ID: "u"}, Public: data.Value(`{"a":1}`), Now: time.Unix(0, 0)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }
 
@@ -47,15 +46,11 @@ func started(t rapid.TB, d *Definition) Result {
 func scripts(t testing.TB) []string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
+	require.True(t, err == nil && len(files) != 0, "no scripts: %v", err)
 	var out []string
 	for _, f := range files {
 		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, part := range strings.Split(string(text), "\n\n") {
 			head, body, _ := strings.Cut(part, "\n")
 			if head == "define" || head == "yaml" || head == "json" {
@@ -79,9 +74,7 @@ func FuzzParse(f *testing.F) {
 			parsed, err := p.Parse(Source{File: file, Text: []byte(text)})
 			var faults document.Faults
 			if err != nil {
-				if !errors.As(err, &faults) || len(faults) == 0 {
-					t.Fatalf("error without faults: %v", err)
-				}
+				require.True(t, errors.As(err, &faults) && len(faults) != 0, "error without faults: %v", err)
 				continue
 			}
 			r, err := parsed.Create(Creation{ID: "i", Caller: &Caller{ID: "u"}, Now: time.Unix(0, 0)})
@@ -111,36 +104,25 @@ func checkWhole(t *testing.T, d *Definition, in *Instance) {
 	}
 	stored := d.AppendRecord(nil, in, Chain{1}, nil)
 	record, err := ParseRecord(stored)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	again, err := d.Restore(in.ID, record)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := d.AppendRecord(nil, &again, Chain{1}, nil); string(got) != string(stored) {
-		t.Fatalf("stored form: got %q, want %q", got, stored)
-	}
+	require.NoError(t, err)
+	require.Equal(t, string(stored), string(d.AppendRecord(nil, &again, Chain{1}, nil)), "stored form")
 	attached, err := ParseRecord(d.AppendRecord(nil, in, Chain{1}, []byte("beside it")))
-	if err != nil || string(attached.Attachment) != "beside it" || !bytes.Equal(attached.Public, record.Public) || record.Attachment != nil {
-		t.Fatalf("with an attachment: got %+v, %v", attached, err)
-	}
+	require.True(t, err == nil && string(attached.Attachment) == "beside it" && bytes.Equal(attached.Public, record.Public) && record.Attachment == nil,
+		"with an attachment: got %+v, %v", attached, err)
 }
 
 // FuzzRecord: any bytes are a record that AppendRecord wrote, or ErrRecord.
 func FuzzRecord(f *testing.F) {
 	text, err := os.ReadFile("testdata/scenario/history.txt")
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	_, body, _ := strings.Cut(string(text), "define\n")
 	body, _, _ = strings.Cut(body, "----")
 	d := parseChart(f, body)
 	r := started(f, d)
 	r, err = d.Step(&r.Instance, Event{Name: "pause", Caller: &Caller{ID: "u"}, Now: time.Unix(1, 0)})
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	whole := d.AppendRecord(nil, &r.Instance, Chain{1, 2, 3}, nil)
 	f.Add(whole)
 	f.Add(d.AppendRecord(nil, &r.Instance, Chain{}, []byte("beside it")))
@@ -153,16 +135,12 @@ func FuzzRecord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		record, err := ParseRecord(b)
 		if err != nil {
-			if !errors.Is(err, ErrRecord) {
-				t.Fatalf("error of another kind: %v", err)
-			}
+			require.ErrorIs(t, err, ErrRecord, "error of another kind")
 			return
 		}
 		in, err := d.Restore("i", record)
 		if err != nil {
-			if !errors.Is(err, ErrRecord) {
-				t.Fatalf("error of another kind: %v", err)
-			}
+			require.ErrorIs(t, err, ErrRecord, "error of another kind")
 			return
 		}
 		checkWhole(t, d, &in)
@@ -178,9 +156,8 @@ func TestEveryFlippedBitOfARecordIsNoticed(t *testing.T) {
 		for bit := range 8 {
 			b := append([]byte(nil), whole...)
 			b[i] ^= 1 << bit
-			if _, err := ParseRecord(b); !errors.Is(err, ErrRecord) {
-				t.Fatalf("byte %d bit %d: got %v, want ErrRecord", i, bit, err)
-			}
+			_, err := ParseRecord(b)
+			require.ErrorIs(t, err, ErrRecord, "byte %d bit %d", i, bit)
 		}
 	}
 }

@@ -1,10 +1,12 @@
 package statemachine
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/statemachine/data"
 )
@@ -14,9 +16,7 @@ var testTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func begin(t *testing.T, d *Definition, parent *Parent) *Instance {
 	t.Helper()
 	r, err := d.Create(Creation{ID: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Internal: true, Parent: parent, Now: testTime})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return &r.Instance
 }
 
@@ -56,18 +56,16 @@ func TestAnEventThatFailedIsHeardOnce(t *testing.T) {
 	if err != nil || len(failed.Timers()) != 1 {
 		t.Fatalf("got %v, %v", failed.Timers(), err)
 	}
-	if r, err := d.Hear(&failed, h, testTime); err != nil || r.Outcome != Ignored {
-		t.Errorf("once more: got %v, %v", r.Outcome, err)
-	}
+	r, err := d.Hear(&failed, h, testTime)
+	assert.True(t, err == nil && r.Outcome == Ignored, "once more: got %v, %v", r.Outcome, err)
 }
 
 // TestCallersSendNothingOfTheMachine holds statemachine/DEFINITION.md, "Declared events", also where a descriptor of SCXML takes what is below it.
 func TestCallersSendNothingOfTheMachine(t *testing.T) {
 	d := parseChart(t, "id: w\nsemantics: scxml\nstateMachines: {m: {states: {a: {on: {done.invoke: b, done.state: b}}, b: {}}}}\n")
 	for _, name := range []EventName{"done.invoke", "done.invoke.x", "done.state", "done.state.a", "error", "error.x", "after.1h.a", "parent.cancelled"} {
-		if _, err := d.Step(begin(t, d, nil), Event{Name: name, Caller: &Caller{ID: "eve"}, Now: testTime}); !errors.Is(err, ErrUnknownEvent) {
-			t.Errorf("%s: got %v", name, err)
-		}
+		_, err := d.Step(begin(t, d, nil), Event{Name: name, Caller: &Caller{ID: "eve"}, Now: testTime})
+		assert.ErrorIs(t, err, ErrUnknownEvent, name)
 	}
 }
 
@@ -77,8 +75,6 @@ func TestNoActionSaysWhatBecameOfADelivery(t *testing.T) {
 	for _, action := range []string{"raise: delivered", "send: {event: delivered}"} {
 		_, err := p.Parse(Source{File: "w.yaml", Text: []byte("id: w\nwebhooks: {to: {url: 'https://example.org', onDone: delivered}}\nstateMachines:\n  m:\n    states:\n" +
 			"      a: {entry: [{webhook: {to: to}}], on: {delivered: b, go: {actions: [{" + action + "}]}}}\n      b: {type: final}\n")})
-		if err == nil || !strings.Contains(err.Error(), "only the service sends it") {
-			t.Errorf("%s: got %v", action, err)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), "only the service sends it"), "%s: got %v", action, err)
 	}
 }

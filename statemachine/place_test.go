@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/statemachine/expr"
 )
 
@@ -57,14 +59,11 @@ stateMachines:
 		in := begin(t, d, nil)
 		_, err := d.Step(in, Event{Name: "go", Caller: &Caller{ID: "john"}, Now: testTime})
 		f := d.FaultOf(err)
-		if f == nil || f.Line != c.line || f.Expression != c.source || len(f.Read) != len(c.read) {
-			t.Errorf("%s: got %+v, %v", what, f, err)
+		if !assert.True(t, f != nil && f.Line == c.line && f.Expression == c.source && len(f.Read) == len(c.read), "%s: got %+v, %v", what, f, err) {
 			continue
 		}
 		for k := range c.read {
-			if f.Read[k] != c.read[k] {
-				t.Errorf("%s: got %+v, want %+v", what, f.Read[k], c.read[k])
-			}
+			assert.Equal(t, c.read[k], f.Read[k], what)
 		}
 	}
 	for what, c := range map[string]struct {
@@ -78,11 +77,9 @@ stateMachines:
 	} {
 		d := parseChart(t, strings.NewReplacer("ACTION", c.action, "{item: chair,", "{many: ["+strings.Repeat("1,", 1100)+"1], item: chair,").Replace(chart))
 		_, err := d.Step(begin(t, d, nil), Event{Name: "go", Caller: &Caller{ID: "john"}, Now: testTime})
-		if f := d.FaultOf(err); f == nil || f.Line != c.line || f.File == "" || f.Message != what {
-			t.Errorf("%s: got %+v, %v", what, f, err)
-		}
+		f := d.FaultOf(err)
+		assert.True(t, f != nil && f.Line == c.line && f.File != "" && f.Message == what, "%s: got %+v, %v", what, f, err)
 	}
-	if d := parseChart(t, strings.Replace(chart, "ACTION", "target: b", 1)); d.FaultOf(errors.New("another")) != nil || d.FaultOf(errTooManyActions).Line != 0 {
-		t.Error("an error without a place")
-	}
+	d := parseChart(t, strings.Replace(chart, "ACTION", "target: b", 1))
+	assert.True(t, d.FaultOf(errors.New("another")) == nil && d.FaultOf(errTooManyActions).Line == 0, "an error without a place")
 }

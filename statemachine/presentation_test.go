@@ -6,6 +6,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/statemachine/data"
@@ -56,16 +58,11 @@ func TestHowPeopleSeeNodes(t *testing.T) {
 		{Machine: "main", Node: "gone"}:      "gone neutral",
 		{Machine: "gone", Node: "draft"}:     "draft neutral",
 	} {
-		if got := d.LabelOf(at); got.Label.For()+" "+got.Tone.String() != want {
-			t.Errorf("%v: got %q %v, want %s", at, got.Label.For(), got.Tone, want)
-		}
+		got := d.LabelOf(at)
+		assert.Equal(t, want, got.Label.For()+" "+got.Tone.String(), "%v: got %q %v", at, got.Label.For(), got.Tone)
 	}
-	if got := d.LabelOf(Position{Machine: "main", Node: "checked"}).Label.For("de"); got != "In Prüfung" {
-		t.Errorf("in German: got %q", got)
-	}
-	if got := d.LabelOfTarget(Position{Machine: "paper", Node: "printing"}, "checked").Label.For("en"); got != "Being checked" {
-		t.Errorf("of a target: got %q", got)
-	}
+	assert.Equal(t, "In Prüfung", d.LabelOf(Position{Machine: "main", Node: "checked"}).Label.For("de"), "in German")
+	assert.Equal(t, "Being checked", d.LabelOfTarget(Position{Machine: "paper", Node: "printing"}, "checked").Label.For("en"))
 }
 
 func TestHowPeopleSeeEvents(t *testing.T) {
@@ -74,9 +71,8 @@ func TestHowPeopleSeeEvents(t *testing.T) {
 		"send": "Senden|hat gesendet|primary", "plain": "plain||default", "other": "other||default", "gone": "gone||default",
 	} {
 		e := d.EventLabel(name)
-		if got := e.Label.For("de") + "|" + e.Done.For("de") + "|" + e.Style.String(); got != want {
-			t.Errorf("%s: got %s, want %s", name, got, want)
-		}
+		got := e.Label.For("de") + "|" + e.Done.For("de") + "|" + e.Style.String()
+		assert.Equal(t, want, got, name)
 	}
 }
 
@@ -87,16 +83,12 @@ func TestWhereInstancesCanStand(t *testing.T) {
 		got = append(got, string(s.Machine)+"."+string(s.Node))
 	}
 	const want = "main.draft main.first main.second main.ended main.deliver paper.printing paper.printed parcel.parcel main.failed"
-	if strings.Join(got, " ") != want {
-		t.Errorf("got %s, want %s", strings.Join(got, " "), want)
-	}
+	assert.Equal(t, want, strings.Join(got, " "))
 	got = nil
 	for _, s := range parseChart(t, presentedChart).CompoundNodes() {
 		got = append(got, string(s.Machine)+"."+string(s.Node)+" "+s.Label.For("de"))
 	}
-	if want := "main.main main, main.checked In Prüfung, paper.paper paper"; strings.Join(got, ", ") != want {
-		t.Errorf("the others: got %s, want %s", strings.Join(got, ", "), want)
-	}
+	assert.Equal(t, "main.main main, main.checked In Prüfung, paper.paper paper", strings.Join(got, ", "), "the others")
 	d := parseChart(t, "id: w\nstateMachines: {p: {type: parallel, states: {q: {type: parallel, states: {r: {on: {a: {}}}, s: {on: {a: {}}}}}, u: {on: {a: {}}}}}}\n")
 	in := begin(t, d, nil)
 	standing := map[Position]bool{}
@@ -104,13 +96,9 @@ func TestWhereInstancesCanStand(t *testing.T) {
 		standing[s.Position] = true
 	}
 	for _, p := range d.Positions(in) {
-		if !standing[p] {
-			t.Errorf("%v is a position, and none that instances can have", p)
-		}
+		assert.True(t, standing[p], "%v is a position, and none that instances can have", p)
 	}
-	if len(standing) != len(d.Positions(in)) {
-		t.Errorf("got %d, want %d", len(standing), len(d.Positions(in)))
-	}
+	assert.Len(t, standing, len(d.Positions(in)))
 }
 
 func TestTitleOfAnInstance(t *testing.T) {
@@ -123,17 +111,12 @@ func TestTitleOfAnInstance(t *testing.T) {
 		`{"customer":"` + strings.Repeat("x", 500) + `"}`: "Order of " + strings.Repeat("x", 190) + "…",
 	} {
 		r, err := d.Create(Creation{ID: "1", Caller: &Caller{ID: "ann"}, Public: data.Value(public), Now: testTime})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := d.Title(&r.Instance).For("de"); got != want {
-			t.Errorf("%s: got %q, want %q", public, got, want)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, want, d.Title(&r.Instance).For("de"), public)
 	}
 	fixed := parseChart(t, "id: w\ntitle: {en: One, de: Eins}\nstateMachines: {m: {states: {a: {on: {b: {}}}}}}\n")
-	if got := fixed.Title(begin(t, fixed, nil)).For("de"); got != "Eins" || !fixed.IsTitled() {
-		t.Errorf("got %q", got)
-	}
+	got := fixed.Title(begin(t, fixed, nil)).For("de")
+	assert.True(t, got == "Eins" && fixed.IsTitled(), "got %q", got)
 	made := parseChart(t, `
 id: w
 title: {en: '${svcPublic.by}: ${svcPublic.n == 1 ? "1 day" : string(svcPublic.n) + " days"}', de: '${svcPublic.by}: ${svcPublic.n} Tage', fr: '${svcPublic.?c.orValue("")}'}
@@ -141,19 +124,14 @@ stateMachines: {m: {states: {a: {entry: [{assign: {svcPublic.by: '${user.name}',
 `)
 	for caller, name := range map[*Caller]string{{ID: "ann", FullName: "Ann Lee"}: "Ann Lee", {ID: "ann"}: "ann"} {
 		r, err := made.Create(Creation{ID: "1", Caller: caller, Now: testTime})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got := []string{made.Title(&r.Instance).For("en-GB"), made.Title(&r.Instance).For("de"), made.Title(&r.Instance).For("fr"), View{Instance: &r.Instance, Of: made}.TaskText(&r.Instance.Tasks()[0]).Title.For("de")}
-		if want := []string{name + ": 3 days", name + ": 3 Tage", name + ": 3 days", name + " fragen"}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		want := []string{name + ": 3 days", name + ": 3 Tage", name + ": 3 days", name + " fragen"}
+		assert.True(t, slices.Equal(got, want), "got %q, want %q", got, want)
 	}
 	none := parseChart(t, "id: w\nstateMachines: {m: {states: {a: {on: {b: {}}}}}}\n")
 	in := begin(t, none, nil)
-	if none.IsTitled() || testing.AllocsPerRun(10, func() { none.Title(in) }) > 0 {
-		t.Error("a definition without a title makes something for one")
-	}
+	assert.True(t, !none.IsTitled() && !(testing.AllocsPerRun(10, func() { none.Title(in) }) > 0), "a definition without a title makes something for one")
 }
 
 func TestColumnsOfAnInstance(t *testing.T) {
@@ -169,9 +147,7 @@ func TestColumnsOfAnInstance(t *testing.T) {
 			c := &d.Columns[i]
 			got = append(got, c.Label.For("de")+"="+string(c.Value(data.Value(public))))
 		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%s: got %s, want %s", public, strings.Join(got, " "), want)
-		}
+		assert.Equal(t, want, strings.Join(got, " "), public)
 	}
 }
 
@@ -183,8 +159,6 @@ func TestATitleIsOneLine(t *testing.T) {
 		if strings.ContainsFunc(got, chart.IsHidden) || got != strings.TrimSpace(got) || strings.Contains(got, "  ") || utf8.RuneCountInString(got) > chart.MaxTitle {
 			t.Fatalf("%q: got %q", text, got)
 		}
-		if got2 := chart.CutText(chart.OneLine(got), chart.MaxTitle); got2 != got {
-			t.Fatalf("%q: got %q, and %q from it", text, got, got2)
-		}
+		require.Equal(t, got, chart.CutText(chart.OneLine(got), chart.MaxTitle), text)
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/statemachine/data"
@@ -54,22 +56,16 @@ stateMachines: {m: {initial: a, states: {a: {on: {plain: {}, both: {}, replaced:
 		wantRefusal := roots > 0 && (others > 0 || !objects || whole || private && !mayNamePrivate)
 
 		r, err := d.Step(&start.Instance, Event{Name: EventName(name), Data: given, Caller: &Caller{ID: "u"}, Now: time.Unix(1, 0)})
-		if errors.Is(err, ErrInvalidData) != wantRefusal || !wantRefusal && err != nil {
-			rt.Fatalf("%s with %s: got %v, want a refusal: %v", name, given, err, wantRefusal)
-		}
+		require.True(rt, errors.Is(err, ErrInvalidData) == wantRefusal && (wantRefusal || err == nil), "%v %v %v %v", name, given, err, wantRefusal)
 		if err != nil {
 			refused++
 			return
 		}
 		if got := string(r.Instance.Private); got != `{"limit":1}` {
 			reached++
-			if name != "hidden" && !(private && (name == "both" || name == "replaced")) {
-				rt.Fatalf("%s with %s: svcPrivate is %s", name, given, got)
-			}
+			require.False(rt, name != "hidden" && !(private && (name == "both" || name == "replaced")), "%s with %s: svcPrivate is %s", name, given, got)
 		}
-		if name == "quiet" && string(r.Instance.Public) != `{"a":1}` {
-			rt.Fatalf("%s with %s: svcPublic is %s", name, given, r.Instance.Public)
-		}
+		require.False(rt, name == "quiet" && string(r.Instance.Public) != `{"a":1}`, "%s with %s: svcPublic is %s", name, given, r.Instance.Public)
 	}
 	for tries := 0; reached == 0 || refused == 0; tries++ { // NB: a hundred draws can miss one of them
 		if rapid.Check(t, property); tries == 100 {
@@ -116,17 +112,14 @@ func TestWarnings(t *testing.T) {
 		{"all at once", "id: w\ncontext: {svcPrivate: {a: 5, b: 6}}\nguards: {big: 'size(svcPrivate) > 1'}\nstateMachines: {m: {initial: a, states: {a: {on: {go: {guard: big, target: a}}}}}}\n", at("3:15", "a") + "\n" + at("3:15", "b")},
 	} {
 		parsed, err := p.Parse(Source{File: "w.yaml", Text: []byte(c.text)})
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
+		if !assert.NoError(t, err, c.name) {
 			continue
 		}
 		got := ""
 		if len(parsed.Warnings) > 0 {
 			got = parsed.Warnings.Error()
 		}
-		if want := strings.Replace(c.want, "%s", ownSteps, 1); got != want {
-			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
-		}
+		assert.Equal(t, strings.Replace(c.want, "%s", ownSteps, 1), got, "%v %v", c.name, c.want)
 	}
 }
 
@@ -143,11 +136,7 @@ func TestManyConditionsAndDefaults(t *testing.T) {
 	}
 	parsed, err := newParser(t).Parse(Source{File: "w.yaml", Text: []byte("id: w\ncontext: {svcPrivate: {" + keys.String() +
 		"}}\nstateMachines: {m: {initial: a, states: {a: {on: {go: [" + guards.String() + "]}}}}}\n")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const want = "w.yaml: and 359900 more"
-	if last := parsed.Warnings[len(parsed.Warnings)-1]; last.Error() != want {
-		t.Errorf("the last warning is %q, want %q", last.Error(), want)
-	}
+	assert.Equal(t, want, parsed.Warnings[len(parsed.Warnings)-1].Error(), "the last warning")
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -119,16 +121,11 @@ func TestRandomChartsStayWhole(t *testing.T) {
 			e := Event{Name: EventName(fmt.Sprintf("e%d", rapid.IntRange(0, 2).Draw(rt, "event"))), Caller: &Caller{ID: "u"}, Now: time.Unix(int64(n), 0)}
 			before := string(d.AppendRecord(nil, &r.Instance, Chain{}, nil))
 			next, err := d.Step(&r.Instance, e)
-			if err != nil {
-				rt.Fatalf("step %d: %v\n%s", n, err, c.b.String())
-			}
+			require.NoError(rt, err, "step %d, %s", n, c.b.String())
 			again, _ := d.Step(&r.Instance, e)
-			if got := string(d.AppendRecord(nil, &r.Instance, Chain{}, nil)); got != before {
-				rt.Fatalf("step %d changed its argument\n%s", n, c.b.String())
-			}
-			if a, b := d.AppendRecord(nil, &next.Instance, Chain{}, nil), d.AppendRecord(nil, &again.Instance, Chain{}, nil); string(a) != string(b) {
-				rt.Fatalf("step %d is not deterministic\n%s", n, c.b.String())
-			}
+			require.Equal(rt, before, string(d.AppendRecord(nil, &r.Instance, Chain{}, nil)), "step %d changed its argument\n%s", n, c.b.String())
+			require.Equal(rt, string(d.AppendRecord(nil, &again.Instance, Chain{}, nil)), string(d.AppendRecord(nil, &next.Instance, Chain{}, nil)),
+				"step %d is not deterministic\n%s", n, c.b.String())
 			follow(rt, active, next.Logs)
 			if !d.IsWhole(next.Instance.State.At.Active) {
 				rt.Fatalf("step %d leaves no configuration: %s\n%s", n, d.States(&next.Instance), c.b.String())
@@ -142,9 +139,7 @@ func TestRandomChartsStayWhole(t *testing.T) {
 		}
 	})
 	t.Logf("%d charts without faults", taken)
-	if taken == 0 {
-		t.Error("no random chart was free of faults: the test tested nothing")
-	}
+	assert.NotZero(t, taken, "no random chart was free of faults: the test tested nothing")
 }
 
 // follow plays entries and exits; each must fit what was active before.

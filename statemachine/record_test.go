@@ -6,6 +6,9 @@ import (
 	"hash/crc32"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestADamagedRecordWithARightChecksum changes and cuts a record at every byte and
@@ -30,9 +33,8 @@ stateMachines:
 	r := started(t, d)
 	for _, event := range []EventName{"go", "pause", "resume"} {
 		var err error
-		if r, err = d.Step(&r.Instance, Event{Name: event, Caller: caller, Now: time.Unix(1, 0)}); err != nil {
-			t.Fatal(err)
-		}
+		r, err = d.Step(&r.Instance, Event{Name: event, Caller: caller, Now: time.Unix(1, 0)})
+		require.NoError(t, err)
 	}
 	restored, refused := 0, 0
 	try := func(body []byte) {
@@ -63,7 +65,5 @@ stateMachines:
 			}
 		}
 	}
-	if restored == 0 || refused == 0 {
-		t.Errorf("%d restored and %d refused: the test tested nothing", restored, refused)
-	}
+	assert.True(t, restored != 0 && refused != 0, "%d restored and %d refused: the test tested nothing", restored, refused)
 }

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine/data"
 )
 
@@ -61,16 +64,10 @@ func TestRights(t *testing.T) {
 			d := parseChart(t, "id: w\n"+allow+chartOfRights)
 			in := requested(t)
 			for right, got := range map[string]Right{"create": d.CreateRight(anna, now), "read": d.ReadRight(anna, now), "send": d.SendRight(anna, now)} {
-				if got != c.want {
-					t.Errorf("%s without an instance: got %d, want %d", right, got, c.want)
-				}
+				assert.Equal(t, c.want, got, "%s without an instance", right)
 			}
-			if got := d.MayRead(in, anna, now); got != c.may {
-				t.Errorf("read: got %v, want %v", got, c.may)
-			}
-			if got := d.MaySend(in, anna, now); got != c.may {
-				t.Errorf("send: got %v, want %v", got, c.may)
-			}
+			assert.Equal(t, c.may, d.MayRead(in, anna, now), "read")
+			assert.Equal(t, c.may, d.MaySend(in, anna, now), "send")
 		})
 	}
 }
@@ -80,13 +77,11 @@ func TestRights(t *testing.T) {
 func TestPlainRulesTakeNoMemory(t *testing.T) {
 	anna := &Caller{ID: "anna", Roles: []string{"clerk"}, Privileges: []string{"mod-form"}}
 	d := parseChart(t, "id: w\nallow: {create: {roles: [clerk]}, send: {roles: [manager]}}\n"+chartOfRights)
-	if n := testing.AllocsPerRun(100, func() {
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		d.CreateRight(anna, time.Time{})
 		d.ReadRight(anna, time.Time{})
 		d.SendRight(anna, time.Time{})
-	}); n != 0 {
-		t.Errorf("got %v allocations, want none", n)
-	}
+	}))
 }
 
 const chartOfRights = "stateMachines: {m: {initial: a, states: {a: {on: {go: b}}, b: {type: final}}}}\n"
@@ -98,9 +93,7 @@ func requested(t *testing.T) View {
 	r, err := of.Create(Creation{
 		ID: "1", Caller: &Caller{ID: "anna"}, Public: data.Value(`{"requester":"anna"}`), Private: data.Value(`{"secret":true}`),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return View{Instance: &r.Instance, Of: of}
 }
 
@@ -129,22 +122,13 @@ func TestManyDearRulesAreBounded(t *testing.T) {
 	titles := strings.Repeat("${"+dear+"}", 24)
 	d := parseChart(t, "id: w\nstateMachines: {m: {states: {a: {task: {title: '"+titles+"'}, on: {go: ["+rules+"{target: b, allow: {roles: [x], when: 'true'}}]}}, b: {type: final}}}}\n")
 	r, err := d.Create(Creation{ID: "1", Caller: &Caller{ID: "anna"}, Now: testTime})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	v, who, work := View{Instance: &r.Instance, Of: d}, &Caller{ID: "anna", Roles: []string{"x"}}, r.Instance.Tasks()[0]
-	if v.IsCandidate(&work, who, testTime) {
-		t.Error("the last rule was asked, behind all that are dear")
-	}
-	if got := v.TaskText(&work).Title.For("en"); got != "a" {
-		t.Errorf("the title is %.20q, want the label of the node", got)
-	}
+	assert.False(t, v.IsCandidate(&work, who, testTime), "the last rule was asked, behind all that are dear")
+	assert.Equal(t, "a", v.TaskText(&work).Title.For("en"), "the title")
 	v.Budget = NewBudget(1_000_000_000)
-	if !v.IsCandidate(&work, who, testTime) || v.Budget.Exhausted() {
-		t.Error("control: with enough to spend the last rule admits")
-	}
+	assert.True(t, v.IsCandidate(&work, who, testTime) && !v.Budget.Exhausted(), "control: with enough to spend the last rule admits")
 	v.Budget = NewBudget(600_000)
-	if got := v.Available(who, testTime); len(got) != 0 || !v.Budget.Exhausted() {
-		t.Errorf("what can be sent is %v, and not charged", got)
-	}
+	got := v.Available(who, testTime)
+	assert.True(t, len(got) == 0 && v.Budget.Exhausted(), "what can be sent is %v, and not charged", got)
 }

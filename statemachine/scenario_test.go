@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
 
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -57,9 +58,7 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 	switch cmd.Cmd {
 	case "define":
 		parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		parsed, err := parser.Parse(statemachine.Source{File: "workflow.yaml", Text: []byte(cmd.Input)})
 		if err != nil {
 			s.d = nil
@@ -85,9 +84,7 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 		result, err := s.d.Step(&s.in, statemachine.Event{
 			Name: statemachine.EventName(cmd.CmdArgs[0].Key), Data: clean(t, cmd.Input), Caller: caller(cmd), Now: s.now,
 		})
-		if after := fingerprint(s.d, &s.in); after != before {
-			t.Fatalf("Step changed its argument:\n got %q\nwant %q", after, before)
-		}
+		require.Equal(t, before, fingerprint(s.d, &s.in), "Step changed its argument")
 		return s.show(result, err)
 	}
 	switch cmd.Cmd {
@@ -122,9 +119,8 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 		failed := cmd.CmdArgs[1].Key == "failed"
 		r, err := s.d.Callback(&s.in, id, failed, clean(t, cmd.Input), s.now)
 		if errors.Is(err, statemachine.ErrExecution) {
-			if s.in, err = s.d.FailCallback(&s.in, id, failed, clean(t, cmd.Input), s.now); err != nil {
-				t.Fatal(err)
-			}
+			s.in, err = s.d.FailCallback(&s.in, id, failed, clean(t, cmd.Input), s.now)
+			require.NoError(t, err)
 			s.in = restored(t, s.d, &s.in)
 			return fmt.Sprintf("incident %v\n", s.in.Timers())
 		}
@@ -171,9 +167,7 @@ func (s *scenario) tasks(c *statemachine.Caller) string {
 // migrate goes to another version.
 func (s *scenario) migrate(cmd *datadriven.TestData) string {
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	plan, err := parser.ParsePlan("plan.yaml", []byte(cmd.Input), func(number uint64) (*statemachine.Definition, error) {
 		if d := s.versions[number]; d != nil {
 			return d, nil
@@ -186,9 +180,7 @@ func (s *scenario) migrate(cmd *datadriven.TestData) string {
 	s.d = s.versions[plan.From()] // another one was defined since
 	before := fingerprint(s.d, &s.in)
 	result, err := plan.Migrate(&s.in, caller(cmd), s.now)
-	if after := fingerprint(s.d, &s.in); after != before {
-		s.t.Fatalf("Migrate changed its argument:\n got %q\nwant %q", after, before)
-	}
+	require.Equal(s.t, before, fingerprint(s.d, &s.in), "Migrate changed its argument")
 	if err == nil {
 		s.d = plan.Target()
 	}
@@ -198,9 +190,7 @@ func (s *scenario) migrate(cmd *datadriven.TestData) string {
 // wait fires what is due within a time, each timer at its own.
 func (s *scenario) wait(text string) string {
 	d, err := time.ParseDuration(text)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	var out strings.Builder
 	for until := s.now.Add(d); ; {
 		next := slices.MinFunc(append(s.in.Timers(), statemachine.Timer{Due: until.Add(1)}), func(a, b statemachine.Timer) int {
@@ -213,14 +203,11 @@ func (s *scenario) wait(text string) string {
 		s.now = later(s.now, next.Due)
 		before := fingerprint(s.d, &s.in)
 		r, err := s.d.Fire(&s.in, next.ID, s.now)
-		if after := fingerprint(s.d, &s.in); after != before {
-			s.t.Fatalf("Fire changed its argument:\n got %q\nwant %q", after, before)
-		}
+		require.Equal(s.t, before, fingerprint(s.d, &s.in), "Fire changed its argument")
 		out.WriteString(s.show(r, err))
 		if err != nil {
-			if s.in, err = s.d.Drop(&s.in, next.ID); err != nil {
-				s.t.Fatal(err)
-			}
+			s.in, err = s.d.Drop(&s.in, next.ID)
+			require.NoError(s.t, err)
 		}
 	}
 	if out.Len() == 0 {
@@ -230,9 +217,8 @@ func (s *scenario) wait(text string) string {
 }
 
 func part(t *testing.T, text string) (id statemachine.ElementID) {
-	if _, err := fmt.Sscanf(text, "%d.%d", &id.Sequence, &id.Number); err != nil {
-		t.Fatal(err)
-	}
+	_, err := fmt.Sscanf(text, "%d.%d", &id.Sequence, &id.Number)
+	require.NoError(t, err)
 	return id
 }
 
@@ -248,9 +234,7 @@ func clean(t *testing.T, text string) data.Value {
 		return nil
 	}
 	v, err := data.Clean([]byte(text))
-	if err != nil {
-		t.Fatalf("input %s: %v", text, err)
-	}
+	require.NoError(t, err, "input %s", text)
 	return v
 }
 
@@ -344,18 +328,10 @@ func restored(t *testing.T, d *statemachine.Definition, in *statemachine.Instanc
 	t.Helper()
 	stored := fingerprint(d, in)
 	record, err := statemachine.ParseRecord([]byte(stored))
-	if err != nil {
-		t.Fatalf("parse stored record: %v", err)
-	}
-	if record.IsEnded() != in.IsEnded() {
-		t.Fatalf("the record of an instance that has ended (%t) says %t", in.IsEnded(), record.IsEnded())
-	}
+	require.NoError(t, err, "parse stored record")
+	require.Equal(t, in.IsEnded(), record.IsEnded(), "the record of an instance that has ended")
 	again, err := d.Restore(in.ID, record)
-	if err != nil {
-		t.Fatalf("restore: %v", err)
-	}
-	if got := fingerprint(d, &again); got != stored {
-		t.Fatalf("stored form changed by reading it:\n got %q\nwant %q", got, stored)
-	}
+	require.NoError(t, err, "restore")
+	require.Equal(t, stored, fingerprint(d, &again), "stored form changed by reading")
 	return again
 }

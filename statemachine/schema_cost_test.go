@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 	"troupe/statemachine/schema"
@@ -43,9 +46,7 @@ func costlyDefinition(key, schema string) string {
 func parseAs(t *testing.T, text string, o ParserOptions) (*Parsed, error) {
 	t.Helper()
 	p, err := NewParser(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p.Parse(Source{File: "a.yaml", Text: []byte(text)})
 }
 
@@ -61,9 +62,8 @@ func TestASchemaThatCostsTooMuchIsAFaultOfTheFile(t *testing.T) {
 			}
 			_, err := parseAs(t, text, ParserOptions{})
 			var faults document.Faults
-			if !errors.As(err, &faults) || len(faults) != 1 || faults[0].Line != line || !strings.Contains(faults[0].Reason, want) {
-				t.Errorf("%s: got %.200v, want one fault in line %d: %s", key, err, line, want)
-			}
+			assert.True(t, errors.As(err, &faults) && len(faults) == 1 && faults[0].Line == line && strings.Contains(faults[0].Reason, want),
+				"%s: got %.200v, want one fault in line %d: %s", key, err, line, want)
 		}
 	}
 }
@@ -75,28 +75,20 @@ func TestACheckOfAStoredSchemaIsCounted(t *testing.T) {
 	stored := func(text string) *Definition {
 		t.Helper()
 		parsed, err := parseAs(t, text, ParserOptions{Stored: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return parsed.Definition
 	}
 	d := stored(costlyDefinition("events", unfolding()))
 	r, err := d.Create(Creation{ID: "i", Caller: caller, Now: time.Unix(1, 0)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err = d.Step(&r.Instance, Event{Name: "go", Caller: caller, Now: time.Unix(2, 0)}); !errors.Is(err, ErrInvalidData) || !strings.Contains(err.Error(), costly) {
-		t.Errorf("event: got %v, want %s", err, costly)
-	}
+	require.NoError(t, err)
+	_, err = d.Step(&r.Instance, Event{Name: "go", Caller: caller, Now: time.Unix(2, 0)})
+	assert.True(t, errors.Is(err, ErrInvalidData) && strings.Contains(err.Error(), costly), "event: got %v, want %s", err, costly)
 	for _, key := range []string{"create", "schema"} {
 		_, err := stored(costlyDefinition(key, unfolding())).Create(Creation{ID: "i", Caller: caller, Now: time.Unix(1, 0)})
-		if !errors.Is(err, ErrInvalidData) || !strings.Contains(err.Error(), costly) {
-			t.Errorf("%s: got %v, want %s", key, err, costly)
-		}
+		assert.True(t, errors.Is(err, ErrInvalidData) && strings.Contains(err.Error(), costly), "%s: got %v, want %s", key, err, costly)
 	}
-	if _, err := parseAs(t, costlyDefinition("events", repeating), ParserOptions{Stored: true}); err == nil {
-		t.Error("a stored pattern of any size is compiled")
-	}
+	_, err = parseAs(t, costlyDefinition("events", repeating), ParserOptions{Stored: true})
+	assert.Error(t, err, "a stored pattern of any size is compiled")
 }
 
 func TestTheSizeOfTheDataDecidesWhatACheckCosts(t *testing.T) {
@@ -110,18 +102,12 @@ func TestTheSizeOfTheDataDecidesWhatACheckCosts(t *testing.T) {
 		{`{"items":{"enum":[` + strings.Repeat(`"x",`, 2000) + `1]}}`, func(n int) string { return `[` + strings.Repeat(`"y",`, n) + `1]` }, 1000, 10_000},
 	} {
 		s, err := schema.Compile(data.Value(c.schema), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Check(data.Value(c.value(c.few))); err != nil && strings.Contains(err.Error(), "costs") {
-			t.Errorf("%.40s: %d: got %v", c.schema, c.few, err)
-		}
-		if err := s.Check(data.Value(c.value(c.n))); err == nil || !strings.Contains(err.Error(), "costs more than") {
-			t.Errorf("%.40s: %d: got %.100v, want a refusal by its cost", c.schema, c.n, err)
-		}
-		if len(s.Unreachable(data.Value(c.value(c.n)))) > 200 {
-			t.Errorf("%.40s: too many strays", c.schema)
-		}
+		require.NoError(t, err)
+		err = s.Check(data.Value(c.value(c.few)))
+		assert.False(t, err != nil && strings.Contains(err.Error(), "costs"), "%.40s: %d: got %v", c.schema, c.few, err)
+		err = s.Check(data.Value(c.value(c.n)))
+		assert.True(t, err != nil && strings.Contains(err.Error(), "costs more than"), "%.40s: %d: got %.100v, want a refusal by its cost", c.schema, c.n, err)
+		assert.LessOrEqual(t, len(s.Unreachable(data.Value(c.value(c.n)))), 200, "%.40s: too many strays", c.schema)
 	}
 }
 

@@ -2,6 +2,8 @@ package statemachine
 
 import (
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestEventNamesAreThoseThatACallerCanSend(t *testing.T) {
@@ -15,7 +17,5 @@ stateMachines:
       b: {type: final}
 `)
 	names := d.EventNames()
-	if len(names) != 2 || names[0] != "go" || names[1] != "zeta" {
-		t.Errorf("got %v, want go and zeta", names)
-	}
+	assert.True(t, len(names) == 2 && names[0] == "go" && names[1] == "zeta", "got %v, want go and zeta", names)
 }

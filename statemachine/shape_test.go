@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine/data"
 	"troupe/statemachine/schema"
 )
@@ -49,17 +52,9 @@ events:
 		{"unknown", `{"properties":{"anything":{}}}`, ""},
 	} {
 		sent, err := schema.Compile(data.Value(c.sent), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := placesOf(d.Mismatches(EventName(c.event), sent)); got != c.want {
-			t.Errorf("%s, %s: got %q, want %q", c.event, c.sent, got, c.want)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, c.want, placesOf(d.Mismatches(EventName(c.event), sent)), "%v %v", c.event, c.sent)
 	}
-	if d.Mismatches("submit", nil) != nil {
-		t.Error("without a schema there are misfits")
-	}
-	if got := fmt.Sprint(d.Indexes); got != "[svcPublic.a svcPrivate.b.c]" {
-		t.Errorf("indexes: got %s", got)
-	}
+	assert.Nil(t, d.Mismatches("submit", nil), "without a schema there are misfits")
+	assert.Equal(t, "[svcPublic.a svcPrivate.b.c]", fmt.Sprint(d.Indexes), "indexes")
 }

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine"
 )
 
@@ -16,13 +19,9 @@ func TestWhatWasAcceptedStaysReadable(t *testing.T) {
 	costly := "lists.range(1000).all(a, lists.range(1000).all(b, lists.range(1000).all(c, a + b + c >= 0)))"
 	nobodyHas := func(string) bool { return false }
 	strict, err := statemachine.NewParser(statemachine.ParserOptions{HasRole: nobodyHas})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	stored, err := statemachine.NewParser(statemachine.ParserOptions{Stored: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, c := range []struct {
 		name, text, fault string
 		runs              bool
@@ -47,14 +46,12 @@ func TestWhatWasAcceptedStaysReadable(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			src := statemachine.Source{File: "w.yaml", Text: []byte(c.text)}
 			for _, strict := range []*statemachine.Parser{strict, stored.With(statemachine.ParserOptions{HasRole: nobodyHas})} {
-				if _, err := strict.Parse(src); err == nil || !strings.Contains(err.Error(), c.fault) {
-					t.Errorf("as a new file: got %v, want a fault that says %s", err, c.fault)
-				}
+				_, err := strict.Parse(src)
+				assert.True(t, err != nil && strings.Contains(err.Error(), c.fault), "as a new file: got %v, want a fault that says %s", err, c.fault)
 			}
 			for _, stored := range []*statemachine.Parser{stored, strict.With(statemachine.ParserOptions{Stored: true})} {
-				if _, err := stored.Parse(src); (err == nil) != c.runs {
-					t.Errorf("as a stored one: got %v, want it to be read: %t", err, c.runs)
-				}
+				_, err := stored.Parse(src)
+				assert.Equal(t, c.runs, err == nil, "as a stored one: got %v, want it to be read", err)
 			}
 		})
 	}
@@ -73,11 +70,8 @@ func manySchedules(n int) string {
 // TestSchedulesUpToTheLimit are no fault.
 func TestSchedulesUpToTheLimit(t *testing.T) {
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text := manySchedules(100) + "id: w\nstateMachines: {m: {initial: a, states: {a: {on: {go: b}}, b: {type: final}}}}\n"
-	if d, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte(text)}); err != nil || len(d.Schedules) != 100 {
-		t.Errorf("100 schedules: %v", err)
-	}
+	d, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte(text)})
+	assert.True(t, err == nil && len(d.Schedules) == 100, "100 schedules: %v", err)
 }

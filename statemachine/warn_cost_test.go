@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine/cputest"
 )
 
@@ -14,12 +17,8 @@ func parseWithin(t *testing.T, text string, most time.Duration) *Parsed {
 	t.Helper()
 	took := cputest.Watch()
 	p, err := parseAs(t, text, ParserOptions{})
-	if d := took(); d > most {
-		t.Errorf("it took %v of a processor", d)
-	}
-	if err != nil {
-		t.Fatalf("got %.300v", err)
-	}
+	assert.LessOrEqual(t, took(), most, "it took")
+	require.NoError(t, err)
 	return p
 }
 
@@ -32,9 +31,7 @@ func TestTheSearchForCirclesEnds(t *testing.T) {
 	}
 	b.WriteString(" }}, b: {type: final}}}}\n")
 	p := parseWithin(t, b.String(), 10*time.Second) // without a bound it is minutes
-	if !strings.Contains(p.Warnings.Error(), "a circle of steps") {
-		t.Errorf("got %.200v", p.Warnings)
-	}
+	assert.Contains(t, p.Warnings.Error(), "a circle of steps", "got %.200v", p.Warnings)
 }
 
 // TestAConditionMayMeanWhoReads: only lists can be held against each other.
@@ -44,9 +41,7 @@ func TestAConditionMayMeanWhoReads(t *testing.T) {
 	} {
 		text := "id: a\nallow: {create: " + create + ", read: {roles: [manager]}}\nstateMachines: {m: {states: {a: {type: final}}}}\n"
 		p, err := parseAs(t, text, ParserOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if told := strings.Contains(p.Warnings.Error(), "cannot read them"); told != want {
 			t.Errorf("%s: got %v", create, p.Warnings)
 		}

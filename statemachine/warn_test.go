@@ -2,6 +2,8 @@ package statemachine
 
 import (
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // TestWarningsForAuthors: each is told with its place, and what is meant is not.
@@ -90,16 +92,13 @@ func TestWarningsForAuthors(t *testing.T) {
 		{"a computed delay", "id: w\nschema: {svcPublic: {properties: {due: {type: string, format: date}}}}\n" + after(`svcPublic.due + "T08:00:00Z"`), ""},
 	} {
 		parsed, err := p.Parse(Source{File: "w.yaml", Text: []byte(c.text)})
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
+		if !assert.NoError(t, err, c.name) {
 			continue
 		}
 		got := ""
 		if len(parsed.Warnings) > 0 {
 			got = parsed.Warnings.Error()
 		}
-		if got != c.want {
-			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
-		}
+		assert.Equal(t, c.want, got, c.name)
 	}
 }

@@ -129,9 +129,7 @@ func TestOnlyTheLeaderListsDefinitions(t *testing.T) {
 		defer l.stop(t)
 		_, err := l.second.List()
 		_, textErr := l.second.Text("plain", 0)
-		if !errors.Is(err, failure.ErrNotLeader) || !errors.Is(textErr, failure.ErrNotLeader) {
-			t.Errorf("another node: got %v and %v, want ErrNotLeader", err, textErr)
-		}
+		assert.True(t, errors.Is(err, failure.ErrNotLeader) && errors.Is(textErr, failure.ErrNotLeader), "another node: got %v and %v, want ErrNotLeader", err, textErr)
 		checkListed(t, l.first)
 	})
 }
@@ -181,9 +179,7 @@ func TestARetirementWaitsForCommits(t *testing.T) {
 			t.Fatalf("it did not wait: %v", err)
 		default:
 		}
-		if err := c.MayHave("plain", 1); !errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("a commit that begins meanwhile: got %v, want ErrUnavailable", err)
-		}
+		assert.ErrorIs(t, c.MayHave("plain", 1), failure.ErrUnavailable, "a commit that begins meanwhile")
 		w := c.store.NewBatchIn(0, c.store.Epoch(0))
 		w.Add(key.Count(nil, 0, "plain", 1), 1)
 		c.store.Append(w, make(confirmation, 1))

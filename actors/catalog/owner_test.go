@@ -197,9 +197,8 @@ func TestOwnersAreShown(t *testing.T) {
 	c.publishSingleAs(t, root, numbered("2", "owners: {roles: [clerk]}\n"))
 	all, err := c.List()
 	must(t, err)
-	if len(all) != 2 || !slices.Equal(all[0].Owners.Roles, []string{"clerk"}) || all[0].Publisher != "ann" || all[1].Owners != nil || all[1].Publisher != "" {
-		t.Errorf("got %+v", all)
-	}
+	assert.True(t, len(all) == 2 && slices.Equal(all[0].Owners.Roles, []string{"clerk"}) && all[0].Publisher == "ann" && all[1].Owners == nil && all[1].Publisher == "",
+		"got %+v", all)
 	one, err := c.Text("door", 1)
 	must(t, err)
 	two, err := c.Text("door", 2)

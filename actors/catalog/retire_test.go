@@ -52,9 +52,8 @@ func TestWhatNobodyUsesIsRetired(t *testing.T) {
 
 	c.retires(t, "the newest", ann, "door", 3, nil, 3)
 	c.wantCreatable(t, "the one before", "door", 2)
-	if _, err := c.Find("door", 3); !errors.Is(err, failure.ErrNotFound) {
-		t.Errorf("a retired version: got %v, want ErrNotFound", err)
-	}
+	_, err = c.Find("door", 3)
+	assert.ErrorIs(t, err, failure.ErrNotFound, "a retired version")
 	w = store.NewBatchIn(0, store.Epoch(0))
 	w.Add(count, -1)
 	store.Append(w, done)

@@ -40,14 +40,11 @@ func TestMessages(t *testing.T) {
 			t.Errorf("%d: it is for %v", i, to)
 		case m.Start != nil:
 			public, err := Value(m.Start.Public)
-			if string(public) != `{"a":"<&>"}` || err != nil || m.Start.Version != 3 || m.Start.Depth != 2 || m.Start.Private != nil {
-				t.Errorf("start: %+v, %s, %v", m.Start, public, err)
-			}
+			assert.True(t, string(public) == `{"a":"<&>"}` && err == nil && m.Start.Version == 3 && m.Start.Depth == 2 && m.Start.Private == nil,
+				"start: %+v, %s, %v", m.Start, public, err)
 		}
 	}
-	if Of(sender, &statemachine.Delivery{Webhook: "hook"}) != nil {
-		t.Error("a webhook is a message")
-	}
+	assert.Nil(t, Of(sender, &statemachine.Delivery{Webhook: "hook"}), "a webhook is a message")
 }
 
 // TestAQuestionGoesToTheRoot, as it goes to another node.

@@ -125,9 +125,8 @@ func (w *world) currentEverywhere() {
 				w.t.Errorf("%s: %v", shown(sh), err)
 			}
 		}
-		if id, err := p.Complete(); err != nil || id != p.self {
-			w.t.Errorf("lists of node %s go to %q, %v", p.self, id, err)
-		}
+		id, err := p.Complete()
+		assert.True(w.t, err == nil && id == p.self, "lists of node %s go to %q, %v", p.self, id, err)
 	}
 }
 
@@ -186,15 +185,12 @@ func TestListsOfWhoStillCopies(t *testing.T) {
 		for _, what := range []string{"no replica", "an empty replica"} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			err := d.Current(ctx, 0)
-			if of := failure.Of(err); of.Kind != failure.ErrNotLeader || of.Shard != uint16(key.EveryShard) {
-				t.Errorf("%s: got %v, want ErrNotLeader for all shards", what, err)
-			}
-			if id, err := d.Complete(); err != nil || id == d.self {
-				t.Errorf("%s: lists go to %q, %v", what, id, err)
-			}
-			if leader, err := d.Leader(ctx, 0); err != nil || leader == d.self {
-				t.Errorf("%s: the leader is %q, %v", what, leader, err)
-			}
+			of := failure.Of(err)
+			assert.True(t, of.Kind == failure.ErrNotLeader && of.Shard == uint16(key.EveryShard), "%s: got %v, want ErrNotLeader for all shards", what, err)
+			id, err := d.Complete()
+			assert.True(t, err == nil && id != d.self, "%s: lists go to %q, %v", what, id, err)
+			leader, err := d.Leader(ctx, 0)
+			assert.True(t, err == nil && leader != d.self, "%s: the leader is %q, %v", what, leader, err)
 			if held := slices.IndexFunc(d.Status().Nodes, func(n NodeStatus) bool { return n.ID == d.self && n.Held == 2 }); held < 0 {
 				t.Errorf("%s: it holds another number of shards than 2: %+v", what, d.Status().Nodes)
 			}
@@ -327,15 +323,11 @@ func TestWhoHandsOverLeadsNothing(t *testing.T) {
 		a, b, c := w.three()
 		begun := time.Now()
 		a.HandOver(t.Context())
-		if len(a.led()) > 0 {
-			t.Errorf("it leads %v still", a.led())
-		}
+		assert.Empty(t, a.led(), "it leads %v still", a.led())
 		w.await("all led", func() bool { return len(b.led())+len(c.led()) == 5 })
 		assert.LessOrEqual(t, time.Since(begun), 500*time.Millisecond, "it took")
 		clocktest.Advance(10 * time.Second)
-		if len(a.led()) > 0 {
-			t.Errorf("it was given %v again", a.led())
-		}
+		assert.Empty(t, a.led(), "it was given %v again", a.led())
 	})
 }
 
@@ -351,9 +343,8 @@ func TestWhoHasJustComeLeadsNothing(t *testing.T) {
 		back := time.Now()
 		w.await("the node that is back", func() bool { return a.isAlive(c.self) && b.isAlive(c.self) })
 		for time.Since(back) < 5*time.Second {
-			if led := c.led(); len(led) > 0 {
-				t.Fatalf("it was given %v, %s after its start", led, time.Since(back))
-			}
+			led := c.led()
+			require.Empty(t, led, "it was given %v, %s after its start", led, time.Since(back))
 			clocktest.Advance(100 * time.Millisecond)
 		}
 		w.await("its part", func() bool { return w.whole(3) })
@@ -555,9 +546,7 @@ func TestWhoIsCutOffKnowsIt(t *testing.T) {
 			assert.False(t, p.Fresh(), "node %s is cut off and does not know", p.address)
 			clocktest.Advance(5 * time.Second)
 			assert.Error(t, p.Ready(), "node %s is cut off and says it is ready", p.address)
-			if n := len(p.Status().Short); n == 0 {
-				t.Errorf("node %s sees nobody and no shard that is short", p.address)
-			}
+			assert.NotEmpty(t, p.Status().Short, "node %s sees nobody and no shard that is short", p.address)
 			for _, q := range []*process{a, b, c} {
 				if q != p && (!q.Fresh() || q.Ready() != nil) {
 					t.Errorf("node %s is not cut off, and is not ready: %v", q.address, q.Ready())
@@ -613,9 +602,8 @@ func TestWithoutALeaderCommandsEnd(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			begun := time.Now()
 			err := do(ctx)
-			if err == nil || !strings.Contains(err.Error(), "no node leads the cluster's own shard") || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%s: got %v, want one line that nobody leads", what, err)
-			}
+			assert.True(t, err != nil && strings.Contains(err.Error(), "no node leads the cluster's own shard") && !strings.Contains(err.Error(), "\n"),
+				"%s: got %v, want one line that nobody leads", what, err)
 			assert.LessOrEqual(t, time.Since(begun), 11*time.Second, "%s: it ended", what)
 			cancel()
 		}

@@ -10,12 +10,9 @@ import (
 
 func TestDiffering(t *testing.T) {
 	got := differing(map[string]string{"a": "1", "b": "2", "c": "3"}, map[string]string{"b": "2", "c": "4", "d": "5"})
-	if want := []string{"a", "c", "d"}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	if got := differing(nil, map[string]string{"a": "1"}); got != nil {
-		t.Errorf("got %v of a node that does not say what it has", got)
-	}
+	want := []string{"a", "c", "d"}
+	assert.True(t, slices.Equal(got, want), "got %v, want %v", got, want)
+	assert.Nil(t, differing(nil, map[string]string{"a": "1"}))
 	var heard heartbeat
 	text, err := json.Marshal(heartbeat{Changed: map[string]string{}})
 	if err == nil {

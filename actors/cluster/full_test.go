@@ -22,9 +22,7 @@ func TestAFullDiskLeadsNothing(t *testing.T) {
 		w.await("all led by others", func() bool { return len(a.led())+len(c.led()) == 5 })
 		for _, p := range []*process{a, b} {
 			for _, node := range p.Status().Nodes {
-				if node.Full != (node.ID == b.self) {
-					t.Errorf("node %s says that the disk of node %s is full: %t", p.self, node.ID, node.Full)
-				}
+				assert.Equal(t, node.ID == b.self, node.Full, "node %s says that the disk of node %s is full", p.self, node.ID)
 			}
 		}
 		clocktest.Advance(10 * time.Second)

@@ -92,9 +92,7 @@ func TestTheVotesOfOthersStay(t *testing.T) {
 			clocktest.Advance(100 * time.Millisecond)
 			for _, p := range []*process{b, c} {
 				for _, node := range p.Status().Nodes {
-					if !node.Voter {
-						t.Errorf("node %s says that node %s has no vote", p.address, node.Address)
-					}
+					assert.True(t, node.Voter, "node %s says that node %s has no vote", p.address, node.Address)
 				}
 			}
 		}

@@ -61,9 +61,8 @@ func TestPlacement(t *testing.T) {
 			again := place(next, shards, nodes, replicas)
 			require.Equal(t, fmt.Sprint(next), fmt.Sprint(again), "placed again it is\n%v, not\n%v", again, next)
 			stay := slices.DeleteFunc(slices.Clone(now[key.Meta]), func(id peer.NodeID) bool { return !slices.Contains(nodes, id) })
-			if len(stay) <= replicas && slices.ContainsFunc(stay, func(id peer.NodeID) bool { return !slices.Contains(next[key.Meta], id) }) {
-				t.Fatalf("Meta has moved from %v to %v without need", stay, next[key.Meta])
-			}
+			require.False(t, len(stay) <= replicas && slices.ContainsFunc(stay, func(id peer.NodeID) bool { return !slices.Contains(next[key.Meta], id) }),
+				"Meta has moved from %v to %v without need", stay, next[key.Meta])
 			now = next
 		}
 	})

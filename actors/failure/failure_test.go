@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/persistence"
 )
 
@@ -34,24 +36,17 @@ func TestOf(t *testing.T) {
 		"nothing of the store's": {OfStore(errors.New("new")), ErrInternal, "", "new"},
 	} {
 		of := Of(c.err)
-		if of.Kind != c.kind || of.Reason != c.reason || c.err.Error() != c.text {
-			t.Errorf("%s: got %q, %q and %q, want %q, %q and %q", name, of.Kind, of.Reason, c.err, c.kind, c.reason, c.text)
-		}
+		assert.True(t, of.Kind == c.kind && of.Reason == c.reason && c.err.Error() == c.text,
+			"%s: got %q, %q and %q, want %q, %q and %q", name, of.Kind, of.Reason, c.err, c.kind, c.reason, c.text)
 	}
 	err := In("send to", "leave", late)
 	if !errors.Is(err, ErrQuota) || errors.Is(err, ErrBusy) || Of(err).Wait != time.Second {
 		t.Errorf("got %v with the wait %v, want ErrQuota and a second", err, Of(err).Wait)
 	}
-	if of := Of(OfStore(persistence.NotLed(3))); of.Kind != ErrNotLeader || of.Shard != 3 {
-		t.Errorf("got %v of the shard %d, want ErrNotLeader of 3", of.Kind, of.Shard)
-	}
-	if of := Of(OfStore(&persistence.ShardError{Shard: 3, Err: persistence.ErrLost})); of.Kind != ErrOutcomeUnknown {
-		t.Errorf("got %v, want ErrOutcomeUnknown", of.Kind)
-	}
-	if of := Of(In("send to", "leave", Elsewhere(7))); of.Kind != ErrNotLeader || of.Shard != 7 {
-		t.Errorf("got %v of the shard %d, want ErrNotLeader of 7", of.Kind, of.Shard)
-	}
-	if In("send to", "leave", nil) != nil || OfStore(nil) != nil {
-		t.Error("nil does not stay nil")
-	}
+	of := Of(OfStore(persistence.NotLed(3)))
+	assert.True(t, of.Kind == ErrNotLeader && of.Shard == 3, "got %v of the shard %d, want ErrNotLeader of 3", of.Kind, of.Shard)
+	assert.Equal(t, ErrOutcomeUnknown, Of(OfStore(&persistence.ShardError{Shard: 3, Err: persistence.ErrLost})).Kind)
+	of = Of(In("send to", "leave", Elsewhere(7)))
+	assert.True(t, of.Kind == ErrNotLeader && of.Shard == 7, "got %v of the shard %d, want ErrNotLeader of 7", of.Kind, of.Shard)
+	assert.True(t, In("send to", "leave", nil) == nil && OfStore(nil) == nil, "nil does not stay nil")
 }

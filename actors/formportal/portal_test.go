@@ -222,9 +222,8 @@ func TestListsAgreeWithInstances(t *testing.T) {
 		for _, who := range []string{"john", "mary", "root", "eve"} {
 			for c := form.Current; c <= form.Archived; c++ {
 				list := h.list(who, form.KindForm, c)
-				if !slices.IsSortedFunc(list, func(a, b *Summary) int { return cmp.Or(cmp.Compare(b.When, a.When), cmp.Compare(a.ID, b.ID)) }) {
-					t.Fatalf("%s forms of %s are out of order", c, who)
-				}
+				require.True(t, slices.IsSortedFunc(list, func(a, b *Summary) int { return cmp.Or(cmp.Compare(b.When, a.When), cmp.Compare(a.ID, b.ID)) }),
+					"%s forms of %s are out of order", c, who)
 				for _, s := range list {
 					require.True(t, s.By == who && shown[s.ID] == nil, "%s is shown %+v", who, s)
 					shown[s.ID], category[s.ID] = s, c

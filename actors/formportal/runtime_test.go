@@ -215,13 +215,10 @@ func TestRetries(t *testing.T) {
 			_, err = h.Create(t.Context(), &other)
 			assert.ErrorIs(t, err, failure.ErrKeyReused, "%s: the key for another create", step.when)
 			reply, err := h.submit("mary", f.workflow, id, f.data, "s")
-			if err != nil {
-				t.Fatalf("%s: submit %s: %v", step.when, f.data, err)
-			}
+			require.NoError(t, err, "%s: submit %s", step.when, f.data)
 			record := string(reply.AppendRecord(nil))
-			if f.submitted = cmp.Or(f.submitted, record); record != f.submitted {
-				t.Errorf("%s: submit %s: got %s, want %s", step.when, f.data, record, f.submitted)
-			}
+			f.submitted = cmp.Or(f.submitted, record)
+			assert.Equal(t, f.submitted, record, "%s: submit %s", step.when, f.data)
 			_, err = h.submit("mary", f.workflow, id, `{}`, "s")
 			assert.ErrorIs(t, err, failure.ErrKeyReused, "%s: the key for another submission", step.when)
 		}

@@ -180,9 +180,8 @@ func TestCheckNamesTheFirstPlaceThatDoesNotFit(t *testing.T) {
 	} {
 		text := map[form.Kind]string{form.KindForm: leaveForm, form.KindChecklist: safety}[test.kind]
 		err := parseSample(t, test.kind, text).Check(data.Value(test.in))
-		if (err == nil) != (test.want == "") || err != nil && (!errors.Is(err, statemachine.ErrInvalidData) || !strings.Contains(err.Error(), test.want)) {
-			t.Errorf("%s: got %v, want it to say %q", test.name, err, test.want)
-		}
+		assert.True(t, (err == nil) == (test.want == "") && !(err != nil && (!errors.Is(err, statemachine.ErrInvalidData) || !strings.Contains(err.Error(), test.want))),
+			"%s: got %v, want it to say %q", test.name, err, test.want)
 	}
 }
 
@@ -464,9 +463,8 @@ func FuzzParseTemplate(f *testing.F) {
 					require.True(t, (parsed == nil || parsed.Schema == nil) && errors.As(err, &faults) && len(faults) != 0, "got %v and %v", parsed, err)
 					continue
 				}
-				if (parsed.Schema == nil) != (kind == form.KindChecklist) || (len(parsed.Items) == 0) != (kind == form.KindForm) || parsed.ID == reservedID {
-					t.Fatalf("not whole: %+v", parsed)
-				}
+				require.True(t, (parsed.Schema == nil) == (kind == form.KindChecklist) && (len(parsed.Items) == 0) == (kind == form.KindForm) && parsed.ID != reservedID,
+					"not whole: %+v", parsed)
 				again, err := ParseTemplate(src, Known{})
 				require.True(t, err == nil && again.ID == parsed.ID, "read again: %v", err)
 				if v, err := data.Clean([]byte(sent)); err == nil {

@@ -71,12 +71,8 @@ func TestTextsOfAFormAreInSeveralLanguages(t *testing.T) {
 		{[]string{"fr"}, "en"},
 	} {
 		want := parseSample(t, form.KindForm, inOne(travel, c.as))
-		if schema := got.SchemaFor(c.languages...); schema.String() != want.Schema.String() {
-			t.Errorf("%q: got the schema\n%s, want\n%s", c.languages, schema, want.Schema)
-		}
-		if ui := got.UIFor(c.languages...); ui.String() != want.UI.String() {
-			t.Errorf("%q: got the hints\n%s, want\n%s", c.languages, ui, want.UI)
-		}
+		assert.Equal(t, want.Schema.String(), got.SchemaFor(c.languages...).String(), "%q: got the schema, %s", c.languages, want.Schema)
+		assert.Equal(t, want.UI.String(), got.UIFor(c.languages...).String(), "%q: got the hints, %s", c.languages, want.UI)
 		name, what := got.Name.For(c.languages...), got.Description.For(c.languages...)
 		assert.True(t, name == want.Name.For() && what == want.Description.For(), "%q: got %q and %q", c.languages, name, what)
 		assert.Nil(t, want.texts, "a file with plain texts has others")

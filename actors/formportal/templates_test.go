@@ -56,9 +56,8 @@ func TestAcceptedTemplatesAreFound(t *testing.T) {
 		t.Error("Get and Enabled do not tell what is switched off")
 	}
 	h.mustPublish(named("b", "Beta", ""))
-	if got := ids(h.templates.OfRole(form.KindForm, "clerk")); got != "b" || h.templates.Len() != 1 {
-		t.Errorf("after another set: got %q and %d templates, want b alone", got, h.templates.Len())
-	}
+	got := ids(h.templates.OfRole(form.KindForm, "clerk"))
+	assert.True(t, got == "b" && h.templates.Len() == 1, "after another set: got %q and %d templates, want b alone", got, h.templates.Len())
 }
 
 func TestARestartGoesOnWithTheAcceptedSet(t *testing.T) {
@@ -67,9 +66,7 @@ func TestARestartGoesOnWithTheAcceptedSet(t *testing.T) {
 	before := *h.templates.Get(form.KindForm, "leave-form")
 	h.restart()
 	after := h.templates.Get(form.KindForm, "leave-form")
-	if after == nil || h.templates.Get(form.KindChecklist, "safety") == nil || h.templates.Len() != 2 {
-		t.Fatalf("got %d templates, want 2", h.templates.Len())
-	}
+	require.True(t, after != nil && h.templates.Get(form.KindChecklist, "safety") != nil && h.templates.Len() == 2, "got %d templates, want 2", h.templates.Len())
 	if !after.Modified.Equal(before.Modified) || after.Modified != time.Unix(1, 2_000_000).UTC() || string(after.Schema) != string(before.Schema) {
 		t.Errorf("got\n%+v\nwant\n%+v", *after, before)
 	}
@@ -88,9 +85,7 @@ func TestTheSameSetIsNotWrittenAgain(t *testing.T) {
 	assert.Equal(t, start, appended(), "a set without templates was written although there never was one")
 	one, two := source(t, safety), source(t, leaveForm)
 	h.mustPublish(one, two)
-	if appended() != start+1 {
-		t.Errorf("a new set: got %d writes, want 1", appended()-start)
-	}
+	assert.Equal(t, start+1, appended(), "a new set: got %d writes, want 1", appended()-start)
 	h.mustPublish(two, one)
 	h.restart()
 	again := appended()
@@ -147,9 +142,8 @@ func TestNothingAcceptedStopsAStart(t *testing.T) {
 		h.Overwrite(key.Meta, k, []byte(spoilt))
 		before := h.Log.Count("forms/leave-form.yaml")
 		h.restart()
-		if logged := h.Log.Count("forms/leave-form.yaml"); h.templates.Len() != 1 || h.templates.Get(form.KindChecklist, "safety") == nil || logged == before {
-			t.Errorf("got %d templates, and the log has the file %d times, before %d times", h.templates.Len(), logged, before)
-		}
+		logged := h.Log.Count("forms/leave-form.yaml")
+		assert.True(t, h.templates.Len() == 1 && h.templates.Get(form.KindChecklist, "safety") != nil && logged != before, "%v %v %v", h.templates.Len(), logged, before)
 	}
 	h.Overwrite(key.Meta, k, []byte("{"))
 	_, err = OpenTemplates(h.Store, zerolog.Nop())

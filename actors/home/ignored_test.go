@@ -107,7 +107,5 @@ stateMachines:
 		`workflows/notice.yaml:5: there is no user "anne": the schedule unknown creates nothing (did you mean "ann"?)`,
 		`workflows/notice.yaml:6: the user eve is disabled: the schedule disabled creates nothing`,
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	assert.True(t, slices.Equal(got, want), "got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 }

@@ -106,12 +106,9 @@ func (c *publishing) wants(version uint64, template, user string) {
 	clocktest.Advance(time.Second)
 	for _, n := range c.nodes {
 		d, err := n.o.Catalog.Creatable("simple")
-		if err != nil || d.Version != version {
-			c.t.Errorf("%s has the definition %v, %v, want version %d", n.Name, d, err, version)
-		}
-		if got := n.o.Templates.Get(form.KindForm, "trip"); got == nil || got.Name.For() != template {
-			c.t.Errorf("%s has the template %v, want %s", n.Name, got, template)
-		}
+		assert.True(c.t, err == nil && d.Version == version, "%s has the definition %v, %v, want version %d", n.Name, d, err, version)
+		got := n.o.Templates.Get(form.KindForm, "trip")
+		assert.True(c.t, got != nil && got.Name.For() == template, "%s has the template %v, want %s", n.Name, got, template)
 		assert.True(c.t, n.Access().Directory.Principal("ann") != nil && (n.Access().Directory.Principal("bob") != nil) == (user == "bob"), "%v %v", n.Name, user)
 	}
 }
@@ -130,21 +127,17 @@ func TestWhatIsPublishedIsInUseOnEveryNodeWithinASecond(t *testing.T) {
 		c.wants(1, "Trip", "ann")
 		next := c.set(wholeHome, "identity.yaml", people2, "workflows/simple.yaml", simple2, "forms/trip.yaml", moreTrip)
 		for _, other := range c.nodes[1:] {
-			if err := other.Publish(next, "other"); !errors.Is(err, failure.ErrNotLeader) || failure.Of(err).Shard != uint16(key.Meta) {
-				t.Errorf("%s does not lead: got %v, want ErrNotLeader", other.Name, err)
-			}
+			err := other.Publish(next, "other")
+			assert.True(t, errors.Is(err, failure.ErrNotLeader) && failure.Of(err).Shard == uint16(key.Meta), "%v %v", other.Name, err)
 		}
 		c.wants(1, "Trip", "ann")
 		c.must(c.nodes[0].Publish(next, "node0"))
 		assert.NotNil(t, c.nodes[0].Access().Directory.Principal("bob"), "the node that published does not know the user yet")
 		c.wants(2, "Journey", "bob")
 		for _, n := range c.nodes {
-			if n != c.nodes[0] && n.before != 1 {
-				t.Errorf("%s has taken over the definitions before the users", n.Name)
-			}
-			if got, err := n.Publication(); err != nil || got.Digest != next.TextDigest() || got.By != "node0" {
-				t.Errorf("%s: got %+v, %v", n.Name, got, err)
-			}
+			assert.False(t, n != c.nodes[0] && n.before != 1, "%s has taken over the definitions before the users", n.Name)
+			got, err := n.Publication()
+			assert.True(t, err == nil && got.Digest == next.TextDigest() && got.By == "node0", "%s: got %+v, %v", n.Name, got, err)
 		}
 		took := c.nodes[1].took
 		w := c.nodes[0].Store.NewBatch(key.Meta)
@@ -176,9 +169,8 @@ func TestALeaderThatIsCutOffPublishesNothing(t *testing.T) {
 		first := c.nodes[0]
 		first.Isolate(true)
 		err := first.Publish(c.set(wholeHome, "workflows/simple.yaml", simple2), "")
-		if kind := failure.Of(err).Kind; err == nil || kind != failure.ErrNotLeader && kind != failure.ErrOutcomeUnknown {
-			t.Errorf("got %v, want ErrNotLeader or ErrOutcomeUnknown", err)
-		}
+		kind := failure.Of(err).Kind
+		assert.True(t, err != nil && (kind == failure.ErrNotLeader || kind == failure.ErrOutcomeUnknown), "got %v, want ErrNotLeader or ErrOutcomeUnknown", err)
 		c.wants(1, "Trip", "ann")
 		clocktest.Advance(10 * time.Second)
 		var leader *publisher

@@ -19,9 +19,7 @@ func TestLoadReadsRights(t *testing.T) {
 	set, err := Load(os.DirFS(dir), parser(t))
 	require.NoError(t, err)
 	ann := set.Directory.Principal("ann")
-	if !set.Rights.Reads(ann, "/desk/a.rml") || set.Rights.Reads(ann, "/a.rml") || set.Rights.Len() != 1 {
-		t.Errorf("got other rights than those of the file: %d entries", set.Rights.Len())
-	}
+	assert.True(t, set.Rights.Reads(ann, "/desk/a.rml") && !set.Rights.Reads(ann, "/a.rml") && set.Rights.Len() == 1, set.Rights.Len())
 }
 
 func TestLoadWithoutRights(t *testing.T) {

@@ -61,9 +61,8 @@ func TestUnknownWorkflowBesideFaultyOne(t *testing.T) {
 			"identity.yaml": people, "workflows/simple.yaml": simple, "workflows/simple.schema.json": shape, "workflows/other.yaml": c.faulty,
 			"forms/survey.yaml": strings.Replace(survey, "[simple]", "["+c.named+"]", 1), "forms/a.schema.json": shape,
 		})), parser(t))
-		if err == nil || !strings.Contains(err.Error(), "workflows/other.yaml:") || strings.Contains(err.Error(), unknown) != c.want {
-			t.Errorf("%s beside %q: got %v; that it is unknown is told: %v", c.named, c.faulty, err, c.want)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), "workflows/other.yaml:") && strings.Contains(err.Error(), unknown) == c.want,
+			"%s beside %q: got %v; that it is unknown is told: %v", c.named, c.faulty, err, c.want)
 	}
 }
 
@@ -82,9 +81,8 @@ func TestUnknownRoleBesideFaultyPeople(t *testing.T) {
 		_, err := Load(os.DirFS(folder(t, map[string]string{
 			"identity.yaml": c.people, "workflows/simple.yaml": strings.Replace(simple, "clerk", c.role, 1), "workflows/simple.schema.json": shape,
 		})), parser(t))
-		if err == nil || !strings.Contains(err.Error(), "identity.yaml:") || strings.Contains(err.Error(), "workflows/simple.yaml:2:") != c.want {
-			t.Errorf("%s beside %q: got %v; that it is unknown is told: %v", c.role, c.people, err, c.want)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), "identity.yaml:") && strings.Contains(err.Error(), "workflows/simple.yaml:2:") == c.want,
+			"%s beside %q: got %v; that it is unknown is told: %v", c.role, c.people, err, c.want)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 )
 
@@ -49,9 +51,8 @@ func TestSessionsPerUser(t *testing.T) {
 			accepts(t, s, Session, first, "john.doe")
 			signedIn(t, s, "john.doe", oak)
 		}
-		if live, ended := count(s, "john.doe"); live != 100 || ended != 0 {
-			t.Errorf("after 100 sign-ins: got %d sessions and %d that ended", live, ended)
-		}
+		live, ended := count(s, "john.doe")
+		assert.True(t, live == 100 && ended == 0, "after 100 sign-ins: got %d sessions and %d that ended", live, ended)
 		pass(time.Second)
 		signedIn(t, s, "john.doe", oak)
 		accepts(t, s, Session, first, "john.doe")
@@ -61,22 +62,17 @@ func TestSessionsPerUser(t *testing.T) {
 			accepts(t, s, Session, first, "john.doe")
 			issued(t, s, Session, "john.doe", 0)
 		}
-		if live, ended := count(s, "john.doe"); live != 100 || ended != endedSessionsKept {
-			t.Errorf("after 301 sign-ins: got %d sessions and %d that ended, want 100 and %d", live, ended, endedSessionsKept)
-		}
+		live, ended = count(s, "john.doe")
+		assert.True(t, live == 100 && ended == endedSessionsKept, "%v %v %v", live, ended, endedSessionsKept)
 		accepts(t, s, Token, token, "john.doe")
 		accepts(t, s, Session, hers, "mary.major")
 		accepts(t, s, Session, first, "john.doe")
-		if got, want := len(m.durable), 100+endedSessionsKept+3; got != want {
-			t.Errorf("rows: got %d, want %d", got, want)
-		}
-		if got := s.Metrics(); got.Full != 0 || got.Credentials != 100+endedSessionsKept+2 {
-			t.Errorf("metrics: got %+v", got)
-		}
+		assert.Len(t, m.durable, 100+endedSessionsKept+3, "rows")
+		got := s.Metrics()
+		assert.True(t, got.Full == 0 && got.Credentials == 100+endedSessionsKept+2, "metrics: got %+v", got)
 		after := open(t, m.crash(0), Options{})
-		if live, ended := count(after, "john.doe"); live != 100 || ended != endedSessionsKept {
-			t.Errorf("after a crash: got %d sessions and %d that ended", live, ended)
-		}
+		live, ended = count(after, "john.doe")
+		assert.True(t, live == 100 && ended == endedSessionsKept, "after a crash: got %d sessions and %d that ended", live, ended)
 	})
 }
 
@@ -92,15 +88,13 @@ func TestEndAndCreationAreOneCommit(t *testing.T) {
 			m.holdBack()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			if _, _, err := s.Create(ctx, Session, CreateCredential{User: "john.doe"}); err == nil {
-				t.Error("a session was given out before it was durable")
-			}
+			_, _, err := s.Create(ctx, Session, CreateCredential{User: "john.doe"})
+			assert.Error(t, err, "a session was given out before it was durable")
 			refuses(t, s, Session, oldest)
 
 			after := open(t, m.crash(survivors), Options{SessionsPerUserMax: 2})
-			if live, ended := count(after, "john.doe"); live != 2 || ended != survivors {
-				t.Errorf("%d commits survive: got %d sessions and %d that ended, want 2 and %d", survivors, live, ended, survivors)
-			}
+			live, ended := count(after, "john.doe")
+			assert.True(t, live == 2 && ended == survivors, "%d commits survive: got %d sessions and %d that ended, want 2 and %d", survivors, live, ended, survivors)
 			m.confirm()
 		})
 	}
@@ -123,9 +117,8 @@ func TestBoundIsLowered(t *testing.T) {
 		secret, _ := issued(t, s, Session, "john.doe", 0)
 		after := open(t, m.crash(0), Options{})
 		accepts(t, after, Session, secret, "john.doe")
-		if live, ended := count(after, "john.doe"); live != 100 || ended != endedSessionsKept {
-			t.Errorf("got %d sessions and %d that ended, want 100 and %d", live, ended, endedSessionsKept)
-		}
+		live, ended := count(after, "john.doe")
+		assert.True(t, live == 100 && ended == endedSessionsKept, "got %d sessions and %d that ended, want 100 and %d", live, ended, endedSessionsKept)
 	})
 }
 
@@ -145,17 +138,14 @@ func TestConcurrentSessionsPerUser(t *testing.T) {
 		synctest.Wait()
 		m.confirm()
 		for range cap(done) {
-			if err := <-done; err != nil {
-				t.Errorf("CreateSession: %v", err)
-			}
+			err := <-done
+			assert.NoError(t, err, "CreateSession")
 		}
-		if live, _ := count(s, "john.doe"); live != 3 {
-			t.Errorf("got %d sessions, want 3", live)
-		}
+		live, _ := count(s, "john.doe")
+		assert.Equal(t, 3, live)
 		issued(t, s, Session, "john.doe", 0)
-		if live, ended := count(s, "john.doe"); live != 3 || ended != endedSessionsKept || len(m.durable) != live+ended {
-			t.Errorf("got %d sessions, %d that ended and %d rows, want 3, %d and no others", live, ended, len(m.durable), endedSessionsKept)
-		}
+		live, ended := count(s, "john.doe")
+		assert.True(t, live == 3 && ended == endedSessionsKept && len(m.durable) == live+ended, "%v %v %v %v", live, ended, len(m.durable), endedSessionsKept)
 	})
 }
 
@@ -178,28 +168,23 @@ func TestEndedGiveWay(t *testing.T) {
 				}
 			}()
 		}
-		if err := <-refused; !errors.Is(err, failure.ErrBusy) {
-			t.Errorf("where nothing has ended: got %v, want ErrBusy", err)
-		}
+		err := <-refused
+		assert.ErrorIs(t, err, failure.ErrBusy, "where nothing has ended")
 		m.confirm()
 		works := <-made
-		if got := s.Metrics(); got.Full != 1 || got.Credentials != 3 {
-			t.Errorf("metrics: got %+v, want 1 full and 3 credentials", got)
-		}
+		got := s.Metrics()
+		assert.True(t, got.Full == 1 && got.Credentials == 3, "metrics: got %+v, want 1 full and 3 credentials", got)
 		mustRevoke(t, s, token)
 		pass(time.Second)
 		mustRevoke(t, s, session)
 		issued(t, s, Session, "john.doe", 0)
 		listed := listed(s, Token|Session)
-		if slices.Contains(listed, token.ID) || !slices.Contains(listed, session.ID) || len(m.durable) != 3 {
-			t.Errorf("got %v and %d rows, want the token to have left, not the session", listed, len(m.durable))
-		}
+		assert.True(t, !slices.Contains(listed, token.ID) && slices.Contains(listed, session.ID) && len(m.durable) == 3, "%v %v", listed, len(m.durable))
 		issued(t, s, Token, "john.doe", 0)
 		refuses(t, s, Session, hers)
 		accepts(t, s, Token, works, "mary.major")
-		if _, _, err := s.Create(t.Context(), Session, CreateCredential{User: "john.doe"}); !errors.Is(err, failure.ErrBusy) {
-			t.Errorf("where nothing has ended any more: got %v, want ErrBusy", err)
-		}
+		_, _, err = s.Create(t.Context(), Session, CreateCredential{User: "john.doe"})
+		assert.ErrorIs(t, err, failure.ErrBusy, "where nothing has ended any more")
 		pass(12 * time.Hour) // now the session is idle
 		issued(t, s, Token, "john.doe", 0)
 	})
@@ -220,20 +205,14 @@ func TestRemovalThatFails(t *testing.T) {
 				issued(t, s, Token, "john.doe", 0)
 				full := errors.New("the disk is full")
 				m.failWith(full)
-				if err := s.Revoke(t.Context(), Session, c.ID); !errors.Is(err, full) {
-					t.Errorf("Revoke: got %v, want the store's error", err)
-				}
-				if text, _, err := s.Create(t.Context(), Token, CreateCredential{User: "john.doe"}); text != "" || !errors.Is(err, full) {
-					t.Errorf("CreateToken: got %q, %v, want the store's error and no secret", text, err)
-				}
-				if _, err := start(Options{}, m); !errors.Is(err, full) {
-					t.Errorf("start: got %v, want the store's error", err)
-				}
+				assert.ErrorIs(t, s.Revoke(t.Context(), Session, c.ID), full, "Revoke")
+				text, _, err := s.Create(t.Context(), Token, CreateCredential{User: "john.doe"})
+				assert.True(t, text == "" && errors.Is(err, full), "CreateToken: got %q, %v, want the store's error and no secret", text, err)
+				_, err = start(Options{}, m)
+				assert.ErrorIs(t, err, full, "start")
 				refuses(t, s, Session, secret)
 				m.failWith(nil)
-				if err := again(t, s, c.ID); err != nil {
-					t.Errorf("got %v", err)
-				}
+				assert.NoError(t, again(t, s, c.ID))
 				refuses(t, open(t, m.crash(0), Options{}), Session, secret)
 			})
 		})
@@ -251,9 +230,7 @@ func TestSessionsAreForgotten(t *testing.T) {
 		s = open(t, m, Options{})
 		stop(t, s) // so that its writer leaves the table to ours
 		w := newWriter(s)
-		if len(w.sessions) != 2 {
-			t.Errorf("got %d users, want 2", len(w.sessions))
-		}
+		assert.Len(t, w.sessions, 2)
 		pass(8 * 24 * time.Hour)
 		m.failWith(errors.New("the disk is full"))
 		w.sweep()

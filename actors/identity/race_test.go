@@ -1,9 +1,10 @@
 package identity
 
 import (
-	"errors"
 	"sync"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 
 	"troupe/actors/failure"
 )
@@ -24,15 +25,12 @@ func TestConcurrentUse(t *testing.T) {
 		wait.Go(func() {
 			for range rounds {
 				secret, c, err := s.Create(t.Context(), kind, CreateCredential{User: "mary.major"})
-				if err != nil {
-					t.Errorf("create: %v", err)
+				if !assert.NoError(t, err, "create") {
 					return
 				}
 				accepts(t, s, kind, secret, "mary.major")
 				accepts(t, s, Session, shared, "mary.major")
-				if err := s.Revoke(t.Context(), kind, c.ID); err != nil {
-					t.Errorf("revoke: %v", err)
-				}
+				assert.NoError(t, s.Revoke(t.Context(), kind, c.ID), "revoke")
 				refuses(t, s, kind, secret)
 			}
 		})
@@ -41,19 +39,14 @@ func TestConcurrentUse(t *testing.T) {
 		for range rounds {
 			s.SetDirectory(without)
 			_, _, err := s.Create(t.Context(), Token, CreateCredential{User: "john.doe"})
-			if !errors.Is(err, failure.ErrNotFound) {
-				t.Errorf("create for a user who is gone: got %v, want ErrNotFound", err)
-			}
+			assert.ErrorIs(t, err, failure.ErrNotFound, "create for a user who is gone")
 			s.SetDirectory(with)
 			credentialsOf(s, Token|Session)
 			s.Metrics()
 		}
 	})
 	wait.Wait()
-	if got := len(credentialsOf(s, Token)); got != workers/2*rounds {
-		t.Errorf("listed tokens: got %d, want %d", got, workers/2*rounds)
-	}
-	if got := len(credentialsOf(s, Session)); got < endedSessionsKept || got > 1+endedSessionsKept+workers {
-		t.Errorf("listed sessions: got %d, want about %d", got, endedSessionsKept)
-	}
+	assert.Len(t, credentialsOf(s, Token), workers/2*rounds, "listed tokens")
+	got := len(credentialsOf(s, Session))
+	assert.True(t, got >= endedSessionsKept && got <= 1+endedSessionsKept+workers, "listed sessions: got %d, want about %d", got, endedSessionsKept)
 }

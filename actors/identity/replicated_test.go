@@ -72,12 +72,9 @@ func TestOnlyTheLeaderWrites(t *testing.T) {
 			"SetPassword":     func(n *clusterNode) error { return n.SetPassword(ctx, "john.doe", "pass the salt") },
 			"CreateForNobody": func(n *clusterNode) error { return second(n.Create(ctx, Token, CreateCredential{User: "nobody"})) },
 		} {
-			if of := failure.Of(errors.Join(do(n), failure.ErrInternal)); of.Kind != failure.ErrNotLeader || of.Shard != uint16(key.Meta) {
-				t.Errorf("%s on a node that does not lead: got %v of the shard %d, want ErrNotLeader of Meta", what, of.Kind, of.Shard)
-			}
-			if err := do(c.leader()); errors.Is(err, failure.ErrNotLeader) {
-				t.Errorf("%s on the leader: got %v", what, err)
-			}
+			of := failure.Of(errors.Join(do(n), failure.ErrInternal))
+			assert.True(t, of.Kind == failure.ErrNotLeader && of.Shard == uint16(key.Meta), "%v %v %v", what, of.Kind, of.Shard)
+			assert.NotErrorIs(t, do(c.leader()), failure.ErrNotLeader, "%s on the leader", what)
 		}
 	})
 }
@@ -118,9 +115,7 @@ func TestANodeThatIsCutOffNeverSaysUnauthorized(t *testing.T) {
 				for _, secret := range []string{known, late, missing(known)} {
 					n.wants("a token, much later", Token, secret, failure.ErrUnavailable)
 				}
-				if err := n.SetPassword(c.Context(), "john.doe", "pass the salt"); !errors.Is(err, failure.ErrNotLeader) {
-					t.Errorf("SetPassword: got %v, want ErrNotLeader", err)
-				}
+				assert.ErrorIs(t, n.SetPassword(c.Context(), "john.doe", "pass the salt"), failure.ErrNotLeader, "SetPassword")
 				n.isolate(false)
 				pass(freshMax)
 				n.wants("a token that was revoked elsewhere", Token, known, failure.ErrUnauthorized)
@@ -149,9 +144,8 @@ func TestCredentialsOutliveLeaders(t *testing.T) {
 				go func() { doomed <- old.Revoke(c.Context(), Token, mine[0]) }()
 				go func() { doomed <- second(old.Create(c.Context(), Token, CreateCredential{User: "john.doe"})) }()
 				for range cap(doomed) {
-					if err := <-doomed; !errors.Is(err, failure.ErrOutcomeUnknown) && !errors.Is(err, failure.ErrNotLeader) {
-						t.Errorf("a write of a leader that was cut off: got %v, want ErrOutcomeUnknown or ErrNotLeader", err)
-					}
+					err := <-doomed
+					assert.False(t, !errors.Is(err, failure.ErrOutcomeUnknown) && !errors.Is(err, failure.ErrNotLeader), err)
 				}
 				c.revoke(mine[1]) // by another leader, while the old one is away
 				revoked, live = append(revoked, mine[1]), live[:len(live)-1]
@@ -248,9 +242,7 @@ func TestALeaderThatMayNotWrite(t *testing.T) {
 			"Revoke":                n.Revoke(c.Context(), Token, secret),
 			"Revoke that had begun": service.Revoke(c.Context(), Token, secret),
 		} {
-			if !errors.Is(err, failure.ErrNotLeader) {
-				t.Errorf("%s: got %v, want ErrNotLeader", what, err)
-			}
+			assert.ErrorIs(t, err, failure.ErrNotLeader, what)
 		}
 		resume()
 		c.revoke(secret)
@@ -284,9 +276,8 @@ func TestWritesWaitForTheTable(t *testing.T) {
 		go func() { outcome <- n.Revoke(c.Context(), Token, "tok_aaaaaaaaaaaaaaaa") }()
 		synctest.Wait()
 		close(loading.ended)
-		if err := <-outcome; !errors.Is(err, failure.ErrNotLeader) {
-			t.Errorf("Revoke until the epoch ends: got %v, want ErrNotLeader", err)
-		}
+		err := <-outcome
+		assert.ErrorIs(t, err, failure.ErrNotLeader, "Revoke until the epoch ends")
 		n.term.Store(whole)
 	})
 }

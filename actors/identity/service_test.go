@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/persistence"
 )
@@ -19,16 +22,10 @@ func TestCredentialForm(t *testing.T) {
 	inBubble(t, newMemory(), Options{}, func(t *testing.T, s *Service) {
 		for _, kind := range []Kind{Token, Session} {
 			secret, c := issued(t, s, kind, "john.doe", 0)
-			if !credentialForm.MatchString(secret) {
-				t.Errorf("%v: %q is not of the form %v", kind, secret, credentialForm)
-			}
+			assert.True(t, credentialForm.MatchString(secret), "%v: %q is not of the form %v", kind, secret, credentialForm)
 			id, rest, found := strings.Cut(secret, ".")
-			if !found || id != c.ID || len(id) < 12 || len(rest) != 43 {
-				t.Errorf("%v: got id %q and %d characters of secret, want id %q and 43", kind, id, len(rest), c.ID)
-			}
-			if strings.HasPrefix(c.ID, "-") {
-				t.Errorf("id %q looks like a flag", c.ID)
-			}
+			assert.True(t, found && id == c.ID && len(id) >= 12 && len(rest) == 43, "%v %v %v %v", kind, id, len(rest), c.ID)
+			assert.False(t, strings.HasPrefix(c.ID, "-"), "id %q looks like a flag", c.ID)
 		}
 	})
 }
@@ -114,9 +111,8 @@ func TestAuthenticate(t *testing.T) {
 				}
 				before := p.Metrics().Refused
 				refuses(t, p.Service, p.as, p.secret)
-				if got := p.Metrics().Refused - before; got != 1 {
-					t.Errorf("refusals counted: got %d, want 1", got)
-				}
+				got := p.Metrics().Refused - before
+				assert.Equal(t, uint64(1), got, "refusals counted")
 			})
 		})
 	}
@@ -130,23 +126,17 @@ func changeAt(s string, at int) string {
 
 func mustRevoke(t *testing.T, s *Service, c Credential) {
 	t.Helper()
-	if err := s.Revoke(t.Context(), c.Kind, c.ID); err != nil {
-		t.Fatalf("Revoke: %v", err)
-	}
+	require.NoError(t, s.Revoke(t.Context(), c.Kind, c.ID), "Revoke")
 }
 
 func TestLimitsOfCredentials(t *testing.T) {
 	o := Options{SessionIdle: time.Minute, SessionMax: time.Hour}
 	inBubble(t, newMemory(), o, func(t *testing.T, s *Service) {
-		if text, _, err := s.Create(t.Context(), Session, CreateCredential{User: "john.doe", Expires: time.Hour + 1}); text != "" ||
-			!errors.Is(err, failure.ErrInvalid) || !strings.Contains(err.Error(), "a session ends after 1 hours in any case") {
-			t.Errorf("a session beyond SessionMax: got %q, %v, want ErrInvalid", text, err)
-		}
+		text, _, err := s.Create(t.Context(), Session, CreateCredential{User: "john.doe", Expires: time.Hour + 1})
+		assert.True(t, text == "" && errors.Is(err, failure.ErrInvalid) && strings.Contains(err.Error(), "a session ends after 1 hours in any case"), "%v %v", text, err)
 		secret, session := issued(t, s, Session, "john.doe", 0)
 		token, shown := issued(t, s, Token, "john.doe", 24*time.Hour)
-		if session.Expires.Sub(session.Created) != time.Hour || shown.Expires.Sub(shown.Created) != 24*time.Hour {
-			t.Errorf("got %+v and %+v, want an expiry after SessionMax and after 24 h", session, shown)
-		}
+		assert.True(t, session.Expires.Sub(session.Created) == time.Hour && shown.Expires.Sub(shown.Created) == 24*time.Hour, "%v %v", session, shown)
 		pass(time.Minute)
 		refuses(t, s, Session, secret)
 		pass(24*time.Hour - time.Minute - time.Millisecond)
@@ -194,16 +184,13 @@ func TestALateConfirmation(t *testing.T) {
 		if reason := failure.Of(err).Reason; !errors.Is(err, failure.ErrOutcomeUnknown) || !strings.HasPrefix(reason, "it is refused, but that is not durable yet") || time.Since(begun) != confirmMax {
 			t.Errorf("Revoke: got %v after %v", err, time.Since(begun))
 		}
-		if _, _, err := s.Create(t.Context(), Token, CreateCredential{User: "john.doe"}); !errors.Is(err, failure.ErrOutcomeUnknown) {
-			t.Errorf("CreateToken: got %v, want ErrOutcomeUnknown", err)
-		}
+		_, _, err = s.Create(t.Context(), Token, CreateCredential{User: "john.doe"})
+		assert.ErrorIs(t, err, failure.ErrOutcomeUnknown, "CreateToken")
 		m.confirm()
 	})
 	onCluster(t, Options{}, func(c *cluster) {
 		c.token()
-		if got := c.leader().service().confirmMax; got != confirmMax {
-			t.Errorf("a leader waits for %v, want %v", got, confirmMax)
-		}
+		assert.Equal(t, confirmMax, c.leader().service().confirmMax, "a leader waits")
 	})
 }
 
@@ -223,9 +210,8 @@ func TestCreateRefuses(t *testing.T) {
 		"a note with a broken character":    {CreateCredential{User: "john.doe", Note: "\xff"}, failure.ErrInvalid},
 		"a note that turns the line around": {CreateCredential{User: "john.doe", Note: "a\u202eb"}, failure.ErrInvalid},
 	} {
-		if secret, _, err := s.Create(t.Context(), Token, test.ask); secret != "" || !errors.Is(err, test.want) || m.appends != 0 {
-			t.Errorf("%s: got %q, %v and %d appends, want %v and none", name, secret, err, m.appends, test.want)
-		}
+		secret, _, err := s.Create(t.Context(), Token, test.ask)
+		assert.True(t, secret == "" && errors.Is(err, test.want) && m.appends == 0, "%v %v %v %v %v", name, secret, err, m.appends, test.want)
 	}
 }
 
@@ -233,28 +219,22 @@ func TestLastUse(t *testing.T) {
 	m := newMemory()
 	inBubble(t, m, Options{}, func(t *testing.T, s *Service) {
 		secret, c := issued(t, s, Token, "john.doe", 0)
-		if !c.LastUsed.IsZero() {
-			t.Errorf("last use of a new token: got %v, want none", c.LastUsed)
-		}
+		assert.True(t, c.LastUsed.IsZero(), "last use of a new token: got %v, want none", c.LastUsed)
 		pass(10 * time.Second)
 		before := m.appends
 		for range 1000 {
 			accepts(t, s, Token, secret, "john.doe")
 		}
-		if m.appends != before {
-			t.Errorf("appends of 1000 uses: got %d, want none", m.appends-before)
-		}
-		if got := credentialsOf(s, Token)[0].LastUsed; !got.Equal(time.Now()) {
-			t.Errorf("last use: got %v, want %v", got, time.Now())
-		}
+		assert.Equal(t, before, m.appends, "appends of 1000 uses")
+		got := credentialsOf(s, Token)[0].LastUsed
+		assert.True(t, got.Equal(time.Now()), "last use: got %v, want %v", got, time.Now())
 		pass(time.Minute)
 		pass(10 * time.Minute)
 		if got := m.appends - before; got != 1 {
 			t.Errorf("appends after 11 minutes: got %d, want 1", got)
 		}
-		if got, want := credentialsOf(open(t, m.crash(0), Options{}), Token)[0].LastUsed, c.Created.Add(10*time.Second); !got.Equal(want) {
-			t.Errorf("last use after a crash: got %v, want %v", got, want)
-		}
+		got, want := credentialsOf(open(t, m.crash(0), Options{}), Token)[0].LastUsed, c.Created.Add(10*time.Second)
+		assert.True(t, got.Equal(want), "last use after a crash: got %v, want %v", got, want)
 	})
 }
 
@@ -267,17 +247,11 @@ func TestEndedCredentialsLeave(t *testing.T) {
 		kept, _ := issued(t, s, Token, "john.doe", 0)
 		mustRevoke(t, s, revoked)
 		pass(59 * time.Minute)
-		if got := len(credentialsOf(s, Token|Session)); got != 4 {
-			t.Errorf("listed after 59 minutes: got %d, want 4", got)
-		}
+		assert.Len(t, credentialsOf(s, Token|Session), 4, "listed after 59 minutes")
 		pass(4 * time.Minute)
-		if got := len(credentialsOf(s, Token|Session)); got != 2 {
-			t.Errorf("listed after 63 minutes: got %d, want 2", got)
-		}
+		assert.Len(t, credentialsOf(s, Token|Session), 2, "listed after 63 minutes")
 		pass(13 * time.Hour)
-		if got := len(m.durable); got != 1 {
-			t.Errorf("rows after 14 hours: got %d, want 1", got)
-		}
+		assert.Len(t, m.durable, 1, "rows after 14 hours")
 		accepts(t, s, Token, kept, "john.doe")
 	})
 }

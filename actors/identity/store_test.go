@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/persistence/storetest"
@@ -23,18 +26,12 @@ func TestRestartsOnTheStore(t *testing.T) {
 	run := func(use func(s *Service)) {
 		t.Helper()
 		store, err := disk.Open(persistence.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s, err := Start(Options{Store: store, Directory: directory, PasswordCost: cheap})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		use(s)
 		stop(t, s)
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, store.Close())
 	}
 	all := []RoleID{"boss"}
 	for i := range sessionRolesMax - 1 {
@@ -57,9 +54,7 @@ func TestRestartsOnTheStore(t *testing.T) {
 	})
 	run(func(s *Service) {
 		after := credentialsOf(s, Token|Session)
-		if s.Metrics().Corrupt != 0 || !slices.Equal(after, before) {
-			t.Errorf("got %+v, want %+v", after, before)
-		}
+		assert.True(t, s.Metrics().Corrupt == 0 && slices.Equal(after, before), "got %+v, want %+v", after, before)
 		accepts(t, s, Token, token, "john.doe")
 		refuses(t, s, Token, revoked)
 		refuses(t, s, Session, ended)
@@ -72,9 +67,7 @@ func TestRestartsOnTheStore(t *testing.T) {
 	run(func(s *Service) {
 		refuses(t, s, Session, vouched)
 		e, _ := s.entries.Load(vouched[:idChars])
-		if len(e.roles) != sessionRolesMax || !slices.IsSorted(e.roles) {
-			t.Errorf("got %d roles", len(e.roles))
-		}
+		assert.True(t, len(e.roles) == sessionRolesMax && slices.IsSorted(e.roles), "got %d roles", len(e.roles))
 		signedIn(t, s, "john.doe", oak)
 		stop(t, s)
 		accepts(t, s, Token, token, "john.doe")
@@ -83,9 +76,7 @@ func TestRestartsOnTheStore(t *testing.T) {
 		for call, err := range map[string]error{
 			"CreateToken": created, "Revoke": s.Revoke(t.Context(), Token, token), "SetPassword": s.SetPassword(t.Context(), "john.doe", oak),
 		} {
-			if !errors.Is(err, failure.ErrUnavailable) {
-				t.Errorf("%s after Stop: got %v, want ErrUnavailable", call, err)
-			}
+			assert.ErrorIs(t, err, failure.ErrUnavailable, "%s after Stop", call)
 		}
 	})
 }
@@ -124,9 +115,7 @@ func TestEndsOutliveAFullDisk(t *testing.T) {
 			"Stop": func(t *testing.T, s *Service, _ string) { stop(t, s) },
 			"signing out again": func(t *testing.T, s *Service, session string) {
 				for _, want := range []error{nil, failure.ErrUnauthorized} {
-					if err := signOut(t, s, session); !errors.Is(err, want) {
-						t.Errorf("SignOut: got %v, want %v", err, want)
-					}
+					assert.ErrorIs(t, signOut(t, s, session), want, "SignOut")
 				}
 			},
 		} {
@@ -137,9 +126,7 @@ func TestEndsOutliveAFullDisk(t *testing.T) {
 					session, _ := issued(t, s, Session, "john.doe", 0)
 					disk.SetFree(0)
 					storetest.AwaitAccepting(t, store, false)
-					if err := c.end(t, s, session); !errors.Is(err, c.want) {
-						t.Errorf("got %v, want %v", err, c.want)
-					}
+					assert.ErrorIs(t, c.end(t, s, session), c.want)
 					refuses(t, s, Session, session)
 					pass(5 * time.Minute) // the writer goes on trying
 					disk.SetFree(1 << 40)
@@ -147,9 +134,7 @@ func TestEndsOutliveAFullDisk(t *testing.T) {
 					settle(t, s, session)
 					after, _ := openOn(t, disk.AfterCrash())
 					refuses(t, after, Session, session)
-					if s.ending.Size() != 0 {
-						t.Errorf("%d ends are still remembered, want none", s.ending.Size())
-					}
+					assert.Zero(t, s.ending.Size(), "ends are still remembered, want none")
 				})
 			})
 		}
@@ -164,9 +149,8 @@ func TestEndBeforeTheCreation(t *testing.T) {
 		"a user who is disabled": func(t *testing.T, s *Service) { s.SetDirectory(parse(t, staffJohnDisabled)) },
 		"one session too many": func(t *testing.T, s *Service) {
 			go func() {
-				if _, _, err := s.Create(t.Context(), Session, CreateCredential{User: "john.doe"}); err == nil {
-					t.Error("a session was given out that is not stored")
-				}
+				_, _, err := s.Create(t.Context(), Session, CreateCredential{User: "john.doe"})
+				assert.Error(t, err, "a session was given out that is not stored")
 			}()
 		},
 	} {
@@ -185,9 +169,8 @@ func TestEndBeforeTheCreation(t *testing.T) {
 					end(t, s)
 					synctest.Wait()
 					m.confirm()
-					if err := <-created; !errors.Is(err, answer) {
-						t.Errorf("CreateSession: got %v, want %v", err, answer)
-					}
+					err := <-created
+					assert.ErrorIs(t, err, answer, "CreateSession")
 					m.failWith(nil)
 					pass(time.Minute)
 					live, ended := count(open(t, m.crash(0), Options{}), "john.doe")
@@ -205,13 +188,9 @@ func TestEndBeforeTheCreation(t *testing.T) {
 func openOn(t *testing.T, disk *storetest.Disk) (*Service, *persistence.Store) {
 	t.Helper()
 	store, err := disk.Open(persistence.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, store.Close())
 	})
 	return open(t, storeLedger{store}, Options{SessionsPerUserMax: 1}), store
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
 	"troupe/persistence"
@@ -26,17 +28,13 @@ var begun = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func on(t *testing.T, test func(t *testing.T, s *Service, o Options)) {
 	synctest.Test(t, func(t *testing.T) {
 		store, err := storetest.NewDisk().Open(persistence.Options{Shards: 1, Log: zerolog.Nop()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		o := Options{Store: store, Log: zerolog.Nop()}
 		s := New(o)
 		s.Start()
 		test(t, s, o)
 		s.Stop()
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, store.Close())
 	})
 }
 
@@ -49,9 +47,7 @@ func failed(workflow string, line, later int) *Row {
 func rows(t *testing.T, s *Service) map[string]*Row {
 	t.Helper()
 	there, err := s.load(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out := map[string]*Row{}
 	for _, k := range there {
 		out[fmt.Sprint(k.Workflow, " ", k.Line, k.Place)] = k.Row
@@ -62,19 +58,13 @@ func rows(t *testing.T, s *Service) map[string]*Row {
 // TestFailuresAreCounted, also those that come out of order from other nodes; what is said is of the last.
 func TestFailuresAreCounted(t *testing.T) {
 	on(t, func(t *testing.T, s *Service, o Options) {
-		if s.Note(failed("w", 1, 5)) != New(o).Note(failed("w", 1, 9)) || s.Note(failed("w", 2, 5)) == s.Note(failed("v", 2, 5)) {
-			t.Error("the reference is that of the place")
-		}
+		assert.True(t, s.Note(failed("w", 1, 5)) == New(o).Note(failed("w", 1, 9)) && s.Note(failed("w", 2, 5)) != s.Note(failed("v", 2, 5)))
 		clocktest.Advance(2 * pause)
 		for _, r := range []*Row{failed("w", 1, 9), failed("w", 1, 2)} {
-			if err := s.Put(context.Background(), 0, []Row{*r}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.Put(context.Background(), 0, []Row{*r}))
 		}
 		r := rows(t, s)["w 1"]
-		if r.Count != 3 || r.Error != "error 9" || !r.First.Equal(begun.Add(2*time.Second)) || !r.Last.Equal(begun.Add(9*time.Second)) {
-			t.Errorf("got %+v", r)
-		}
+		assert.True(t, r.Count == 3 && r.Error == "error 9" && r.First.Equal(begun.Add(2*time.Second)) && r.Last.Equal(begun.Add(9*time.Second)), "got %+v", r)
 	})
 }
 
@@ -88,13 +78,9 @@ func TestKindsAndPlacesAreApart(t *testing.T) {
 		s.Note(&Row{Kind: Expression, Workflow: "w", Event: "go", Error: strings.Repeat("x", 3000), Expression: strings.Repeat("y", 3000), First: begun, Last: begun, Count: 1, Read: []expr.Read{{Path: "a"}}})
 		clocktest.Advance(2 * pause)
 		there, err := s.load(0)
-		if err != nil || len(there) != 4 {
-			t.Fatalf("got %v, %v", there, err)
-		}
+		require.True(t, err == nil && len(there) == 4, "got %v, %v", there, err)
 		for _, k := range there {
-			if len(k.Error) > textMax+len("…") || len(k.Expression) > textMax+len("…") {
-				t.Errorf("%s: %d and %d bytes", k.Kind, len(k.Error), len(k.Expression))
-			}
+			assert.True(t, len(k.Error) <= textMax+len("…") && len(k.Expression) <= textMax+len("…"), "%s: %d and %d bytes", k.Kind, len(k.Error), len(k.Expression))
 		}
 	})
 }
@@ -112,16 +98,12 @@ func TestIncidentsAreBounded(t *testing.T) {
 		}
 		clocktest.Advance(2 * time.Second)
 		there := rows(t, s)
-		if len(there) != rowsMax || there["quiet 1"] == nil || there["loud 1"] != nil || there[fmt.Sprint("loud ", rowsMax+20)] == nil {
-			t.Errorf("got %d", len(there))
-		}
+		assert.True(t, len(there) == rowsMax && there["quiet 1"] != nil && there["loud 1"] == nil && there[fmt.Sprint("loud ", rowsMax+20)] != nil, "got %d", len(there))
 		full := New(o) // which does not run
 		for line := range 2 * waitingMax {
 			full.Note(failed("loud", line+1, line))
 		}
-		if len(full.waiting) != waitingMax {
-			t.Errorf("%d wait", len(full.waiting))
-		}
+		assert.Len(t, full.waiting, waitingMax, "wait")
 	})
 }
 
@@ -130,9 +112,7 @@ func TestWhatCannotBeWrittenWaits(t *testing.T) {
 	t.Run("the leader", func(t *testing.T) {
 		on(t, func(t *testing.T, there *Service, o Options) {
 			follower, err := storetest.NewDisk().Open(persistence.Options{Shards: 1, Log: zerolog.Nop(), Replication: &persistence.Replication{Node: "a"}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var asked atomic.Int64
 			o.Store = follower
 			o.Elsewhere = func(ctx context.Context, shard uint16, rows []Row) error {
@@ -149,9 +129,7 @@ func TestWhatCannotBeWrittenWaits(t *testing.T) {
 				t.Errorf("asked %d times, and it has %+v", asked.Load(), got)
 			}
 			s.Stop()
-			if err := follower.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, follower.Close())
 		})
 	})
 	t.Run("the end", func(t *testing.T) {
@@ -160,9 +138,7 @@ func TestWhatCannotBeWrittenWaits(t *testing.T) {
 			s.Note(failed("w", 1, 0))
 			s.Start()
 			s.Stop()
-			if there := rows(t, s); len(there) != 1 {
-				t.Errorf("got %v", there)
-			}
+			assert.Len(t, rows(t, s), 1)
 		})
 	})
 }
@@ -171,9 +147,7 @@ func TestWhatCannotBeWrittenWaits(t *testing.T) {
 func TestTheEndDoesNotWaitForEachShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		follower, err := storetest.NewDisk().Open(persistence.Options{Shards: 8, Log: zerolog.Nop(), Replication: &persistence.Replication{Node: "a"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s := New(Options{Store: follower, Log: zerolog.Nop(), Elsewhere: func(ctx context.Context, _ uint16, _ []Row) error {
 			select {
 			case <-ctx.Done():
@@ -188,12 +162,8 @@ func TestTheEndDoesNotWaitForEachShard(t *testing.T) {
 		s.Start()
 		from := time.Now()
 		s.Stop()
-		if took := time.Since(from); took > endMax {
-			t.Errorf("it took %s", took)
-		}
-		if err := follower.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.LessOrEqual(t, time.Since(from), endMax, "it took")
+		assert.NoError(t, follower.Close())
 	})
 }
 
@@ -203,18 +173,13 @@ func TestAnUnreadableRowIsReplaced(t *testing.T) {
 		r := failed("w", 1, 5)
 		w := o.Store.NewBatchIn(0, o.Store.Epoch(0))
 		w.Set(key.Incident(nil, 0, r.name(), 1, 2), []byte("no row"))
-		if err := o.Store.Commit(w); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, o.Store.Commit(w))
 		for k := range 2 {
-			if err := s.Put(context.Background(), 0, []Row{*failed("w", 1, 5-k), *failed("w", 1, 5+k)}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.Put(context.Background(), 0, []Row{*failed("w", 1, 5-k), *failed("w", 1, 5+k)}))
 		}
 		got := rows(t, s)
-		if r := got["w 1"]; len(got) != 1 || r == nil || !r.First.Equal(begun.Add(4*time.Second)) || !r.Last.Equal(begun.Add(6*time.Second)) || r.Count != 4 {
-			t.Errorf("got %+v", got)
-		}
+		r = got["w 1"]
+		assert.True(t, len(got) == 1 && r != nil && r.First.Equal(begun.Add(4*time.Second)) && r.Last.Equal(begun.Add(6*time.Second)) && r.Count == 4, "got %+v", got)
 	})
 }
 
@@ -222,14 +187,10 @@ func TestAnUnreadableRowIsReplaced(t *testing.T) {
 // (gateway/INTERFACE.md, "Incidents").
 func TestDropAndRetry(t *testing.T) {
 	on(t, func(t *testing.T, s *Service, _ Options) {
-		if err := s.Change(context.Background(), "nothing", Expression, true); !errors.Is(err, failure.ErrNotFound) {
-			t.Errorf("got %v", err)
-		}
+		assert.ErrorIs(t, s.Change(context.Background(), "nothing", Expression, true), failure.ErrNotFound)
 		for kind, instead := range map[Kind]string{Expression: "send it again", Loop: "leads it out", Tree: "treeInstancesMax"} {
 			err := s.Change(context.Background(), "nothing", kind, false)
-			if !errors.Is(err, failure.ErrConflict) || !strings.Contains(failure.Of(err).Reason, instead) {
-				t.Errorf("%s: got %v", kind, err)
-			}
+			assert.True(t, errors.Is(err, failure.ErrConflict) && strings.Contains(failure.Of(err).Reason, instead), "%s: got %v", kind, err)
 		}
 	})
 }

@@ -232,9 +232,7 @@ func TestWhoMayAssign(t *testing.T) {
 	} {
 		c.req.Caller = c.by
 		a, err := h.Service.Migrate(t.Context(), &c.req)
-		if err != nil || a.Migrated != 1 || log.Count(c.said) != 1 {
-			t.Errorf("%s: got %+v, %v, and the log %s", c.said, a, err, log.String())
-		}
+		assert.True(t, err == nil && a.Migrated == 1 && log.Count(c.said) == 1, "%s: got %+v, %v, and the log %s", c.said, a, err, log.String())
 	}
 	one, two := h.versions(t)
 	assert.True(t, one == 0 && two == 3, "got %d and %d instances of the versions, want 0 and 3", one, two)

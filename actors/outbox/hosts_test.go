@@ -40,9 +40,7 @@ func TestAHostGetsFewRequestsAtATime(t *testing.T) {
 		require.NoError(t, err)
 		release(true)
 		clocktest.Advance(time.Minute)
-		if most != perHost || begun != 3*perHost || len(h.by) != 0 {
-			t.Errorf("%d at a time, %d in all, %d hosts are kept", most, begun, len(h.by))
-		}
+		assert.True(t, most == perHost && begun == 3*perHost && len(h.by) == 0, "%d at a time, %d in all, %d hosts are kept", most, begun, len(h.by))
 	})
 }
 
@@ -91,9 +89,7 @@ func TestAHostThatIsDownIsAskedAtGrowingIntervals(t *testing.T) {
 		n, last := len(asked), asked[len(asked)-1].Sub(asked[len(asked)-2])
 		up = true
 		mu.Unlock()
-		if n > 2*perHost+20 || last < downMax/2 || last > downMax+downMin {
-			t.Errorf("asked %d times in %s, at last after %s", n, time.Since(begun), last)
-		}
+		assert.True(t, n <= 2*perHost+20 && last >= downMax/2 && last <= downMax+downMin, "asked %d times in %s, at last after %s", n, time.Since(begun), last)
 		clocktest.Advance(2 * downMax)
 		mu.Lock()
 		rest := len(asked) - n

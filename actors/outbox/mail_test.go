@@ -220,9 +220,8 @@ func TestMailsThatAreNotTaken(t *testing.T) {
 				c.to = "user:ann"
 			}
 			a := send(t, o, mailTo(c.to))
-			if a.Err == nil || !strings.Contains(a.Err.Error(), c.want) || a.Status != c.status || a.Final != c.final {
-				t.Errorf("got %+v, want %q, %d, final %v", a, c.want, c.status, c.final)
-			}
+			assert.True(t, a.Err != nil && strings.Contains(a.Err.Error(), c.want) && a.Status == c.status && a.Final == c.final,
+				"got %+v, want %q, %d, final %v", a, c.want, c.status, c.final)
 		})
 	}
 }
@@ -232,9 +231,8 @@ func TestAServerOnTheSameMachine(t *testing.T) {
 	s := &mailServer{}
 	o := startMail(t, s, true)
 	o.Host = "localhost"
-	if a := send(t, o, mailTo("user:ann")); a.Err != nil || len(s.got) != 1 || s.got[0].secure {
-		t.Errorf("got %+v, %+v", a, s.got)
-	}
+	a := send(t, o, mailTo("user:ann"))
+	assert.True(t, a.Err == nil && len(s.got) == 1 && !s.got[0].secure, "got %+v, %+v", a, s.got)
 }
 
 // TestAServerWhoseLineHasNoEnd: the library would keep all of it.

@@ -93,9 +93,7 @@ func (s *sendings) mail(of byte, due time.Time) (committed chan error) {
 func (s *sendings) stop(t *testing.T) {
 	t.Helper()
 	s.work.Stop(t)
-	if err := s.store.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, s.store.Close())
 }
 
 // TestALaterRowMayBeReadFirst: what an instance sends may become visible when rows of later times were read before.
@@ -151,9 +149,7 @@ func TestAWishThatPanicsIsAnswered(t *testing.T) {
 		due := time.Now().Add(time.Hour)
 		w := s.store.NewBatch(s.shard)
 		outbox.Put(w, outbox.Origin{Shard: s.shard, Workflow: "w", Version: 1, Instance: key.ID{1}, Sequence: 1, At: due, Due: due}, []statemachine.Delivery{{Webhook: "hook"}})
-		if err := s.store.Commit(w); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.store.Commit(w))
 		id := outbox.IDOf(key.Delivery{ID: key.ID{1}, Sequence: 1})
 		s.badRules.Store(true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

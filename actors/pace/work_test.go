@@ -91,9 +91,7 @@ func TestWhoWaitsForARestCanLeave(t *testing.T) {
 		first, second := begin(ctx, w, "dear"), begin(ctx, w, "dear")
 		third := begin(t.Context(), w, "dear")
 		cancel()
-		if !first.has() || !second.has() || !errors.Is(first.err, context.Canceled) || !errors.Is(second.err, context.Canceled) {
-			t.Fatalf("got %v and %v, want that of the context", first.err, second.err)
-		}
+		require.True(t, first.has() && second.has() && errors.Is(first.err, context.Canceled) && errors.Is(second.err, context.Canceled), "%v %v", first.err, second.err)
 		clocktest.Advance(restMax)
 		require.True(t, third.has() && third.err == nil, "the third has no turn")
 		third.turn.End()

@@ -57,9 +57,8 @@ func TestAQueryEnds(t *testing.T) {
 						}
 						return nil
 					})
-					if !errors.Is(err, c.want) || errors.Is(err, failure.ErrInternal) && !errors.Is(c.want, gone) || seen != 20 {
-						t.Errorf("%s: got %v after %d entries, want %v after 20", name, err, seen, c.want)
-					}
+					assert.True(t, errors.Is(err, c.want) && (!errors.Is(err, failure.ErrInternal) || errors.Is(c.want, gone)) && seen == 20,
+						"%s: got %v after %d entries, want %v after 20", name, err, seen, c.want)
 					cancel()
 				}
 			}

@@ -521,9 +521,7 @@ func (h *harness) holdPlan(callers []*identity.Principal, stored []workflowtest.
 		if !slices.Equal(got, want) {
 			h.t.Errorf("%s for %s: %s", name, who.ID, differ(stored, got, want))
 		}
-		if end.Count != int64(len(want)) {
-			h.t.Errorf("%s for %s: count %d, want %d", name, who.ID, end.Count, len(want))
-		}
+		assert.Equal(h.t, int64(len(want)), end.Count, "%s for %s: count, %d", name, who.ID, len(want))
 		if end.Explain != nil && planOf(end) != plan {
 			h.t.Errorf("%s: plan %q, want %q; %+v", name, planOf(end), plan, end.Explain)
 		}

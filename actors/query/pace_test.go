@@ -76,16 +76,13 @@ func TestUnreadAnswersHoldUpNobody(t *testing.T) {
 						if opened == 3 && who == john {
 							continue // he has half
 						}
-						if err := c.read(h, who, func() {}); err != nil {
-							t.Errorf("%s, while john does not read %d: %v", who.ID, opened+1, err)
-						}
+						assert.NoError(t, c.read(h, who, func() {}), "%s, while john does not read %d", who.ID, opened+1)
 					}
 				}
 				assert.Zero(t, time.Since(begun), "somebody waited")
 				u.begin(2, func(item func()) error { return c.read(h, john, item) })
-				if err := c.read(h, mary, func() {}); err != nil || time.Since(begun) != 0 {
-					t.Errorf("mary, while john waits for more than half: %v after %s", err, time.Since(begun))
-				}
+				err := c.read(h, mary, func() {})
+				assert.True(t, err == nil && time.Since(begun) == 0, "mary, while john waits for more than half: %v after %s", err, time.Since(begun))
 				assert.Equal(t, 4, c.open(h), "john")
 				clocktest.Advance(c.wait + time.Nanosecond)
 				for range 2 {

@@ -80,9 +80,7 @@ func (s *service) list(caller *identity.Principal, extension string) ([]string, 
 func (s *service) wantList(caller *identity.Principal, extension, want string) {
 	s.t.Helper()
 	got, err := s.list(caller, extension)
-	if err != nil || strings.Join(got, " ") != want {
-		s.t.Errorf("%q for %s: got %q and %v, want %q", extension, caller.ID, got, err, want)
-	}
+	assert.True(s.t, err == nil && strings.Join(got, " ") == want, "%q for %s: got %q and %v, want %q", extension, caller.ID, got, err, want)
 }
 
 const (
@@ -138,8 +136,7 @@ func put(t testing.TB, e sourcetest.Editor, files ...string) {
 func (s *service) opens(caller *identity.Principal, path string) {
 	s.t.Helper()
 	f, err := s.Open(s.t.Context(), caller, path)
-	if err != nil {
-		s.t.Errorf("open %s for %s: %v", path, caller.ID, err)
+	if !assert.NoError(s.t, err, "open %s for %s", path, caller.ID) {
 		return
 	}
 	assert.NoError(s.t, f.Close())

@@ -141,9 +141,8 @@ func TestReplacingTheSameChangesNothing(t *testing.T) {
 		if folder == "/" {
 			folders = []string{"c", "d"}
 		}
-		if fresh, known := tree.replace(folder, files, folders); !known || fresh != nil || tree.dirty {
-			t.Errorf("%s: got fresh %q, dirty %v", folder, fresh, tree.dirty)
-		}
+		fresh, known := tree.replace(folder, files, folders)
+		assert.True(t, known && fresh == nil && !tree.dirty, "%s: got fresh %q, dirty %v", folder, fresh, tree.dirty)
 	}
 	assert.Same(t, before.root, tree.root, "the tree was copied")
 }

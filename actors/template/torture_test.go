@@ -68,9 +68,8 @@ func (c torture) run(t *testing.T, kind Kind, limits Limits, bytesMax uint64) {
 	t.Run(c.name, func(t *testing.T) {
 		file := c.make()
 		params, err := measured(t, kind, bytes.NewReader(file), int64(len(file)), limits, bytesMax)
-		if !errors.Is(err, c.err) || err != nil && !strings.Contains(err.Error(), c.says) || len(params) != c.want {
-			t.Errorf("got %d parameters, %v; want %d, %v %s", len(params), err, c.want, c.err, c.says)
-		}
+		assert.True(t, errors.Is(err, c.err) && (err == nil || strings.Contains(err.Error(), c.says)) && len(params) == c.want,
+			"got %d parameters, %v; want %d, %v %s", len(params), err, c.want, c.err, c.says)
 	})
 }
 

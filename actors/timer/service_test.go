@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"troupe/actors/shard"
@@ -26,8 +27,6 @@ func TestAShardThatIsNotLedRests(t *testing.T) {
 		s.Began(0, time.Now())
 		synctest.Wait()
 		work.Stop(t)
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, store.Close())
 	})
 }

@@ -41,13 +41,10 @@ func TestAllFeedsTogetherAreBounded(t *testing.T) {
 		assert.True(t, next == 3 && lost == (len(items) == 0), "feed %d: %d items, next %d, lost %v", n, len(items), next, lost)
 		kept += len(items)
 	}
-	if kept != 63 || fs.ages.Len() != kept {
-		t.Errorf("%d items of 1 MiB are kept and %d counted, want 63", kept, fs.ages.Len())
-	}
+	assert.True(t, kept == 63 && fs.ages.Len() == kept, "%d items of 1 MiB are kept and %d counted, want 63", kept, fs.ages.Len())
 	all[99].Publish(&Item{Entry: bytes.Repeat(big, 65)})
-	if items, _, _, _ := all[99].read(nil, 3); len(items) != 1 || fs.ages.Len() != 1 {
-		t.Errorf("an item that is too large: %d items of %d, want it alone", len(items), fs.ages.Len())
-	}
+	items, _, _, _ := all[99].read(nil, 3)
+	assert.True(t, len(items) == 1 && fs.ages.Len() == 1, "an item that is too large: %d items of %d, want it alone", len(items), fs.ages.Len())
 	fs.sweep(begun.Add(2 * feedKeptFor))
 	all[0].Publish(&Item{Entry: big}) // by a commit that knew it before
 	if fs.byKey.Size() != 50 || fs.ages.Len() != 1 || len(all[0].items) != 0 {
@@ -59,9 +56,7 @@ func TestAllFeedsTogetherAreBounded(t *testing.T) {
 		}
 	}
 	fs.sweep(begun.Add(2 * feedKeptFor))
-	if fs.bytes != 0 || fs.ages.Len() != 0 {
-		t.Errorf("%d bytes and %d items are counted when all feeds are gone", fs.bytes, fs.ages.Len())
-	}
+	assert.True(t, fs.bytes == 0 && fs.ages.Len() == 0, "%d bytes and %d items are counted when all feeds are gone", fs.bytes, fs.ages.Len())
 }
 
 // TestAWatcherTakesLittleAtATime: what it holds is not in its feed any more.

@@ -451,9 +451,8 @@ func TestAWatcherHearsThatThereIsNothing(t *testing.T) {
 			loud.expect("an entry every 3 s", fmt.Sprintf("%d set", h.MustLook(boss, "stock", id).Sequence))
 		}
 		beats := len(quiet.events)
-		if want := int(time.Since(begun)/heartbeatEvery) - 1; beats < want || beats > want+1 {
-			t.Errorf("%d beats in %s, want one every %s", beats, time.Since(begun), heartbeatEvery)
-		}
+		want := int(time.Since(begun)/heartbeatEvery) - 1
+		assert.True(t, beats >= want && beats <= want+1, "%d beats in %s, want one every %s", beats, time.Since(begun), heartbeatEvery)
 		loud.expect("when it is quiet", "beat")
 		assert.Equal(t, 60*time.Second+heartbeatEvery, time.Since(begun), "the first beat came, %s", heartbeatEvery)
 		loud.end()

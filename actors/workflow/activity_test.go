@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/activity"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
@@ -34,16 +36,12 @@ func TestComments(t *testing.T) {
 		r.Caller, r.Retry = who, message.Retry{Key: key}
 		r.Retry.Fingerprint[0] = text[0]
 		row, err := h.AddComment(t.Context(), r)
-		if err == nil && (row.Text != text || row.User != string(who.ID)) {
-			t.Errorf("got %+v", row)
-		}
+		assert.False(t, err == nil && (row.Text != text || row.User != string(who.ID)), "got %+v", row)
 		return err
 	}
 	h.Must(comment(manager, "one", "k"))
 	h.Must(comment(manager, "one", "k"))
-	if err := comment(manager, "two", "k"); !errors.Is(err, failure.ErrKeyReused) {
-		t.Errorf("the same key with another text: got %v", err)
-	}
+	assert.ErrorIs(t, comment(manager, "two", "k"), failure.ErrKeyReused, "the same key with another text")
 	h.MustSend(requester, "desk", id, "submit", `{"due":"PT1H"}`)
 	h.Must(comment(requester, "two", ""))
 	h.sleepAll()
@@ -54,9 +52,7 @@ func TestComments(t *testing.T) {
 	h.Must(workflowtest.Second(h.ChangeTask(t.Context(), &message.TaskChange{Caller: manager, TaskID: claimed.TaskID(), Action: message.Claim})))
 	h.MustSend(manager, "desk", id, "approve", "")
 	for who, want := range map[*identity.Principal]error{stranger: failure.ErrForbidden, ida: failure.ErrNotFound} {
-		if err := comment(who, "four", ""); !errors.Is(err, want) {
-			t.Errorf("a comment of %s: got %v, want %v", who.ID, err, want)
-		}
+		assert.ErrorIs(t, comment(who, "four", ""), want, "a comment of %s", who.ID)
 	}
 	h.wantActivity(of, "1 ", "comment one", "2 submit", "comment two", "comment three", "claim mary", "3 approve")
 	at, _ := instanceid.Parse(id)
@@ -67,9 +63,7 @@ func TestComments(t *testing.T) {
 	}
 	reply, err := h.Load(t.Context(), &of)
 	h.Must(err)
-	if reply.Sequence != 3 {
-		t.Errorf("got the sequence %d", reply.Sequence)
-	}
+	assert.Equal(t, uint64(3), reply.Sequence, "got the sequence")
 }
 
 // wantActivity compares what happened to an instance, in pages of any size and both orders.
@@ -81,9 +75,7 @@ func (h *harness) wantActivity(of message.Load, want ...string) {
 			if !oldest {
 				slices.Reverse(got)
 			}
-			if !slices.Equal(got, want) {
-				h.t.Errorf("by %d, the oldest first %t: got %q, want %q", limit, oldest, got, want)
-			}
+			assert.True(h.t, slices.Equal(got, want), "by %d, the oldest first %t: got %q, want %q", limit, oldest, got, want)
 		}
 	}
 }
@@ -109,9 +101,7 @@ func (h *harness) activity(req *message.Activity) (lines []string) {
 		if req.Cursor = page.Next; page.Next == "" {
 			return lines
 		}
-		if len(page.Items) != req.Limit && req.Limit < task.LimitMax {
-			h.t.Errorf("a page of %d, want %d", len(page.Items), req.Limit)
-		}
+		assert.False(h.t, len(page.Items) != req.Limit && req.Limit < task.LimitMax, "a page of %d, want %d", len(page.Items), req.Limit)
 	}
 }
 
@@ -145,9 +135,7 @@ func TestLongActivitiesComeInPages(t *testing.T) {
 		if !oldest {
 			slices.Reverse(got)
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("the oldest first %t: got %d lines, want %d in their order", oldest, len(got), len(want))
-		}
+		assert.True(t, slices.Equal(got, want), "the oldest first %t: got %d lines, want %d in their order", oldest, len(got), len(want))
 		req.Cursor = ""
 		page, err := h.Activity(t.Context(), req)
 		h.Must(err)
@@ -157,9 +145,7 @@ func TestLongActivitiesComeInPages(t *testing.T) {
 				size += len(i.Row.Text)
 			}
 		}
-		if size > 6<<20 {
-			t.Errorf("the oldest first %t: a page of %d bytes", oldest, size)
-		}
+		assert.LessOrEqual(t, size, 6<<20, "the oldest first %t: a page", oldest)
 	}
 }
 

@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/message"
@@ -80,31 +83,18 @@ func TestAChildIsCreatedAndTellsItsParent(t *testing.T) {
 		h.MustSend(boss, "above", id, "go", "")
 		clocktest.Advance(time.Second)
 		child, status := h.child("above", id)
-		if status != "running" {
-			t.Fatalf("the child is %q", status)
-		}
-		if got := string(h.MustLook(boss, "below", child).Public); got != `{"n":21,"deep":false}` {
-			t.Errorf("the child has %s", got)
-		}
-		if _, status := h.child("below", child); status != "running" {
-			t.Errorf("its own child is %q", status)
-		}
+		require.Equal(t, "running", status, "the child")
+		assert.Equal(t, `{"n":21,"deep":false}`, string(h.MustLook(boss, "below", child).Public), "the child")
+		_, status = h.child("below", child)
+		assert.Equal(t, "running", status, "its own child")
 		h.MustSend(boss, "below", child, "finish", "")
 		clocktest.Advance(time.Second)
 		reply := h.MustLook(boss, "above", id)
-		if got, want := string(reply.Public), `{"n":21,"answer":{"workflowId":"below","instanceId":"`+child+`","output":{"twice":42}}}`; got != want {
-			t.Errorf("the parent has %s, want %s", got, want)
-		}
-		if got := events(t, reply); got != ",go,done.invoke.busy" {
-			t.Errorf("the parent was told %q", got)
-		}
+		assert.Equal(t, `{"n":21,"answer":{"workflowId":"below","instanceId":"`+child+`","output":{"twice":42}}}`, string(reply.Public))
+		assert.Equal(t, ",go,done.invoke.busy", events(t, reply), "the parent was told")
 		grandchild := h.pending("below", child).Children[0]
-		if p := h.pending("deepest", grandchild.InstanceID); !p.IsEnded {
-			t.Error("the child's child goes on although the child is done")
-		}
-		if n := h.rows(key.DeliveriesPrefix); n != 0 {
-			t.Errorf("%d messages are left", n)
-		}
+		assert.True(t, h.pending("deepest", grandchild.InstanceID).IsEnded, "the child's child goes on although the child is done")
+		assert.Zero(t, h.rows(key.DeliveriesPrefix), "messages are left")
 	})
 }
 
@@ -117,25 +107,18 @@ func TestAChildIsCancelledWithItsNode(t *testing.T) {
 		grandchild, _ := h.child("below", child)
 		h.MustSend(boss, "above", id, "stop", "")
 		clocktest.Advance(time.Second)
-		if _, status := h.child("above", id); status != "cancelled" {
-			t.Errorf("for its parent the child is %q", status)
-		}
+		_, status := h.child("above", id)
+		assert.Equal(t, "cancelled", status, "for its parent the child")
 		p, reply := h.pending("below", child), h.MustLook(boss, "below", child)
-		if !p.IsEnded || len(p.Timers) != 0 || !strings.Contains(string(reply.Public), `"cancelledBy":"`+id+`"`) {
-			t.Errorf("the child waits for %+v, and has %s", p, reply.Public)
-		}
-		if !h.pending("deepest", grandchild).IsEnded {
-			t.Error("the child's child goes on")
-		}
+		assert.True(t, p.IsEnded && len(p.Timers) == 0 && strings.Contains(string(reply.Public), `"cancelledBy":"`+id+`"`), "%v %v", p, reply.Public)
+		assert.True(t, h.pending("deepest", grandchild).IsEnded, "the child's child goes on")
 		for workflowID, of := range map[string]string{"below": child, "deepest": grandchild} {
-			if _, err := h.Try(boss, workflowID, of, "finish", "", ""); !errors.Is(err, failure.ErrEnded) {
-				t.Errorf("%s takes an event: %v", workflowID, err)
-			}
+			_, err := h.Try(boss, workflowID, of, "finish", "", "")
+			assert.ErrorIs(t, err, failure.ErrEnded, "%s takes an event", workflowID)
 		}
 		h.Restart()
-		if _, err := h.Try(boss, "below", child, "finish", "", ""); !errors.Is(err, failure.ErrEnded) {
-			t.Errorf("after a restart: %v", err)
-		}
+		_, err := h.Try(boss, "below", child, "finish", "", "")
+		assert.ErrorIs(t, err, failure.ErrEnded, "after a restart")
 	})
 }
 
@@ -148,12 +131,9 @@ func TestATreeIsStopped(t *testing.T) {
 			clocktest.Advance(time.Second)
 			child, _ := h.child("above", id)
 			grandchild, _ := h.child("below", child)
-			if err := h.StopTree(t.Context(), "below", child, "boss"); !errors.Is(err, failure.ErrConflict) || !strings.Contains(err.Error(), "above/"+id) {
-				t.Errorf("the child is not refused with its parent's name: %v", err)
-			}
-			if err := h.StopTree(t.Context(), "above", "01M7YZAB2GNTJFQE62690KHSQT", "boss"); !errors.Is(err, failure.ErrNotFound) {
-				t.Errorf("none: %v", err)
-			}
+			err := h.StopTree(t.Context(), "below", child, "boss")
+			assert.True(t, errors.Is(err, failure.ErrConflict) && strings.Contains(err.Error(), "above/"+id), "the child is not refused with its parent's name: %v", err)
+			assert.ErrorIs(t, h.StopTree(t.Context(), "above", "01M7YZAB2GNTJFQE62690KHSQT", "boss"), failure.ErrNotFound, "none")
 			young := h.Make(boss, "above", "")
 			h.MustSend(boss, "above", young, "go", "")
 			for _, root := range []string{id, young} {
@@ -166,26 +146,17 @@ func TestATreeIsStopped(t *testing.T) {
 			}
 			clocktest.Advance(time.Minute)
 			for of, workflowID := range map[string]string{id: "above", child: "below", grandchild: "deepest", young: "above"} {
-				if p := h.pending(workflowID, of); !p.IsEnded {
-					t.Errorf("%s goes on", workflowID)
-				}
-				if of != young && lastUser(t, h.MustLook(boss, workflowID, of)) != "boss" {
-					t.Errorf("the history of %s does not end with who has stopped it", workflowID)
-				}
-				if _, err := h.Try(boss, workflowID, of, "finish", "", ""); workflowID != "above" && !errors.Is(err, failure.ErrEnded) {
-					t.Errorf("%s takes an event: %v", workflowID, err)
-				}
+				assert.True(t, h.pending(workflowID, of).IsEnded, "%s goes on", workflowID)
+				assert.False(t, of != young && lastUser(t, h.MustLook(boss, workflowID, of)) != "boss", workflowID)
+				_, err := h.Try(boss, workflowID, of, "finish", "", "")
+				assert.False(t, workflowID != "above" && !errors.Is(err, failure.ErrEnded), "%s takes an event: %v", workflowID, err)
 			}
 			for _, workflowID := range []string{"below", "deepest"} {
 				for _, i := range h.Instances(workflowID) {
-					if !h.pending(workflowID, instanceid.Text(i.ID)).IsEnded {
-						t.Errorf("an instance of %s runs", workflowID)
-					}
+					assert.True(t, h.pending(workflowID, instanceid.Text(i.ID)).IsEnded, "an instance of %s runs", workflowID)
 				}
 			}
-			if n := h.rows(key.DeliveriesPrefix); n != 0 {
-				t.Errorf("%d messages are left", n)
-			}
+			assert.Zero(t, h.rows(key.DeliveriesPrefix), "messages are left")
 		})
 	}
 }
@@ -198,9 +169,7 @@ func lastUser(t *testing.T, r *message.Reply) string {
 			User string `json:"user"`
 		} `json:"svcHistory"`
 	}
-	if err := json.Unmarshal(r.AppendRecord(nil), &record); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(r.AppendRecord(nil), &record))
 	return record.History[len(record.History)-1].User
 }
 
@@ -213,22 +182,16 @@ func TestAChildThatFails(t *testing.T) {
 			id := h.Make(boss, "above", c.public)
 			h.MustSend(boss, "above", id, c.event, "")
 			clocktest.Advance(time.Second)
-			if got := string(h.MustLook(boss, "above", id).Public); !strings.Contains(got, c.want) || !strings.Contains(got, "reason") {
-				t.Errorf("%s: the parent has %s", what, got)
-			}
-			if _, status := h.child("above", id); status != "failed" {
-				t.Errorf("%s: the child is %q", what, status)
-			}
+			got := string(h.MustLook(boss, "above", id).Public)
+			assert.True(t, strings.Contains(got, c.want) && strings.Contains(got, "reason"), "%s: the parent has %s", what, got)
+			_, status := h.child("above", id)
+			assert.Equal(t, "failed", status, "%s: the child", what)
 		}
 		id := h.Make(boss, "above", "")
 		h.MustSend(boss, "above", id, "go", "")
 		clocktest.Advance(2 * time.Hour)
-		if got := string(h.MustLook(boss, "above", id).Public); !strings.Contains(got, `"output":null`) {
-			t.Errorf("when it failed by itself the parent has %s", got)
-		}
-		if n := h.rows(key.DeliveriesPrefix); n != 0 {
-			t.Errorf("%d messages are left", n)
-		}
+		assert.Contains(t, string(h.MustLook(boss, "above", id).Public), `"output":null`, "when it failed by itself the parent")
+		assert.Zero(t, h.rows(key.DeliveriesPrefix), "messages are left")
 	})
 }
 
@@ -242,21 +205,15 @@ func TestAParentThatLeavesAtOnce(t *testing.T) {
 		}
 		clocktest.Advance(time.Second)
 		children := h.pending("above", id).Children
-		if len(children) != 3 {
-			t.Fatalf("got %v", children)
-		}
+		require.Len(t, children, 3)
 		for _, c := range children {
 			p, err := h.Pending(t.Context(), &message.Load{Caller: boss, WorkflowID: "below", InstanceID: c.InstanceID})
 			if errors.Is(err, failure.ErrNotFound) { // it was left before it was created
 				continue
 			}
-			if err != nil || !p.IsEnded {
-				t.Errorf("%v goes on: %v", c, err)
-			}
+			assert.True(t, err == nil && p.IsEnded, "%v goes on: %v", c, err)
 		}
-		if n := h.rows(key.DeliveriesPrefix); n != 0 {
-			t.Errorf("%d messages are left", n)
-		}
+		assert.Zero(t, h.rows(key.DeliveriesPrefix), "messages are left")
 	})
 }
 
@@ -276,9 +233,7 @@ func TestNoOrphanAndNoSecondChild(t *testing.T) {
 		clocktest.Advance(time.Minute)
 		for _, id := range ids {
 			child, status := h.child("above", id)
-			if status != "running" {
-				t.Fatalf("the child is %q", status)
-			}
+			require.Equal(t, "running", status, "the child")
 			h.MustSend(boss, "below", child, "finish", "")
 		}
 		for n := range 12 {
@@ -286,18 +241,14 @@ func TestNoOrphanAndNoSecondChild(t *testing.T) {
 		}
 		clocktest.Advance(time.Minute)
 		for _, id := range ids {
-			if got := events(t, h.MustLook(boss, "above", id)); got != ",go,done.invoke.busy" {
-				t.Errorf("the parent was told %q", got)
-			}
+			assert.Equal(t, ",go,done.invoke.busy", events(t, h.MustLook(boss, "above", id)), "the parent was told")
 		}
 		for workflowID, want := range map[string]int{"above": 5, "below": 5, "deepest": 5} {
-			if n, made := h.count(workflowID), h.made(workflowID); n != want || made != want {
-				t.Errorf("%d instances of %s, which were made %d times, want %d", n, workflowID, made, want)
-			}
+			n, made := h.count(workflowID), h.made(workflowID)
+			assert.True(t, n == want && made == want, "%d instances of %s, which were made %d times, want %d", n, workflowID, made, want)
 		}
-		if n := h.rows(key.DeliveriesPrefix) + h.rows(key.StreamsPrefix); n != 0 {
-			t.Errorf("%d messages are left", n)
-		}
+		n := h.rows(key.DeliveriesPrefix) + h.rows(key.StreamsPrefix)
+		assert.Zero(t, n, "messages are left")
 	})
 }
 
@@ -343,9 +294,8 @@ func TestWhatNobodyTakesOfAChildIsKnown(t *testing.T) {
 		h.MustSend(boss, "deepest", child, "finish", "")
 		clocktest.Advance(time.Second)
 		h.Restart()
-		if _, status := h.child("deaf", id); status != "done" {
-			t.Errorf("after a restart the child is %q", status)
-		}
+		_, status := h.child("deaf", id)
+		assert.Equal(t, "done", status, "after a restart the child")
 		h.End()
 	})
 }

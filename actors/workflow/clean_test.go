@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/message"
 	"troupe/actors/workflow"
@@ -22,24 +25,17 @@ func TestKeysAreKeptForADayAndAtLeastTheLastSixtyFour(t *testing.T) {
 		_, err := h.Try(john, "leave", id, "note", `{"other": 1}`, key(n))
 		return errors.Is(err, failure.ErrKeyReused)
 	}
-	if !repeat(0) || !repeat(199) {
-		t.Fatal("a key of the same day was forgotten")
-	}
+	require.True(t, repeat(0) && repeat(199), "a key of the same day was forgotten")
 	h.Pass(25 * time.Hour)
 	h.sleepAll() // what an instance knows about its rows must survive sleep
 	for n := range 60 {
 		h.MustSend(john, "leave", id, "note", "", key(1000+n))
 	}
-	if n, err := h.KeysKept(h.ID(id)); err != nil || n < 64 || n > 200 {
-		t.Errorf("%d keys are left of 260, %v, want at least the last 64 and most old ones gone", n, err)
-	}
-	if repeat(0) {
-		t.Error("the oldest key was not forgotten")
-	}
+	n, err := h.KeysKept(h.ID(id))
+	assert.True(t, err == nil && n >= 64 && n <= 200, "%d keys are left of 260, %v, want at least the last 64 and most old ones gone", n, err)
+	assert.False(t, repeat(0), "the oldest key was not forgotten")
 	for n := range 60 {
-		if !repeat(1000 + n) {
-			t.Fatalf("key %d of today was forgotten", n)
-		}
+		require.True(t, repeat(1000+n), "key %d of today was forgotten", n)
 	}
 }
 
@@ -52,12 +48,8 @@ func TestKeysOfOldCreatesAreCleaned(t *testing.T) {
 	}
 	first := create("a")
 	h.Clean()
-	if again := create("a"); again.InstanceID != first.InstanceID {
-		t.Error("a key of the same day was forgotten")
-	}
+	assert.Equal(t, first.InstanceID, create("a").InstanceID, "a key of the same day was forgotten")
 	h.Pass(25 * time.Hour)
 	h.Clean()
-	if again := create("a"); again.InstanceID == first.InstanceID {
-		t.Error("a key of the day before was not cleaned")
-	}
+	assert.NotEqual(t, first.InstanceID, create("a").InstanceID, "a key of the day before was not cleaned")
 }

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/changefeed"
 	"troupe/actors/message"
 	"troupe/actors/watch"
@@ -116,14 +118,10 @@ func TestAReaderOfAnyNodeMissesNothing(t *testing.T) {
 					}
 					return err
 				}))
-				if f.seen[id] != have || s.began && s.seen[id] != have {
-					t.Errorf("seed %d: %s has %d entries, %d were read and %d heard", seed, id, have, f.seen[id], s.seen[id])
-				}
+				assert.True(t, f.seen[id] == have && (!s.began || s.seen[id] == have), "%v %v %v %v %v", seed, id, have, f.seen[id], s.seen[id])
 				entries += have
 			}
-			if !s.began || entries < uint64(20*rounds) {
-				t.Errorf("seed %d: only %d entries, a stream began: %v", seed, entries, s.began)
-			}
+			assert.True(t, s.began && entries >= uint64(20*rounds), "seed %d: only %d entries, a stream began: %v", seed, entries, s.began)
 			for _, n := range c.nodes {
 				n.stop()
 			}
@@ -139,8 +137,8 @@ func (f *feedReader) follow(over <-chan struct{}) {
 			return
 		default:
 		}
-		if _, err := f.read(); err != nil {
-			f.c.t.Error(err)
+		_, err := f.read()
+		if !assert.NoError(f.c.t, err) {
 			return
 		}
 		f.c.pass(time.Duration(f.r.IntN(100)) * time.Millisecond)
@@ -187,9 +185,8 @@ func (s *streamReader) listen(d time.Duration) {
 			text, _ := value(string(e.Data)).Lookup("sequence")
 			var sequence uint64
 			_, _ = fmt.Sscan(string(text), &sequence)
-			if have, known := s.seen[id.Text()]; known && sequence > have+1 {
-				s.c.t.Errorf("entry %d of %s comes behind entry %d", sequence, id.Text(), have)
-			}
+			have, known := s.seen[id.Text()]
+			assert.False(s.c.t, known && sequence > have+1, "entry %d of %s comes behind entry %d", sequence, id.Text(), have)
 			s.seen[id.Text()] = max(s.seen[id.Text()], sequence)
 		case watch.Opened:
 			s.began = true

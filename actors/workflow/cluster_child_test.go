@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/message"
 	"troupe/actors/workflow"
 	"troupe/persistence/key"
@@ -45,9 +48,7 @@ func TestChildrenOnACluster(t *testing.T) {
 				pending, err = router.Pending(context.Background(), &message.Load{Caller: boss, WorkflowID: "above", InstanceID: id})
 				return err
 			}))
-			if len(pending.Children) != 1 || pending.Children[0].Status.String() != "running" {
-				t.Fatalf("the instance has the children %v", pending.Children)
-			}
+			require.True(t, len(pending.Children) == 1 && pending.Children[0].Status.String() == "running", "the instance has the children %v", pending.Children)
 			send("below", pending.Children[0].InstanceID, "finish", fmt.Sprint("finish", i))
 		}
 		for range rounds {
@@ -60,21 +61,16 @@ func TestChildrenOnACluster(t *testing.T) {
 				reply, err = router.Load(context.Background(), &message.Load{Caller: boss, WorkflowID: "above", InstanceID: id, WithHistory: true})
 				return err
 			}))
-			if got := events(t, reply); got != ",go,done.invoke.busy" {
-				t.Errorf("the parent was told %q", got)
-			}
+			assert.Equal(t, ",go,done.invoke.busy", events(t, reply), "the parent was told")
 		}
 		for _, n := range c.nodes {
 			left := 0
 			c.must(n.Store.Scan(key.DeliveriesPrefix(nil, key.EveryShard), func(_, _ []byte) error { left++; return nil }))
 			for workflowID, want := range map[string]int64{"above": 12, "below": 12, "deepest": 12} {
-				if made, err := n.Store.CountAll(key.CountPrefix(nil, key.EveryShard, workflowID)); err != nil || made != want {
-					t.Errorf("%s: %d instances of %s, %v, want %d", n.Name, made, workflowID, err, want)
-				}
+				made, err := n.Store.CountAll(key.CountPrefix(nil, key.EveryShard, workflowID))
+				assert.True(t, err == nil && made == want, "%s: %d instances of %s, %v, want %d", n.Name, made, workflowID, err, want)
 			}
-			if left != 0 {
-				t.Errorf("%s has %d messages", n.Name, left)
-			}
+			assert.Zero(t, left, n.Name)
 			n.stop()
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
 
 	"troupe/actors"
 	"troupe/actors/catalog"
@@ -122,8 +123,8 @@ func (c *indexCluster) publishAnywhere(sources []catalog.Source) {
 			if err == nil {
 				return
 			}
-			if kind := failure.Of(err).Kind; kind != failure.ErrNotLeader && kind != failure.ErrUnavailable && kind != failure.ErrOutcomeUnknown {
-				c.t.Errorf("publish: %v", err)
+			kind := failure.Of(err).Kind
+			if !assert.False(c.t, kind != failure.ErrNotLeader && kind != failure.ErrUnavailable && kind != failure.ErrOutcomeUnknown, "publish: %v", err) {
 				return
 			}
 		}
@@ -456,9 +457,7 @@ func (c *indexCluster) load(seed uint64, round int, stop <-chan struct{}) *sync.
 					_, err := router.Send(context.Background(), event(boss, "stock", id, "set", data, key))
 					return err
 				})
-				if err != nil {
-					c.t.Errorf("set %s: %v", data, err)
-				}
+				assert.NoError(c.t, err, "set %s", data)
 			}
 		})
 	}
@@ -479,9 +478,7 @@ func TestIndexesOfAClusterAgreeWithScans(t *testing.T) {
 // TestIndexesControl plants the mistake that a new leader does not wait until it knows the
 // indexes of its shard: the run must see it at the first change of leaders, which it forces.
 func TestIndexesControl(t *testing.T) {
-	if faults := runIndexes(t, 0, true); len(faults) == 0 {
-		t.Error("leaders that write before they know the indexes were not found")
-	}
+	assert.NotEmpty(t, runIndexes(t, 0, true), "leaders that write before they know the indexes were not found")
 }
 
 func runIndexes(t *testing.T, seed uint64, careless bool) []string {

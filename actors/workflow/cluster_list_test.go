@@ -11,6 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/internal/instanceid"
@@ -59,9 +62,8 @@ func TestAListOfAnyNodeHasWhatWasAcknowledged(t *testing.T) {
 			}))
 			n := c.nodes[1+i%2] // NB: none leads
 			for filter, want := range map[string]int{``: i + 1, fmt.Sprintf(`{"svcPublic.a":%d}`, i+1): 1} {
-				if found, err := n.list(filter); err != nil || len(found) != want {
-					t.Fatalf("%s, %q after %d creates: got %d, %v", n.Name, filter, i+1, len(found), err)
-				}
+				found, err := n.list(filter)
+				require.True(t, err == nil && len(found) == want, "%s, %q after %d creates: got %d, %v", n.Name, filter, i+1, len(found), err)
 			}
 		}
 	})
@@ -81,15 +83,11 @@ func TestFormsOfAnyNodeAreThoseThatWereAcknowledged(t *testing.T) {
 				ids = append(ids, l.InstanceID)
 				return nil
 			})
-			if err != nil || len(ids) != i+1 || !slices.Contains(ids, reply.InstanceID) {
-				t.Errorf("%s after %d forms: got %d, %v", n.Name, i+1, len(ids), err)
-			}
-			if _, err := n.router.FormOf("stock", reply.InstanceID); !errors.Is(err, failure.ErrNotLeader) {
-				t.Errorf("what a form is made of, where it is not led: got %v, want ErrNotLeader", err)
-			}
-			if f, err := c.nodes[0].router.FormOf("stock", reply.InstanceID); err != nil || f.Name != "T" {
-				t.Errorf("what a form is made of: got %+v, %v", f, err)
-			}
+			assert.True(t, err == nil && len(ids) == i+1 && slices.Contains(ids, reply.InstanceID), "%s after %d forms: got %d, %v", n.Name, i+1, len(ids), err)
+			_, err = n.router.FormOf("stock", reply.InstanceID)
+			assert.ErrorIs(t, err, failure.ErrNotLeader, "what a form is made of, where it is not led")
+			f, err := c.nodes[0].router.FormOf("stock", reply.InstanceID)
+			assert.True(t, err == nil && f.Name == "T", "what a form is made of: got %+v, %v", f, err)
 		}
 	})
 }
@@ -109,12 +107,8 @@ func TestANodeThatIsCutOffListsNothing(t *testing.T) {
 			c.must(list())
 			n.Isolate(true)
 			begun := time.Now()
-			if err := list(); !errors.Is(err, failure.ErrUnavailable) {
-				t.Errorf("%s on a node that is cut off: got %v, want ErrUnavailable", what, err)
-			}
-			if took := time.Since(begun); took > 5*time.Second {
-				t.Errorf("%s: the refusal took %v", what, took)
-			}
+			assert.ErrorIs(t, list(), failure.ErrUnavailable, "%s on a node that is cut off", what)
+			assert.LessOrEqual(t, time.Since(begun), 5*time.Second, "%s: the refusal took", what)
 			n.Isolate(false)
 			c.pass(10 * time.Second)
 			c.must(list())
@@ -151,14 +145,12 @@ func TestANodeWithoutAShardSendsListsAndStreamsAway(t *testing.T) {
 			},
 		} {
 			err := do()
-			if of := failure.Of(cmp.Or(err, error(failure.ErrInternal))); of.Kind != failure.ErrNotLeader || of.Shard != uint16(key.EveryShard) {
-				t.Errorf("%s: got %v, want ErrNotLeader for all shards", what, err)
-			}
+			of := failure.Of(cmp.Or(err, error(failure.ErrInternal)))
+			assert.True(t, of.Kind == failure.ErrNotLeader && of.Shard == uint16(key.EveryShard), "%s: got %v, want ErrNotLeader for all shards", what, err)
 		}
 		c.must(first.opens(id))
-		if found, err := n.list(``); err != nil || len(found) != 1 {
-			t.Errorf("a node with all shards lists %d, %v", len(found), err)
-		}
+		found, err := n.list(``)
+		assert.True(t, err == nil && len(found) == 1, "a node with all shards lists %d, %v", len(found), err)
 		c.must(n.opens(""))
 	})
 }
@@ -173,9 +165,8 @@ func TestAReplicaThatIsTakenAwayDuringAListEndsIt(t *testing.T) {
 				c.must(n.Store.Leave(sh))
 			}
 		}
-		if found, err := n.list(``); !errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("got %d instances, %v, want ErrUnavailable", len(found), err)
-		}
+		found, err := n.list(``)
+		assert.ErrorIs(t, err, failure.ErrUnavailable, "got %d instances", len(found))
 	})
 }
 
@@ -198,8 +189,6 @@ func TestPagesAcrossNodes(t *testing.T) {
 				break
 			}
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("got %v\nwant %v", got, want)
-		}
+		assert.True(t, slices.Equal(got, want), "got %v\nwant %v", got, want)
 	})
 }

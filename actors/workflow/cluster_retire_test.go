@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/internal/instanceid"
@@ -90,9 +92,7 @@ func (c *retireCluster) door(version int, want error) {
 		_, err := n.catalog.PublishDefinition(catalog.Source{File: "body.yaml", Text: []byte(text), Parsed: parsed.Definition}, keeper)
 		return err
 	})
-	if !errors.Is(err, want) {
-		c.t.Errorf("publish version %d: got %v, want %v", version, err, want)
-	}
+	assert.ErrorIs(c.t, err, want, "publish version %d", version)
 }
 
 // onMeta does something on the node that leads Meta.
@@ -119,9 +119,7 @@ func (c *retireCluster) retires(what string, version uint64, want error, gone ..
 		got, err = n.catalog.Retire(context.Background(), "door", version, keeper)
 		return err
 	})
-	if !errors.Is(err, want) || !slices.Equal(got, gone) {
-		c.t.Errorf("%s: got %v, %v, want %v, %v", what, got, err, gone, want)
-	}
+	assert.True(c.t, errors.Is(err, want) && slices.Equal(got, gone), "%s: got %v, %v, want %v, %v", what, got, err, gone, want)
 	return err
 }
 
@@ -142,16 +140,14 @@ func (c *retireCluster) wantVersion(what string, n *clusterNode, want uint64) (i
 		c.pass(100 * time.Millisecond)
 		id, err = c.opens(n)
 	}
-	if err != nil {
-		c.t.Errorf("%s: %s creates nothing: %v", what, n.Name, err)
+	if !assert.NoError(c.t, err, "%s: %s creates nothing", what, n.Name) {
 		return ""
 	}
 	parsed, _ := instanceid.Parse(id)
 	text, err := n.Store.Load(key.Record(nil, n.Store.ShardOf(parsed), "door", parsed))
 	c.must(err)
-	if record, err := statemachine.ParseRecord(text); err != nil || record.Version != want {
-		c.t.Errorf("%s: %s creates version %d, %v, want %d", what, n.Name, record.Version, err, want)
-	}
+	record, err := statemachine.ParseRecord(text)
+	assert.True(c.t, err == nil && record.Version == want, "%s: %s creates version %d, %v, want %d", what, n.Name, record.Version, err, want)
 	return id
 }
 
@@ -163,9 +159,7 @@ func (c *retireCluster) moves(n *clusterNode, id string, from, to uint64) {
 	})
 	c.must(err)
 	moved, err := n.router.Migrate("door", id, &message.Migration{Plan: plan, Caller: catalog.CallerOf(keeper)})
-	if err != nil || !moved {
-		c.t.Errorf("%s is not migrated to version %d: %v", id, to, err)
-	}
+	assert.True(c.t, err == nil && moved, "%s is not migrated to version %d: %v", id, to, err)
 }
 
 // noneWithoutDefinition is the invariant: whatever version an instance has is there on every node.
@@ -192,9 +186,8 @@ func TestAVersionIsRetiredInACluster(t *testing.T) {
 		_ = c.retires("a version that an instance has", 2, failure.ErrInUse)
 		_ = c.retires("all of them", 0, failure.ErrInUse)
 		c.wantVersion("after it was refused", c.nodes[1], 2)
-		if _, err := c.nodes[2].catalog.Retire(context.Background(), "door", 1, keeper); !errors.Is(err, failure.ErrNotLeader) {
-			t.Errorf("another node than the one that leads: got %v, want ErrNotLeader", err)
-		}
+		_, err := c.nodes[2].catalog.Retire(context.Background(), "door", 1, keeper)
+		assert.ErrorIs(t, err, failure.ErrNotLeader, "another node than the one that leads")
 		_ = c.retires("one that nothing uses", 1, nil, 1)
 		c.door(1, failure.ErrExists)
 		c.door(3, nil)
@@ -203,9 +196,8 @@ func TestAVersionIsRetiredInACluster(t *testing.T) {
 		c.pass(time.Second)
 		for _, n := range c.nodes {
 			for _, gone := range []uint64{1, 3} {
-				if _, err := n.catalog.Find("door", gone); !errors.Is(err, failure.ErrNotFound) {
-					t.Errorf("%s has version %d: %v", n.Name, gone, err)
-				}
+				_, err := n.catalog.Find("door", gone)
+				assert.ErrorIs(t, err, failure.ErrNotFound, "%s has version %d", n.Name, gone)
 			}
 		}
 		c.wantVersion("the one before", c.nodes[1], 2)
@@ -243,9 +235,8 @@ func TestACreateBesideARetirement(t *testing.T) {
 			asked := 0
 			c.after = func(catalog.Vacancy) {
 				if asked++; asked == clusterShards {
-					if _, err := c.opens(c.nodes[1]); !errors.Is(err, failure.ErrUnavailable) || !strings.Contains(err.Error(), "version 2 of workflow door is being retired: try again") {
-						t.Errorf("meanwhile: got %v, want ErrUnavailable", err)
-					}
+					_, err := c.opens(c.nodes[1])
+					assert.True(t, errors.Is(err, failure.ErrUnavailable) && strings.Contains(err.Error(), "version 2 of workflow door is being retired: try again"), err)
 				}
 			}
 			_ = c.retires("what nobody has", 2, nil, 2)
@@ -261,14 +252,12 @@ func TestACreateBesideARetirement(t *testing.T) {
 					return
 				}
 				c.give(c.nodes[2])
-				if id, err := c.opens(c.nodes[2]); !errors.Is(err, failure.ErrUnavailable) {
-					t.Errorf("a node that has not heard of it creates %s, %v", id, err)
-				}
+				id, err := c.opens(c.nodes[2])
+				assert.ErrorIs(t, err, failure.ErrUnavailable, "a node that has not heard of it creates %s", id)
 			}
 			_ = c.retires("what nobody has", 2, nil, 2)
-			if id, err := c.opens(c.nodes[2]); !errors.Is(err, failure.ErrUnavailable) {
-				t.Errorf("a node that has not heard that it is gone creates %s, %v", id, err)
-			}
+			id, err := c.opens(c.nodes[2])
+			assert.ErrorIs(t, err, failure.ErrUnavailable, "a node that has not heard that it is gone creates %s", id)
 			release()
 			c.wantVersion("afterwards", c.nodes[2], 1)
 		})
@@ -287,9 +276,7 @@ func TestARetirementThatCannotEnd(t *testing.T) {
 			}
 			err := c.retires("a shard without a leader", 2, failure.ErrUnavailable)
 			const reason = "it is not known whether instances of shard 1 use workflow door, so nothing was retired: no node leads shard 1: are most of its nodes running?"
-			if failure.Of(err).Reason != reason {
-				t.Errorf("got %v, want %s", err, reason)
-			}
+			assert.Equal(t, reason, failure.Of(err).Reason, "got %v", err)
 			c.wantVersion("afterwards", c.nodes[0], 2)
 		})
 	})
@@ -297,15 +284,13 @@ func TestARetirementThatCannotEnd(t *testing.T) {
 		onRetireCluster(t, func(c *retireCluster) {
 			c.give(c.nodes[1])
 			c.before = func(asking *clusterNode, _ catalog.Vacancy) error {
-				if c.before = nil; asking != c.nodes[0] {
-					t.Errorf("%s retires", asking.Name)
-				}
+				c.before = nil
+				assert.Same(t, c.nodes[0], asking, "retires")
 				c.nodes[0].Isolate(true)
 				return nil
 			}
-			if _, err := c.nodes[0].catalog.Retire(context.Background(), "door", 2, keeper); err == nil {
-				t.Error("a node that is cut off has retired a version")
-			}
+			_, err := c.nodes[0].catalog.Retire(context.Background(), "door", 2, keeper)
+			assert.Error(t, err, "a node that is cut off has retired a version")
 			c.wantVersion("without it", c.nodes[1], 2) // NB: another one leads Meta, and gives the retirement up
 			c.nodes[0].Isolate(false)
 			c.pass(10 * time.Second)
@@ -325,9 +310,8 @@ func TestARetirementThatCannotEnd(t *testing.T) {
 			down.Isolate(false)
 			c.pass(10 * time.Second)
 			c.give(down)
-			if id, err := c.opens(down); !errors.Is(err, failure.ErrUnavailable) {
-				t.Errorf("before it has heard of it: got %s, %v, want ErrUnavailable", id, err)
-			}
+			id, err := c.opens(down)
+			assert.ErrorIs(t, err, failure.ErrUnavailable, "before it has heard of it: got %s", id)
 			release()
 			c.wantVersion("afterwards", down, 1)
 		})

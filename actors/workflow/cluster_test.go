@@ -16,6 +16,8 @@ import (
 
 	"github.com/anishathalye/porcupine"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors"
 	"troupe/actors/catalog"
@@ -102,9 +104,7 @@ func (c *cluster) publish(store *persistence.Store) error {
 
 func (c *cluster) must(err error) {
 	c.t.Helper()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, err)
 }
 
 // pass lets virtual time pass.
@@ -303,12 +303,8 @@ func TestInstancesAreLinearizableOnACluster(t *testing.T) {
 				history = append(history, client.history...)
 				created += client.created
 			}
-			if verdict := porcupine.CheckOperationsTimeout(countModel, history, 0); verdict != porcupine.Ok {
-				t.Errorf("seed %d: the history of %d operations is %s", seed, len(history), verdict)
-			}
-			if len(history) < 50*rounds {
-				t.Errorf("seed %d: only %d operations went through", seed, len(history))
-			}
+			assert.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(countModel, history, 0), "%v %v", seed, len(history))
+			assert.GreaterOrEqual(t, len(history), 50*rounds, "seed %d: only", seed)
 			c.checkCount(created + clusterInstances)
 			for _, n := range c.nodes {
 				n.stop()
@@ -357,8 +353,7 @@ func (cl *client) run(stop <-chan struct{}) {
 			}
 			return err
 		})
-		if err != nil {
-			cl.c.t.Errorf("client %d: %v", cl.number, err)
+		if !assert.NoError(cl.c.t, err, "client %d", cl.number) {
 			return
 		}
 		cl.history = append(cl.history, porcupine.Operation{
@@ -383,9 +378,7 @@ func (c *cluster) createWith(r *rand.Rand, key, workflowID, public string) (id s
 		}
 		return err
 	})
-	if err != nil {
-		c.t.Errorf("create %s: %v", key, err)
-	}
+	assert.NoError(c.t, err, "create %s", key)
 	return id
 }
 
@@ -418,9 +411,7 @@ func (c *cluster) checkCount(want int) {
 	for _, n := range c.nodes {
 		got, err := n.Store.CountAll(key.CountPrefix(nil, key.EveryShard, "stock"))
 		c.must(err)
-		if int(got) != want {
-			c.t.Errorf("%s has %d instances, want %d", n.Name, got, want)
-		}
+		assert.Equal(c.t, want, int(got), "%s has %d instances", n.Name, got)
 	}
 }
 
@@ -441,18 +432,13 @@ func TestALeaderThatIsCutOffShowsNothing(t *testing.T) {
 			last = "1"
 		}
 		missing := id[:len(id)-1] + last
-		if err := look(missing); !errors.Is(err, failure.ErrNotFound) {
-			t.Errorf("what is not there: got %v", err)
-		}
+		assert.ErrorIs(t, look(missing), failure.ErrNotFound, "what is not there")
 		first.Isolate(true)
 		for what, id := range map[string]string{"awake": id, "missing": missing} {
-			if err := look(id); !errors.Is(err, failure.ErrNotLeader) {
-				t.Errorf("%s: got %v, want ErrNotLeader", what, err)
-			}
+			assert.ErrorIs(t, look(id), failure.ErrNotLeader, what)
 		}
-		if _, err := first.router.Send(context.Background(), event(boss, "stock", id, "set", `{"a":2}`, "")); !errors.Is(err, failure.ErrNotLeader) && !errors.Is(err, failure.ErrOutcomeUnknown) {
-			t.Errorf("an event: got %v", err)
-		}
+		_, err := first.router.Send(context.Background(), event(boss, "stock", id, "set", `{"a":2}`, ""))
+		assert.False(t, !errors.Is(err, failure.ErrNotLeader) && !errors.Is(err, failure.ErrOutcomeUnknown), "an event: got %v", err)
 		first.Isolate(false)
 		c.pass(10 * time.Second)
 		for _, n := range c.nodes {

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/message"
 	"troupe/actors/workflow"
 	"troupe/persistence/key"
@@ -37,16 +39,12 @@ func TestTimersComeOnceOnACluster(t *testing.T) {
 				reply, err = router.Load(context.Background(), &message.Load{Caller: boss, WorkflowID: "remind", InstanceID: id, WithHistory: true})
 				return err
 			}))
-			if got := events(t, reply); got != ",after.computed.waiting" {
-				t.Errorf("got %q", got)
-			}
+			assert.Equal(t, ",after.computed.waiting", events(t, reply))
 		}
 		for _, n := range c.nodes {
 			left := 0
 			c.must(n.Store.Scan(key.TimerPrefix(nil, key.EveryShard), func(_, _ []byte) error { left++; return nil }))
-			if left != 0 {
-				t.Errorf("%s has %d timers", n.Name, left)
-			}
+			assert.Zero(t, left, n.Name)
 			n.stop()
 		}
 	})

@@ -2,7 +2,6 @@ package workflow_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -11,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 
 	"troupe/actors/failure"
 	"troupe/actors/watch"
@@ -43,9 +44,8 @@ func (n *clusterNode) watch(instance, lastEventID string) *watcher {
 func (w *watcher) leave(t *testing.T) {
 	t.Helper()
 	w.cancel()
-	if err := <-w.ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("a stream that was left: got %v", err)
-	}
+	err := <-w.ended
+	assert.ErrorIs(t, err, context.Canceled, "a stream that was left")
 }
 
 func (w *watcher) note(e watch.Event) error {
@@ -111,13 +111,11 @@ func TestAStreamOfAnyNodeHasAllEntries(t *testing.T) {
 		c.pass(2 * time.Second)
 		slices.Sort(want)
 		for i, w := range all {
-			if got := w.heard(); !slices.Equal(got, want) {
-				t.Errorf("node %d: got\n%s\nwant\n%s", i, strings.Join(got, "\n"), strings.Join(want, "\n"))
-			}
+			got := w.heard()
+			assert.True(t, slices.Equal(got, want), "node %d: got\n%s\nwant\n%s", i, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		if got := one.heard(); !slices.Equal(got, wantOne) {
-			t.Errorf("one instance: got %v, want %v", got, wantOne)
-		}
+		got := one.heard()
+		assert.True(t, slices.Equal(got, wantOne), "one instance: got %v, want %v", got, wantOne)
 		for _, w := range append(all, one) {
 			w.leave(t)
 		}
@@ -133,9 +131,7 @@ func TestAStreamIsResumedOnAnotherNode(t *testing.T) {
 		c.pass(time.Second)
 		c.set(r, id, "a")
 		c.pass(time.Second)
-		if got := first.heard(); !slices.Equal(got, []string{id + " 2"}) {
-			t.Errorf("a stream of all: got %v, want the second entry", got)
-		}
+		assert.Equal(t, []string{id + " 2"}, first.heard(), "a stream of all")
 		first.leave(t)
 		c.set(r, id, "b")
 		other := c.create(r, "two")
@@ -143,27 +139,23 @@ func TestAStreamIsResumedOnAnotherNode(t *testing.T) {
 		slices.Sort(want)
 		again := c.nodes[2].watch("", first.last)
 		c.pass(time.Second)
-		if got := again.heard(); !slices.Equal(got, want) {
-			t.Errorf("a stream of all on another node: got %v, want %v", got, want)
-		}
+		got := again.heard()
+		assert.True(t, slices.Equal(got, want), "a stream of all on another node: got %v, want %v", got, want)
 		for sh := range c.nodes[0].Store.AllShards() {
 			c.must(c.nodes[0].Store.Replica(sh).HandOver(t.Context(), c.nodes[1].Name))
 		}
 		c.pass(2 * time.Second)
 		one := c.nodes[1].watch(id, "1")
 		c.pass(time.Second)
-		if got := one.heard(); !slices.Equal(got, []string{id + " 2", id + " 3"}) {
-			t.Errorf("a stream of one instance on another node: got %v, want its second and third entry", got)
-		}
+		assert.Equal(t, []string{id + " 2", id + " 3"}, one.heard(), "a stream of one instance on another node")
 		c.set(r, id, "c")
 		third := c.nodes[1].watch("", first.last)
 		c.pass(time.Second)
 		want = append(want, id+" 4")
 		slices.Sort(want)
 		for _, w := range []*watcher{again, third} {
-			if got := w.heard(); !slices.Equal(got, want) {
-				t.Errorf("a stream of all after another node leads: got %v, want %v", got, want)
-			}
+			got := w.heard()
+			assert.True(t, slices.Equal(got, want), "a stream of all after another node leads: got %v, want %v", got, want)
 		}
 		for _, w := range []*watcher{again, one, third} {
 			w.leave(t)
@@ -178,18 +170,15 @@ func TestAStreamEndsWhereEntriesPassItBy(t *testing.T) {
 		w := n.watch("", "")
 		c.pass(time.Second)
 		c.must(n.Store.Leave(1))
-		if err := <-w.ended; err != nil {
-			t.Errorf("the end of a stream: got %v, want nil", err)
-		}
+		err := <-w.ended
+		assert.NoError(t, err, "the end of a stream")
 		refused := n.watch("", "")
-		if err := <-refused.ended; !errors.Is(err, failure.ErrNotLeader) {
-			t.Errorf("a node without a replica: got %v, want ErrNotLeader", err)
-		}
+		err = <-refused.ended
+		assert.ErrorIs(t, err, failure.ErrNotLeader, "a node without a replica")
 		c.nodes[2].Isolate(true)
 		cut := c.nodes[2].watch("", "")
-		if err := <-cut.ended; !errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("a node that is cut off: got %v, want ErrUnavailable", err)
-		}
+		err = <-cut.ended
+		assert.ErrorIs(t, err, failure.ErrUnavailable, "a node that is cut off")
 		c.nodes[2].Isolate(false)
 	})
 }

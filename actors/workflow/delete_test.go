@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
@@ -73,9 +75,7 @@ func (h *harness) checkNoLeftovers() {
 		}
 	})
 	h.EachRow(func(k key.Parts, _, _ []byte) {
-		if k.ID != (key.ID{}) && !there[k.ID] {
-			h.t.Errorf("%s belongs to no instance", k)
-		}
+		assert.False(h.t, k.ID != (key.ID{}) && !there[k.ID], "%s belongs to no instance", k)
 	})
 }
 
@@ -106,14 +106,10 @@ func TestNothingNamesADeletedForm(t *testing.T) {
 		clocktest.Advance(2 * time.Minute) // a timer has failed, and deliveries were tried
 		keys, _ := h.named(id)
 		for _, table := range []string{"record", "entry", "draft", "node", "index", "list", "timer", "incident", "delivery", "attempt", "reply", "task", "taskdraft", "work", "activity"} {
-			if keys[table] == 0 {
-				t.Errorf("before: no row of the table %s names the instance, so this test shows nothing of it", table)
-			}
+			assert.NotZero(t, keys[table], "before: no row of the table %s names the instance, so this test shows nothing of it", table)
 		}
 		for _, who := range []*identity.Principal{mary, eve, boss} {
-			if err := h.deleteForm(who, "visit", id); !errors.Is(err, failure.ErrNotFound) {
-				t.Errorf("by %s: got %v, want ErrNotFound", who.ID, err)
-			}
+			assert.ErrorIs(t, h.deleteForm(who, "visit", id), failure.ErrNotFound, "by %s", who.ID)
 		}
 		h.Must(h.deleteForm(john, "visit", id))
 		keys, values := h.named(id)
@@ -121,9 +117,7 @@ func TestNothingNamesADeletedForm(t *testing.T) {
 			t.Errorf("after: the keys %v and the values %v name it", keys, values)
 		}
 		h.EachRow(func(k key.Parts, _, value []byte) {
-			if k.Table == "reply" && bytes.Contains(value, []byte("secret-text")) {
-				t.Errorf("%s has data of the deleted form", k)
-			}
+			assert.False(t, k.Table == "reply" && bytes.Contains(value, []byte("secret-text")), "%s has data of the deleted form", k)
 		})
 		// The builder of an index may have met it in its snapshot.
 		wait, err := h.EnterIndex("visit", h.ID(id), h.Catalog.Indexes().Find("visit", "svcPublic.n"))
@@ -132,28 +126,20 @@ func TestNothingNamesADeletedForm(t *testing.T) {
 		h.checkNoLeftovers()
 		h.CheckIndexes()
 		for range 2 {
-			if err := h.deleteForm(john, "visit", id); !errors.Is(err, failure.ErrNotFound) {
-				t.Errorf("once more: got %v, want ErrNotFound", err)
-			}
-			if _, err := h.Create(t.Context(), create); !errors.Is(err, failure.ErrNotFound) {
-				t.Errorf("its create again: got %v, want ErrNotFound", err)
-			}
-			if _, err := h.Look(john, "visit", id); !errors.Is(err, failure.ErrNotFound) {
-				t.Errorf("read: got %v, want ErrNotFound", err)
-			}
+			assert.ErrorIs(t, h.deleteForm(john, "visit", id), failure.ErrNotFound, "once more")
+			_, err := h.Create(t.Context(), create)
+			assert.ErrorIs(t, err, failure.ErrNotFound, "its create again")
+			_, err = h.Look(john, "visit", id)
+			assert.ErrorIs(t, err, failure.ErrNotFound, "read")
 			h.Restart()
 		}
 		clocktest.Advance(2 * time.Hour) // its timers would have come
 		h.checkNoLeftovers()
-		if n := h.Log.Count("an instance does not take it"); n > 0 {
-			t.Errorf("%d timers of it come again and again", n)
-		}
-		if got := h.MustLook(john, "visit", other); !bytes.Contains(got.States, []byte("sent")) {
-			t.Errorf("another instance is at %s, want its timer to have come", got.States)
-		}
-		if n, err := h.Store.CountAll(key.CountPrefix(nil, key.EveryShard, "visit")); err != nil || n != 1 {
-			t.Errorf("%d instances are counted, %v, want 1", n, err)
-		}
+		assert.LessOrEqual(t, h.Log.Count("an instance does not take it"), 0, "timers of it come again and again")
+		got := h.MustLook(john, "visit", other)
+		assert.True(t, bytes.Contains(got.States, []byte("sent")), "another instance is at %s, want its timer to have come", got.States)
+		n, err := h.Store.CountAll(key.CountPrefix(nil, key.EveryShard, "visit"))
+		assert.True(t, err == nil && n == 1, "%d instances are counted, %v, want 1", n, err)
 	})
 }
 
@@ -174,12 +160,9 @@ func TestADeliveryUnderWayDoesNotComeBack(t *testing.T) {
 		h.Must(h.deleteForm(john, "visit", id))
 		close(hold)
 		clocktest.Advance(10 * time.Minute)
-		if keys, _ := h.named(id); len(keys) > 0 {
-			t.Errorf("rows are back: %v", keys)
-		}
-		if n := len(to.all()); n != 1 {
-			t.Errorf("%d attempts, want the one that was under way", n)
-		}
+		keys, _ := h.named(id)
+		assert.Empty(t, keys, "rows are back: %v", keys)
+		assert.Len(t, to.all(), 1, "attempts, want the one that was under way")
 	})
 }
 
@@ -191,16 +174,10 @@ id: outer
 stateMachines: {m: {initial: a, states: {a: {invoke: [{workflow: leave}], on: {go: b}}, b: {type: final}}}}
 `)
 	id := h.createForm(john, "outer", form.KindForm)
-	if err := h.deleteForm(john, "outer", id); !errors.Is(err, failure.ErrInUse) {
-		t.Errorf("got %v, want ErrInUse", err)
-	}
-	if r := h.MustLook(john, "outer", id); r.Sequence != 1 {
-		t.Errorf("after a refused deletion: sequence %d", r.Sequence)
-	}
+	assert.ErrorIs(t, h.deleteForm(john, "outer", id), failure.ErrInUse)
+	assert.Equal(t, uint64(1), h.MustLook(john, "outer", id).Sequence, "after a refused deletion: sequence")
 	plain := h.Make(john, "leave", "")
-	if err := h.deleteForm(john, "leave", plain); !errors.Is(err, failure.ErrNotFound) {
-		t.Errorf("an instance that is no form: got %v, want ErrNotFound", err)
-	}
+	assert.ErrorIs(t, h.deleteForm(john, "leave", plain), failure.ErrNotFound, "an instance that is no form")
 }
 
 // TestADeletionIsShownWhenItIsDurable: until then whoever asks waits, and a crash takes back all of it or nothing.
@@ -246,9 +223,8 @@ func TestEveryCrashLeavesDeletionsWhole(t *testing.T) {
 		all.Go(func() {
 			for n := range 25 {
 				id := h.createForm(john, "leave", form.KindForm)
-				if _, err := h.draft(john, id, fmt.Sprintf(`{"n":%d}`, n)); err != nil {
-					t.Error(err)
-				}
+				_, err := h.draft(john, id, fmt.Sprintf(`{"n":%d}`, n))
+				assert.NoError(t, err)
 				if n%4 == worker {
 					h.MustSend(john, "leave", id, "submit", "", "key")
 					mu.Lock()
@@ -256,9 +232,7 @@ func TestEveryCrashLeavesDeletionsWhole(t *testing.T) {
 					mu.Unlock()
 					continue
 				}
-				if err := h.deleteForm(john, "leave", id); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, h.deleteForm(john, "leave", id))
 				mu.Lock()
 				gone[id] = len(crashed)
 				mu.Unlock()
@@ -281,14 +255,12 @@ func TestEveryCrashLeavesDeletionsWhole(t *testing.T) {
 		again.checkNoLeftovers()
 		again.CheckIndexes()
 		for id, at := range gone {
-			if _, err := again.Look(john, "leave", id); at < n && !errors.Is(err, failure.ErrNotFound) {
-				t.Errorf("crash %d: %s was deleted before crash %d, and is back: %v", n, id, at, err)
-			}
+			_, err := again.Look(john, "leave", id)
+			assert.False(t, at < n && !errors.Is(err, failure.ErrNotFound), "crash %d: %s was deleted before crash %d, and is back: %v", n, id, at, err)
 		}
 		for id, at := range stays {
-			if _, err := again.Look(john, "leave", id); at < n && err != nil {
-				t.Errorf("crash %d: %s, submitted before crash %d: %v", n, id, at, err)
-			}
+			_, err := again.Look(john, "leave", id)
+			assert.False(t, at < n && err != nil, "crash %d: %s, submitted before crash %d: %v", n, id, at, err)
 		}
 		again.End()
 	}

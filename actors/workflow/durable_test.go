@@ -9,6 +9,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/activity"
 	"troupe/actors/failure"
 	"troupe/actors/form"
@@ -74,9 +77,7 @@ func TestNothingIsShownThatACrashCouldTakeBack(t *testing.T) {
 		ask("a draft", nil, func() error { _, err := h.draft(john, drafted, `{}`); return err })
 		<-hanging
 		synctest.Wait()
-		if in := h.Instances("stock")[0]; !strings.Contains(string(in.Record.Public), "new") || h.Instances("leave")[0].Record.Sequence != 2 {
-			t.Fatal("the store does not show the events: no dirty read is possible, and this test shows nothing")
-		}
+		require.True(t, strings.Contains(string(h.Instances("stock")[0].Record.Public), "new") && h.Instances("leave")[0].Record.Sequence == 2)
 		ask("a read", nil, func() error { _, err := h.Look(john, "leave", id); return err })
 		ask("the form", nil, func() error {
 			_, err := h.Form(t.Context(), &form.Request{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"})
@@ -145,13 +146,9 @@ func TestNothingIsShownThatACrashCouldTakeBack(t *testing.T) {
 		synctest.Wait()
 		over()
 		asked.Wait()
-		if n := shown.Load(); n != 3+2+5 {
-			t.Errorf("%d entries, forms and rows were shown, want 10", n)
-		}
+		assert.Equal(t, int64(3+2+5), shown.Load(), "entries, forms and rows were shown, want 10")
 		again := startOn(t, crashed, workflow.Options{})
-		if n := again.Instances("leave")[0].Record.Sequence; n != 1 {
-			t.Errorf("the crash left sequence %d, want 1: it did not take the event back, so this test shows nothing", n)
-		}
+		assert.Equal(t, uint64(1), again.Instances("leave")[0].Record.Sequence, "the crash left sequence")
 	})
 }
 
@@ -163,24 +160,18 @@ func TestAFullDiskRefusesAndLosesNothing(t *testing.T) {
 	id := h.Make(john, "leave", "")
 	disk.SetFree(0)
 	storetest.AwaitAccepting(t, h.Store, false)
-	if _, err := h.Try(john, "leave", id, "note", "", ""); !errors.Is(err, failure.ErrUnavailable) {
-		t.Errorf("on a full disk: got %v, want ErrUnavailable", err)
-	}
+	_, err := h.Try(john, "leave", id, "note", "", "")
+	assert.ErrorIs(t, err, failure.ErrUnavailable, "on a full disk")
 	// A call that was admitted just before meets the refusal inside the actor.
 	for range 3 {
-		if _, err := h.SendUnchecked(h.ID(id), event(john, "leave", id, "note", "", "")); !errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("inside the actor: got %v, want ErrUnavailable", err)
-		}
+		_, err := h.SendUnchecked(h.ID(id), event(john, "leave", id, "note", "", ""))
+		assert.ErrorIs(t, err, failure.ErrUnavailable, "inside the actor")
 	}
 	disk.SetFree(1 << 40)
 	storetest.AwaitAccepting(t, h.Store, true)
-	if got := events(t, h.MustSend(john, "leave", id, "submit", "")); got != ",submit" {
-		t.Errorf("after the disk had space again: history %q, want only what was acknowledged", got)
-	}
+	assert.Equal(t, ",submit", events(t, h.MustSend(john, "leave", id, "submit", "")), "after the disk had space again: history")
 	h.Restart()
-	if got := events(t, h.MustLook(john, "leave", id)); got != ",submit" {
-		t.Errorf("after a restart: history %q", got)
-	}
+	assert.Equal(t, ",submit", events(t, h.MustLook(john, "leave", id)), "after a restart: history")
 }
 
 // TestAnUnknownOutcomeKeepsAwakeUntilItIsKnown, and no longer.
@@ -196,21 +187,14 @@ func TestAnUnknownOutcomeKeepsAwakeUntilItIsKnown(t *testing.T) {
 			done <- err
 		}()
 		<-hanging
-		if err := <-done; !errors.Is(err, failure.ErrOutcomeUnknown) {
-			t.Fatalf("got %v, want ErrOutcomeUnknown", err)
-		}
+		err := <-done
+		require.ErrorIs(t, err, failure.ErrOutcomeUnknown)
 		clocktest.Advance(3 * workflowtest.CommitWaitMax) // until whoever asks about the outcome has not been told either
-		if n := h.Metrics().Awake; n != 1 {
-			t.Errorf("%d instances are awake while the outcome is unknown, want 1: the store may not have it", n)
-		}
+		assert.Equal(t, int64(1), h.Metrics().Awake)
 		disk.Release()
 		clocktest.Advance(10 * shard.SweepEvery)
-		if n := h.Metrics().Awake; n != 0 {
-			t.Errorf("%d instances are awake after the outcome was known, want none", n)
-		}
-		if got := events(t, h.MustLook(john, "order", id)); got != ",pay" {
-			t.Errorf("events: got %q", got)
-		}
+		assert.Zero(t, h.Metrics().Awake, "instances are awake after the outcome was known, want none")
+		assert.Equal(t, ",pay", events(t, h.MustLook(john, "order", id)), "events")
 	})
 }
 
@@ -221,13 +205,9 @@ func TestAWakingReadsNothingOlderThanItsInstance(t *testing.T) {
 	id := h.Make(john, "leave", "")
 	h.sleepAll()
 	wake, err := h.ReadToWake("leave", h.ID(id))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	h.MustSend(john, "leave", id, "note", "")
 	h.sleepAll()
 	wake()
-	if got := events(t, h.MustSend(john, "leave", id, "note", "")); got != ",note,note" {
-		t.Errorf("events: got %q, want both notes", got)
-	}
+	assert.Equal(t, ",note,note", events(t, h.MustSend(john, "leave", id, "note", "")), "events")
 }

@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
@@ -71,9 +74,7 @@ func (h *harness) checkLists() {
 			for _, p := range d.Positions(&in) {
 				nodes = append(nodes, string(p.Node))
 			}
-			if (f.DoneAt != 0) != d.IsDone(&in) {
-				h.t.Errorf("%s: done at %d, and it is done: %t", s.Name, f.DoneAt, d.IsDone(&in))
-			}
+			assert.Equal(h.t, d.IsDone(&in), f.DoneAt != 0, "%s: done at %d, and it is done", s.Name, f.DoneAt)
 			row := form.Row{Form: *f, WorkflowID: workflowID, Nodes: strings.Join(nodes, ", ")}
 			made, list := s.Record.CreatedAt.UnixMilli(), 0
 			key := func(when int64) string {
@@ -97,9 +98,7 @@ func (h *harness) checkLists() {
 	})
 	h.checkLines()
 	for key, row := range want {
-		if got[key] != row {
-			h.t.Errorf("row %x: got %q, want %q", key, got[key], row)
-		}
+		assert.Equal(h.t, row, got[key], "row %x", key)
 		delete(got, key)
 	}
 	for key := range got {
@@ -116,9 +115,7 @@ func TestAListFollowsItsInstances(t *testing.T) {
 	state := func() string {
 		h.checkLists()
 		all := h.listed(john, form.KindForm)
-		if len(all) != 1 || all[0].InstanceID != id {
-			t.Fatalf("john's forms: %v", all)
-		}
+		require.True(t, len(all) == 1 && all[0].InstanceID == id, "john's forms: %v", all)
 		f := all[0]
 		return fmt.Sprintf("%s moved=%t submitted=%t done=%t", f.Nodes, f.Moved(), f.SubmissionID != "", f.DoneAt != 0)
 	}
@@ -139,24 +136,16 @@ func TestAListFollowsItsInstances(t *testing.T) {
 		if c.event != "" {
 			h.MustSend(c.who, "leave", id, c.event, "")
 		}
-		if got := state(); got != c.want {
-			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
-		}
+		assert.Equal(t, c.want, state(), c.name)
 	}
 	before := state()
 	h.Restart()
 	h.SweepAfter(time.Hour)
 	woken := h.Router.Metrics().Woken
-	if got := state(); got != before {
-		t.Errorf("after a restart: got %s, want %s", got, before)
-	}
-	if h.Router.Metrics().Woken != woken {
-		t.Error("a list woke instances")
-	}
+	assert.Equal(t, before, state(), "after a restart")
+	assert.Equal(t, woken, h.Router.Metrics().Woken, "a list woke instances")
 	h.MustSend(mary, "leave", id, "note", "")
-	if got := state(); got != before {
-		t.Errorf("after waking up: got %s, want %s", got, before)
-	}
+	assert.Equal(t, before, state(), "after waking up")
 }
 
 // TestTheOrderOfAList holds gateway/INTERFACE.md, "Order of forms": newest first,
@@ -167,26 +156,21 @@ func TestTheOrderOfAList(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 25 {
-				if _, err := h.Create(t.Context(), formOf(john, "order", form.KindForm)); err != nil {
-					t.Error(err)
-				}
+				_, err := h.Create(t.Context(), formOf(john, "order", form.KindForm))
+				assert.NoError(t, err)
 			}
 		})
 	}
 	wg.Wait()
 	all := h.listed(john, form.KindForm)
-	if len(all) != 200 || !slices.IsSortedFunc(all, func(a, b form.Listed) int {
+	assert.True(t, len(all) == 200 && slices.IsSortedFunc(all, func(a, b form.Listed) int {
 		if a.When != b.When {
 			return int(b.When - a.When)
 		}
 		return strings.Compare(a.InstanceID, b.InstanceID)
-	}) {
-		t.Errorf("%d forms, or out of order", len(all))
-	}
+	}), "%d forms, or out of order", len(all))
 	enough := errors.New("enough")
-	if err := h.Forms(t.Context(), &form.ListRequest{Kind: form.KindForm, User: john.ID}, func(form.Listed) error { return enough }); !errors.Is(err, enough) {
-		t.Errorf("got %v, want the error of yield", err)
-	}
+	assert.ErrorIs(t, h.Forms(t.Context(), &form.ListRequest{Kind: form.KindForm, User: john.ID}, func(form.Listed) error { return enough }), enough)
 }
 
 func (h *harness) draft(who *identity.Principal, id, body string, ifMatch ...uint64) (form.Draft, error) {
@@ -205,9 +189,8 @@ func (h *harness) form(who *identity.Principal, id string) *form.View {
 func TestTheLifeOfADraft(t *testing.T) {
 	h := start(t, workflow.Options{})
 	id := h.createForm(john, "leave", form.KindForm)
-	if v := h.form(john, id); v.Draft != nil || !v.Editable || v.Nodes != "draft" || v.When == 0 || string(v.Public) != `{"by":"john"}` {
-		t.Errorf("a new form: %+v", v)
-	}
+	v := h.form(john, id)
+	assert.True(t, v.Draft == nil && v.Editable && v.Nodes == "draft" && v.When != 0 && string(v.Public) == `{"by":"john"}`, "a new form: %+v", v)
 	req := form.Request{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"}
 	var first, second form.Draft
 	var err error
@@ -223,46 +206,32 @@ func TestTheLifeOfADraft(t *testing.T) {
 		{"in the place of any", form.DraftCondition{MustExist: true}, nil},
 	} {
 		first, err = h.SaveDraft(t.Context(), &message.Draft{Request: req, Data: value(fmt.Sprintf(`{"days":%d}`, n)), DraftCondition: c.condition})
-		if !errors.Is(err, c.want) {
-			t.Errorf("a draft %s: got %v, want %v", c.name, err, c.want)
-		}
+		assert.ErrorIs(t, err, c.want, "a draft %s", c.name)
 	}
-	if second, err = h.draft(john, id, `{"days":2}`, first.Revision); err != nil || second.Revision <= first.Revision {
-		t.Fatalf("got %+v, %v after %+v", second, err, first)
-	}
-	if _, err := h.draft(john, id, `{"days":3}`, first.Revision); !errors.Is(err, failure.ErrPrecondition) {
-		t.Errorf("a draft over another one: got %v, want ErrPrecondition", err)
-	}
-	if v := h.form(mary, id); v.Draft != nil {
-		t.Error("mary sees john's draft")
-	}
+	second, err = h.draft(john, id, `{"days":2}`, first.Revision)
+	require.True(t, err == nil && second.Revision > first.Revision, "got %+v, %v after %+v", second, err, first)
+	_, err = h.draft(john, id, `{"days":3}`, first.Revision)
+	assert.ErrorIs(t, err, failure.ErrPrecondition, "a draft over another one")
+	assert.Nil(t, h.form(mary, id).Draft, "mary sees john's draft")
 	h.Restart()
-	if v := h.form(john, id); v.Draft == nil || string(v.Draft.Data) != `{"days":2}` || v.Draft.Revision != second.Revision || v.Sequence != 1 {
-		t.Errorf("after a restart: %+v", v.Draft)
-	}
+	v = h.form(john, id)
+	assert.True(t, v.Draft != nil && string(v.Draft.Data) == `{"days":2}` && v.Draft.Revision == second.Revision && v.Sequence == 1, "after a restart: %+v", v.Draft)
 	drop := &message.Submit{Request: req, Data: value(`{"days":2}`), Retry: event(john, "leave", id, "submit", `{"days":2}`, "key").Retry}
 	h.Must(workflowtest.Second(h.Submit(t.Context(), drop)))
-	if v := h.form(john, id); v.Draft != nil || v.Editable || v.Form.SubmissionID == "" {
-		t.Errorf("after the submission: %+v", v)
-	}
-	if r, err := h.Submit(t.Context(), drop); err != nil || r.Sequence != 2 {
-		t.Errorf("the submission again with its key: %v, %v", r, err)
-	}
+	v = h.form(john, id)
+	assert.True(t, v.Draft == nil && !v.Editable && v.Form.SubmissionID != "", "after the submission: %+v", v)
+	r, err := h.Submit(t.Context(), drop)
+	assert.True(t, err == nil && r.Sequence == 2, "the submission again with its key: %v, %v", r, err)
 	drop.Retry = message.Retry{}
-	if _, err := h.Submit(t.Context(), drop); !errors.Is(err, failure.ErrNotAllowed) || h.form(john, id).Sequence != 2 {
-		t.Errorf("a second submission: got %v, want failure.ErrNotAllowed and no trace", err)
-	}
-	if _, err := h.draft(john, id, `{}`); !errors.Is(err, failure.ErrNotAllowed) {
-		t.Errorf("a draft of what is submitted: got %v, want ErrNotAllowed", err)
-	}
+	_, err = h.Submit(t.Context(), drop)
+	assert.True(t, errors.Is(err, failure.ErrNotAllowed) && h.form(john, id).Sequence == 2, "a second submission: got %v, want failure.ErrNotAllowed and no trace", err)
+	_, err = h.draft(john, id, `{}`)
+	assert.ErrorIs(t, err, failure.ErrNotAllowed, "a draft of what is submitted")
 	h.MustSend(john, "leave", id, "back", "")
 	third, err := h.draft(john, id, `{"days":9}`)
-	if err != nil || third.Revision <= second.Revision {
-		t.Errorf("after it came back: %+v, %v, want a revision above %d", third, err, second.Revision)
-	}
-	if _, err := h.draft(john, id, ""); err != nil || h.form(john, id).Draft != nil {
-		t.Errorf("dropped: %v", err)
-	}
+	assert.True(t, err == nil && third.Revision > second.Revision, "after it came back: %+v, %v, want a revision above %d", third, err, second.Revision)
+	_, err = h.draft(john, id, "")
+	assert.True(t, err == nil && h.form(john, id).Draft == nil, "dropped: %v", err)
 	plain := h.Make(john, "leave", "")
 	for name, c := range map[string]struct {
 		who  *identity.Principal
@@ -275,13 +244,11 @@ func TestTheLifeOfADraft(t *testing.T) {
 		"with no identifier":        {john, "nonsense", failure.ErrNotFound},
 		"by another who may submit": {mary, id, nil},
 	} {
-		if _, err := h.draft(c.who, c.id, `{}`); !errors.Is(err, c.want) {
-			t.Errorf("a draft %s: got %v, want %v", name, err, c.want)
-		}
+		_, err := h.draft(c.who, c.id, `{}`)
+		assert.ErrorIs(t, err, c.want, "a draft %s", name)
 	}
-	if _, err := h.Form(t.Context(), &form.Request{Caller: john, WorkflowID: "leave", InstanceID: plain, Event: "submit"}); !errors.Is(err, failure.ErrNotFound) {
-		t.Errorf("an instance that is no form: got %v, want ErrNotFound", err)
-	}
+	_, err = h.Form(t.Context(), &form.Request{Caller: john, WorkflowID: "leave", InstanceID: plain, Event: "submit"})
+	assert.ErrorIs(t, err, failure.ErrNotFound, "an instance that is no form")
 }
 
 // TestADraftSaysItsTemplate, and the create of a form that comes again is answered with its id alone.
@@ -296,12 +263,9 @@ func TestADraftSaysItsTemplate(t *testing.T) {
 		Request: form.Request{Caller: john, WorkflowID: "leave", InstanceID: r.InstanceID, Event: "submit"}, Data: value(`{}`), Template: digest,
 	})
 	h.Must(err)
-	if v := h.form(john, r.InstanceID); v.Draft.Template != digest {
-		t.Errorf("the draft has the template %s, want %s", v.Draft.Template, digest)
-	}
-	if again, err := h.Create(t.Context(), create); err != nil || again.InstanceID != r.InstanceID || len(again.Public) > 0 {
-		t.Errorf("the create again is answered %+v, %v", again, err)
-	}
+	assert.Equal(t, digest, h.form(john, r.InstanceID).Draft.Template, "the draft has the template")
+	again, err := h.Create(t.Context(), create)
+	assert.True(t, err == nil && again.InstanceID == r.InstanceID && len(again.Public) <= 0, "the create again is answered %+v, %v", again, err)
 }
 
 // TestADraftDoesNotOutliveWhatIsSubmitted: by whatever event and whomever.
@@ -321,9 +285,8 @@ func TestADraftDoesNotOutliveWhatIsSubmitted(t *testing.T) {
 	d, err := h.draft(mary, id, `{"days":6}`)
 	h.Must(err)
 	h.MustSend(john, "leave", id, "note", "") // moves nothing
-	if v := h.form(mary, id); v.Draft == nil || v.Draft.Revision != d.Revision {
-		t.Errorf("the draft after it: %+v", v.Draft)
-	}
+	v := h.form(mary, id)
+	assert.True(t, v.Draft != nil && v.Draft.Revision == d.Revision, "the draft after it: %+v", v.Draft)
 }
 
 func TestDamageOfAFormIsSaid(t *testing.T) {
@@ -333,9 +296,7 @@ func TestDamageOfAFormIsSaid(t *testing.T) {
 	when := h.listed(john, form.KindForm)[0].When
 	set := func(key, value []byte) { h.Overwrite(sh, key, value) }
 	set(key.List(nil, sh, byte(form.KindForm), "john", when, id), []byte("nonsense"))
-	if err := h.Forms(t.Context(), &form.ListRequest{Kind: form.KindForm, User: john.ID}, func(form.Listed) error { return nil }); !errors.Is(err, failure.ErrExecution) {
-		t.Errorf("a row: got %v, want ErrExecution", err)
-	}
+	assert.ErrorIs(t, h.Forms(t.Context(), &form.ListRequest{Kind: form.KindForm, User: john.ID}, func(form.Listed) error { return nil }), failure.ErrExecution)
 	set(key.Draft(nil, sh, id, "john"), []byte("nonsense"))
 	if _, err := h.draft(john, instanceid.Text(id), `{}`); !errors.Is(err, failure.ErrExecution) {
 		t.Errorf("a draft: got %v, want ErrExecution", err)
@@ -349,9 +310,8 @@ func TestDamageOfAFormIsSaid(t *testing.T) {
 	h.Must(err)
 	set(key.Record(nil, sh, "leave", id), d.AppendRecord(nil, &in, record.Chain, []byte("nonsense")))
 	h.Restart()
-	if _, err := h.Look(john, "leave", instanceid.Text(id)); !errors.Is(err, failure.ErrExecution) {
-		t.Errorf("a record: got %v, want ErrExecution", err)
-	}
+	_, err = h.Look(john, "leave", instanceid.Text(id))
+	assert.ErrorIs(t, err, failure.ErrExecution, "a record")
 }
 
 // TestABuiltinIsNoChoice: it can be used by who knows it, and no file can have
@@ -366,15 +326,9 @@ func TestABuiltinIsNoChoice(t *testing.T) {
 	if r := h.MustLook(eve, "-", id); r.Sequence != 2 || !bytes.Contains(r.AppendRecord(nil), []byte(`"workflowId":"-"`)) {
 		t.Errorf("got %s", r.AppendRecord(nil))
 	}
-	if n := h.Catalog.Len(); n != 2 {
-		t.Errorf("%d workflows, want 2", n)
-	}
+	assert.Equal(t, 2, h.Catalog.Len(), "workflows, want 2")
 	for who, want := range map[*identity.Principal]string{john: "[{leave Leave} {order order}]", eve: "[{order order}]"} {
-		if got := fmt.Sprint(h.Choices(who)); got != want {
-			t.Errorf("choices of %s: got %s, want %s", who.ID, got, want)
-		}
+		assert.Equal(t, want, fmt.Sprint(h.Choices(who)), "choices of %s", who.ID)
 	}
-	if statemachine.IsIdentifier("-") {
-		t.Error("a file can have the id of a builtin")
-	}
+	assert.False(t, statemachine.IsIdentifier("-"), "a file can have the id of a builtin")
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/message"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
@@ -58,9 +61,7 @@ func events(t *testing.T, r *message.Reply) string {
 		} `json:"svcHistory"`
 	}
 	text := r.AppendRecord(nil)
-	if err := json.Unmarshal(text, &record); err != nil {
-		t.Fatalf("record %s: %v", text, err)
-	}
+	require.NoError(t, json.Unmarshal(text, &record), "record %s", text)
 	var names []string
 	for i, e := range record.History {
 		if i > 0 && !slices.Equal(e.Start, record.History[i-1].End) {
@@ -68,8 +69,6 @@ func events(t *testing.T, r *message.Reply) string {
 		}
 		names = append(names, e.Event)
 	}
-	if int(r.Sequence) != len(names) {
-		t.Errorf("sequence %d, %d entries", r.Sequence, len(names))
-	}
+	assert.Equal(t, len(names), int(r.Sequence), "sequence %d", r.Sequence)
 	return strings.Join(names, ",")
 }

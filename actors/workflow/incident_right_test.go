@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/incident"
@@ -45,9 +48,8 @@ func TestIncidentsTellDataToReadersOnly(t *testing.T) {
 		operator := workflowtest.Principal("olga", nil, string(identity.Workflows))
 		id := h.Make(john, "secretive", `{"owner":"john","salary":"`+secret+`"}`)
 		for _, event := range []string{"go", "tell"} {
-			if _, err := h.Try(john, "secretive", id, event, "", ""); failure.Of(err).Kind != failure.ErrExecution || strings.Contains(err.Error(), secret) {
-				t.Fatalf("the error of %s for the log: %v", event, err)
-			}
+			_, err := h.Try(john, "secretive", id, event, "", "")
+			require.True(t, failure.Of(err).Kind == failure.ErrExecution && !strings.Contains(err.Error(), secret), "the error of %s for the log: %v", event, err)
 		}
 		clocktest.Advance(2 * time.Second)
 		for _, c := range []struct {
@@ -61,13 +63,10 @@ func TestIncidentsTellDataToReadersOnly(t *testing.T) {
 			var timer string
 			for _, in := range page.Incidents {
 				text := fmt.Sprintf("%q %+v", in.Error, in.Row)
-				if strings.Contains(text, secret) != c.sees || (in.Error == pending.HiddenReason) == c.sees {
-					t.Errorf("%v sees %s", c.caller, text)
-				}
+				assert.True(t, strings.Contains(text, secret) == c.sees && (in.Error == pending.HiddenReason) != c.sees, "%v sees %s", c.caller, text)
 				if r := in.Row; r.Kind == incident.Event {
-					if timer = in.ID; in.Version != 1 || in.File != "workflows/1.yaml" || in.Line != 7 || in.Expression != "" {
-						t.Errorf("%v: the incident of the timer has the place %+v", c.caller, r)
-					}
+					timer = in.ID
+					assert.True(t, in.Version == 1 && in.File == "workflows/1.yaml" && in.Line == 7 && in.Expression == "", "%v %v", c.caller, r)
 				} else if r.File == "" || r.Line < 9 || (r.Expression == "") != (r.Event == "tell") || r.User != "john" || r.Count != 1 || r.Instance != id {
 					t.Errorf("%v: got %s", c.caller, text)
 				}
@@ -76,15 +75,10 @@ func TestIncidentsTellDataToReadersOnly(t *testing.T) {
 				continue
 			}
 			err = h.ChangeIncident(context.Background(), c.caller, timer, false)
-			if reason := failure.Of(err).Reason; !errors.Is(err, failure.ErrExecution) || strings.Contains(reason, secret) != c.sees {
-				t.Errorf("%v retries: got %q", c.caller, reason)
-			}
-			if strings.Contains(err.Error(), secret) {
-				t.Errorf("%v retries: the log has %v", c.caller, err)
-			}
-			if !strings.Contains(h.Log.String(), `"incident":"`+timer+`"`) {
-				t.Errorf("the log does not name the incident %s", timer)
-			}
+			reason := failure.Of(err).Reason
+			assert.True(t, errors.Is(err, failure.ErrExecution) && strings.Contains(reason, secret) == c.sees, "%v retries: got %q", c.caller, reason)
+			assert.NotContains(t, err.Error(), secret, "%v retries: the log", c.caller)
+			assert.Contains(t, h.Log.String(), `"incident":"`+timer+`"`, "the log does not name the incident %s", timer)
 		}
 		switch log := h.Log.String(); {
 		case strings.Contains(log, secret):
@@ -101,9 +95,8 @@ func TestIncidentsWithoutAnInstance(t *testing.T) {
 		const never = "id: ID\nallow: {create: {users: [boss]}, read: READ}\nstateMachines: {m: {states: {a: {entry: [{log: '${svcPublic[\"" + secret + "\" + svcPublic.?x.orValue(\"\")]}'}], on: {go: b}}, b: {type: final}}}}\n"
 		h.Publish(remind, strings.NewReplacer("ID", "all", "READ", "{users: [boss]}").Replace(never), strings.NewReplacer("ID", "some", "READ", "{when: 'svcPublic.x == 1'}").Replace(never))
 		for _, of := range []string{"all", "some"} {
-			if _, err := h.Create(context.Background(), &message.Create{Caller: boss, WorkflowID: of}); !errors.Is(err, failure.ErrExecution) {
-				t.Fatalf("%s: got %v", of, err)
-			}
+			_, err := h.Create(context.Background(), &message.Create{Caller: boss, WorkflowID: of})
+			require.ErrorIs(t, err, failure.ErrExecution, of)
 		}
 		clocktest.Advance(time.Second)
 		for caller, want := range map[*identity.Principal]bool{boss: true, john: false} {
@@ -112,9 +105,8 @@ func TestIncidentsWithoutAnInstance(t *testing.T) {
 				t.Fatalf("got %+v", page.Incidents)
 			}
 			for _, in := range page.Incidents {
-				if sees := strings.Contains(in.Error, secret); sees != (want && in.Workflow == "all") || in.Row.Kind != incident.Expression {
-					t.Errorf("%s sees of %s %q", caller.ID, in.Workflow, in.Error)
-				}
+				assert.True(t, strings.Contains(in.Error, secret) == (want && in.Workflow == "all") && in.Row.Kind == incident.Expression,
+					"%s sees of %s %q", caller.ID, in.Workflow, in.Error)
 			}
 		}
 	})
@@ -138,9 +130,8 @@ func TestDeliveriesTellDataToReadersOnly(t *testing.T) {
 				t.Fatal("nothing is dead")
 			}
 			for _, d := range page.Deliveries {
-				if strings.Contains(d.LastError, "x@example.org") != c.sees || (d.LastError == pending.HiddenReason) == c.sees || d.LastStatus != 550 {
-					t.Errorf("%v sees %d %q", c.caller, d.LastStatus, d.LastError)
-				}
+				assert.True(t, strings.Contains(d.LastError, "x@example.org") == c.sees && (d.LastError == pending.HiddenReason) != c.sees && d.LastStatus == 550,
+					"%v sees %d %q", c.caller, d.LastStatus, d.LastError)
 			}
 		}
 	})

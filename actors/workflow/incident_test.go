@@ -11,6 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/incident"
 	"troupe/actors/message"
@@ -46,57 +49,41 @@ func TestAFailureOfACallerIsAnIncident(t *testing.T) {
 		begun := time.Now()
 		for k, of := range []string{id, id, twin} {
 			_, err := h.Try(john, "faulty", of, "go", "", "")
-			if got := failure.Of(err); got.Kind != failure.ErrExecution || got.Reference == "" {
-				t.Fatalf("failure %d: got %v", k, err)
-			}
+			got := failure.Of(err)
+			require.True(t, got.Kind == failure.ErrExecution && got.Reference != "", "failure %d: got %v", k, err)
 			clocktest.Advance(700 * time.Millisecond)
 		}
 		_, err := h.Try(mary, "faulty", twin, "other", "", "")
 		reference := failure.Of(err).Reference
 		clocktest.Advance(time.Second)
-		if n := h.Metrics().Incidents; n != 4 {
-			t.Errorf("%d failures are counted", n)
-		}
-		if log := h.Log.String(); !strings.Contains(log, `"line":9,"expression":"svcPublic.itm + svcPrivate.limit"`) {
-			t.Errorf("the log: %s", log)
-		}
+		assert.Equal(t, int64(4), h.Metrics().Incidents, "failures are counted")
+		assert.Contains(t, h.Log.String(), `"line":9,"expression":"svcPublic.itm + svcPrivate.limit"`, "the log")
 		h.Restart()
 		list := h.incidents()
-		if len(list) != 2 {
-			t.Fatalf("got %v", list)
-		}
+		require.Len(t, list, 2)
 		first, other := list[0], list[1]
 		if strings.HasPrefix(first.ID, reference) {
 			first, other = other, first
 		}
-		if !strings.HasPrefix(other.ID, reference+"-") || other.Row.Line != 10 || other.Row.Expression != "" || other.Row.Count != 1 {
-			t.Errorf("got %+v", other.Row)
-		}
+		assert.True(t, strings.HasPrefix(other.ID, reference+"-") && other.Row.Line == 10 && other.Row.Expression == "" && other.Row.Count == 1, "got %+v", other.Row)
 		r := first.Row
 		want := []expr.Read{{Path: "svcPublic.itm"}, {Path: "svcPrivate.limit", Value: "3"}}
 		if r.Kind != incident.Expression || r.Workflow != "faulty" || r.Version != 1 || r.Line != 9 || r.Expression != "svcPublic.itm + svcPrivate.limit" ||
 			fmt.Sprint(r.Read) != fmt.Sprint(want) || r.User != "john" || r.Count != 3 || !r.First.Equal(begun) || r.Last.Sub(begun) != 1400*time.Millisecond {
 			t.Errorf("got %+v", r)
 		}
-		if first.InstanceID != twin || first.Event != "go" || !strings.Contains(first.Error, "no such key: itm") {
-			t.Errorf("got %+v", first)
-		}
+		assert.True(t, first.InstanceID == twin && first.Event == "go" && strings.Contains(first.Error, "no such key: itm"), "got %+v", first)
 		ctx := context.Background()
-		if err := h.ChangeIncident(ctx, boss, first.ID, false); !errors.Is(err, failure.ErrConflict) || !strings.Contains(failure.Of(err).Reason, "nothing to retry") {
-			t.Errorf("retry: got %v", err)
-		}
+		err = h.ChangeIncident(ctx, boss, first.ID, false)
+		assert.True(t, errors.Is(err, failure.ErrConflict) && strings.Contains(failure.Of(err).Reason, "nothing to retry"), "retry: got %v", err)
 		h.Must(h.ChangeIncident(ctx, boss, first.ID, true))
-		if err := h.ChangeIncident(ctx, boss, first.ID, true); !errors.Is(err, failure.ErrNotFound) {
-			t.Errorf("dropped twice: got %v", err)
-		}
-		if list := h.incidents(); len(list) != 1 || list[0].ID != other.ID {
-			t.Errorf("dropped, but got %v", list)
-		}
+		assert.ErrorIs(t, h.ChangeIncident(ctx, boss, first.ID, true), failure.ErrNotFound, "dropped twice")
+		list = h.incidents()
+		assert.True(t, len(list) == 1 && list[0].ID == other.ID, "dropped, but got %v", list)
 		_ = workflowtest.Second(h.Try(john, "faulty", id, "go", "", ""))
 		clocktest.Advance(2 * time.Second)
-		if list := h.incidents(); len(list) != 2 || list[0].ID == first.ID || list[1].ID == first.ID {
-			t.Errorf("the id came twice, or not at all: %v", list)
-		}
+		list = h.incidents()
+		assert.True(t, len(list) == 2 && list[0].ID != first.ID && list[1].ID != first.ID, "the id came twice, or not at all: %v", list)
 	})
 }
 
@@ -107,9 +94,7 @@ func TestACreateThatFailsIsAnIncident(t *testing.T) {
 		_, err := h.Create(context.Background(), &message.Create{Caller: boss, WorkflowID: "never"})
 		clocktest.Advance(time.Second)
 		list := h.incidents()
-		if len(list) != 1 || list[0].InstanceID != "" || list[0].Event != "" || list[0].Row.Line != 2 || failure.Of(err).Reference == "" {
-			t.Errorf("got %+v, %v", list, err)
-		}
+		assert.True(t, len(list) == 1 && list[0].InstanceID == "" && list[0].Event == "" && list[0].Row.Line == 2 && failure.Of(err).Reference != "", "%v %v", list, err)
 	})
 }
 
@@ -125,16 +110,13 @@ func TestAFloodOfFailuresIsWrittenOnceASecond(t *testing.T) {
 			_ = workflowtest.Second(h.Try(john, "faulty", id, "go", "", ""))
 		}
 		clocktest.Advance(900 * time.Millisecond)
-		if n := h.Store.Metrics().Committed - before; n != 0 {
-			t.Errorf("%d commits in the first second", n)
-		}
+		n := h.Store.Metrics().Committed - before
+		assert.Zero(t, n, "commits in the first second")
 		clocktest.Advance(200 * time.Millisecond)
-		if n := h.Store.Metrics().Committed - before; n != 1 {
-			t.Errorf("%d commits, want one", n)
-		}
-		if list := h.incidents(); len(list) != 1 || list[0].Row.Count != 501 {
-			t.Errorf("got %+v", list)
-		}
+		n = h.Store.Metrics().Committed - before
+		assert.Equal(t, uint64(1), n, "commits, want one")
+		list := h.incidents()
+		assert.True(t, len(list) == 1 && list[0].Row.Count == 501, "got %+v", list)
 	})
 }
 
@@ -155,18 +137,15 @@ func TestIDsOfIncidentsDoNotRepeat(t *testing.T) {
 		h.MustSend(boss, "told", id, "tell", "")
 		clocktest.Advance(time.Second)
 		first := h.incidents()
-		if len(first) != 1 || first[0].InstanceID != id {
-			t.Fatalf("got %v", first)
-		}
+		require.True(t, len(first) == 1 && first[0].InstanceID == id, "got %v", first)
 		if err := h.ChangeIncident(context.Background(), boss, first[0].ID, false); !errors.Is(err, failure.ErrExecution) || !strings.Contains(failure.Of(err).Reason, "the event failed again: ") || !strings.Contains(failure.Of(err).Reason, "division by zero") {
 			t.Errorf("retry: got %v", err)
 		}
 		h.Must(h.ChangeIncident(context.Background(), boss, first[0].ID, true))
 		late.Store(true)
 		clocktest.Advance(time.Hour)
-		if next := h.incidents(); len(next) != 1 || next[0].ID == first[0].ID {
-			t.Errorf("got %v behind %v", next, first)
-		}
+		next := h.incidents()
+		assert.True(t, len(next) == 1 && next[0].ID != first[0].ID, "got %v behind %v", next, first)
 	})
 }
 
@@ -185,16 +164,13 @@ func TestIncidentsOfAClusterAreOne(t *testing.T) {
 			id := c.createWith(r, fmt.Sprint(k), "faulty", "")
 			c.fails(r, id, led)
 		}
-		if len(led) != 2 {
-			t.Fatalf("failed on %v", led)
-		}
+		require.Len(t, led, 2, "failed")
 		c.pass(5 * time.Second)
 		var id string
 		for _, n := range c.nodes {
 			page, err := n.router.Incidents(context.Background(), &pending.IncidentList{Caller: boss, Limit: 10})
 			c.must(err)
-			if len(page.Incidents) != 1 || page.Incidents[0].Row.Count != 24 || id != "" && page.Incidents[0].ID != id {
-				t.Errorf("%s lists %+v", n.Name, page.Incidents)
+			if !assert.True(t, len(page.Incidents) == 1 && page.Incidents[0].Row.Count == 24 && (id == "" || page.Incidents[0].ID == id), "%v %v", n.Name, page.Incidents) {
 				continue
 			}
 			id = page.Incidents[0].ID
@@ -222,9 +198,7 @@ func (c *cluster) fails(r *rand.Rand, id string, led map[string]int) {
 				led[n.Name]++
 				return
 			}
-			if !errors.Is(err, failure.ErrNotLeader) && !errors.Is(err, failure.ErrUnavailable) {
-				c.t.Fatal(err)
-			}
+			require.False(c.t, !errors.Is(err, failure.ErrNotLeader) && !errors.Is(err, failure.ErrUnavailable), err)
 		}
 		c.pass(time.Duration(r.IntN(100)) * time.Millisecond)
 	}

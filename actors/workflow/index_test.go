@@ -14,6 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/message"
@@ -59,27 +62,23 @@ func TestIndexEntriesAreWrittenWithTheState(t *testing.T) {
 			h.MustSend(boss, "stock", id, c.event, c.body, c.key)
 		}
 		for path, want := range map[string][]string{"svcPublic.a": c.a, "svcPrivate.p": c.p} {
-			if got, want := h.keysOf(id, path), encodings(want); !slices.EqualFunc(got, want, bytes.Equal) {
-				t.Errorf("%s: %s has the keys %q, want %q", c.name, path, got, want)
-			}
+			got, want := h.keysOf(id, path), encodings(want)
+			assert.True(t, slices.EqualFunc(got, want, bytes.Equal), "%s: %s has the keys %q, want %q", c.name, path, got, want)
 		}
 		h.CheckIndexes()
 	}
 	h.MustSend(boss, "stock", id, "set", `{"a":[`+strings.Join(many, ",")+`]}`)
 	got := h.keysOf(id, "svcPublic.a")
-	if want := [][]byte{data.AppendOrdered(nil, data.Value("0")), nil, filter.OverflowKey}; len(got) != 3 || !bytes.Equal(got[0], want[0]) || !bytes.Equal(got[2], want[2]) {
-		t.Errorf("too many values: keys %q, want the smallest, the largest and %q", got, filter.OverflowKey)
-	}
+	want := [][]byte{data.AppendOrdered(nil, data.Value("0")), nil, filter.OverflowKey}
+	assert.True(t, len(got) == 3 && bytes.Equal(got[0], want[0]) && bytes.Equal(got[2], want[2]), "%v %v", got, filter.OverflowKey)
 	h.CheckIndexes()
 	for _, f := range []string{`{"svcPublic.a":500}`, `{"svcPublic.a":{"$lte":0}}`, `{"svcPublic.a":{"$gt":999}}`} {
-		if got, _, err := h.list(query.Request{Caller: boss, WorkflowID: "stock", Filter: f}); err != nil || !slices.Equal(got, []string{id}) {
-			t.Errorf("%s: got %v, %v, want the instance with too many values", f, got, err)
-		}
+		got, _, err := h.list(query.Request{Caller: boss, WorkflowID: "stock", Filter: f})
+		assert.True(t, err == nil && slices.Equal(got, []string{id}), "%s: got %v, %v, want the instance with too many values", f, got, err)
 	}
 	h.MustSend(boss, "stock", id, "set", `{"a":7}`)
-	if got, want := h.keysOf(id, "svcPublic.a"), encodings([]string{"7"}); !slices.EqualFunc(got, want, bytes.Equal) {
-		t.Errorf("few values again: keys %q, want %q", got, want)
-	}
+	got, want = h.keysOf(id, "svcPublic.a"), encodings([]string{"7"})
+	assert.True(t, slices.EqualFunc(got, want, bytes.Equal), "few values again: keys %q, want %q", got, want)
 	h.CheckIndexes()
 }
 
@@ -95,9 +94,7 @@ func encodings(values []string) (keys [][]byte) {
 func (h *harness) keysOf(id, path string) (keys [][]byte) {
 	h.t.Helper()
 	row, ok := h.IndexRow("stock", path)
-	if !ok {
-		h.t.Fatalf("no index on %s", path)
-	}
+	require.True(h.t, ok, "no index on %s", path)
 	want := h.ID(id)
 	sh := h.Store.ShardOf(want)
 	err := h.Store.Scan(key.IndexPrefix(nil, sh, row.Number), func(k, _ []byte) error {
@@ -125,9 +122,7 @@ func (h *harness) live(ids []string) (stop func()) {
 				} else {
 					_, err = h.Try(boss, "stock", ids[r.IntN(len(ids))], oneOf(r, "set", "set", "close", "open", "side", "skip"), workflowtest.RandomSet(r), "")
 				}
-				if err != nil && !errors.Is(err, failure.ErrUnavailable) && !errors.Is(err, failure.ErrNotFound) {
-					h.t.Errorf("under load: %v", err)
-				}
+				assert.False(h.t, err != nil && !errors.Is(err, failure.ErrUnavailable) && !errors.Is(err, failure.ErrNotFound), "under load: %v", err)
 			}
 		})
 	}
@@ -158,9 +153,7 @@ func TestAnIndexIsBuiltWhileTheInstancesLiveOn(t *testing.T) {
 	h.CheckIndexes()
 	h.Restart()
 	h.CheckIndexes()
-	if n := len(h.Instances("stock")); n < 200 {
-		t.Errorf("%d instances, want 200 and more", n)
-	}
+	assert.GreaterOrEqual(t, len(h.Instances("stock")), 200, "instances, want 200 and more")
 }
 
 // TestEveryCrashLeavesIndexesAndListsWhole: state, entries and rows are one commit.
@@ -185,9 +178,7 @@ func TestEveryCrashLeavesIndexesAndListsWhole(t *testing.T) {
 				id := h.createForm(mary, workflowID, []form.Kind{form.KindForm, form.KindChecklist}[r.IntN(2)])
 				for range r.IntN(4) {
 					_, err := h.Try(mary, workflowID, id, oneOf(r, "submit", "approve", "back", "pay"), "", "")
-					if err != nil && !errors.Is(err, failure.ErrInvalid) {
-						t.Error(err)
-					}
+					assert.False(t, err != nil && !errors.Is(err, failure.ErrInvalid), err)
 				}
 			}
 		})
@@ -215,9 +206,7 @@ func TestEveryCrashLeavesIndexesAndListsWhole(t *testing.T) {
 		again.AwaitIndexes()
 		again.CheckIndexes()
 		again.checkLists()
-		if len(again.listed(mary, form.KindForm)) == 0 {
-			t.Error("the crash left no form")
-		}
+		assert.NotEmpty(t, again.listed(mary, form.KindForm), "the crash left no form")
 		again.End()
 	}
 }
@@ -297,16 +286,13 @@ func TestAnIndexIsAskedOnlyWhenItIsWhole(t *testing.T) {
 		}
 	}
 	got, end, err := h.list(one)
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("while it is being built: got %v, %v, want %v", got, err, want)
-	}
+	assert.True(t, err == nil && slices.Equal(got, want), "while it is being built: got %v, %v, want %v", got, err, want)
 	if err == nil && (end.Explain.Plan != "scan" || len(end.Explain.Considered) != 0) {
 		t.Errorf("while it is being built: %+v, want a scan and nothing considered", end.Explain)
 	}
 	byIndex := query.Request{Caller: boss, WorkflowID: "stock", Sort: "svcPublic.a"}
-	if _, _, err := h.list(byIndex); !errors.Is(err, failure.ErrBusy) {
-		t.Errorf("sorted by what is being built: got %v, want ErrBusy", err)
-	}
+	_, _, err = h.list(byIndex)
+	assert.ErrorIs(t, err, failure.ErrBusy, "sorted by what is being built")
 	for n, id := range ids { // before and behind the middle
 		if n%3 == 0 {
 			h.MustSend(boss, "stock", id, "set", `{"a":[77,78]}`)
@@ -316,9 +302,8 @@ func TestAnIndexIsAskedOnlyWhenItIsWhole(t *testing.T) {
 	goOn()
 	h.AwaitIndexes()
 	h.CheckIndexes()
-	if got, _, err := h.list(byIndex); err != nil || len(got) != len(ids)+1 {
-		t.Errorf("sorted by the whole index: %d ids, %v, want %d", len(got), err, len(ids)+1)
-	}
+	got, _, err = h.list(byIndex)
+	assert.True(t, err == nil && len(got) == len(ids)+1, "sorted by the whole index: %d ids, %v, want %d", len(got), err, len(ids)+1)
 	if _, end, err := h.list(one); err != nil || len(end.Explain.Considered) != 1 {
 		t.Errorf("with the whole index: %+v, %v, want it considered", end.Explain, err)
 	}
@@ -339,9 +324,8 @@ func TestARestartInTheMiddleOfBuildingGoesOn(t *testing.T) {
 		}
 		house.AwaitIndexes()
 		house.CheckIndexes()
-		if row, ok := house.IndexRow("stock", "svcPublic.a"); !ok || row.Number != 1 || row.State != workflowtest.Whole {
-			t.Errorf("after the restart the index is %+v, want number 1 and whole", row)
-		}
+		row, ok := house.IndexRow("stock", "svcPublic.a")
+		assert.True(t, ok && row.Number == 1 && row.State == workflowtest.Whole, "after the restart the index is %+v, want number 1 and whole", row)
 	}
 }
 
@@ -358,9 +342,8 @@ func TestAStoreThatRefusesForAMomentDoesNotSpoilAnIndex(t *testing.T) {
 	storetest.AwaitAccepting(t, h.Store, false)
 	goOn()
 	workflowtest.Await(t, "the builder to notice", func() bool { return h.Log.Count("index is not finished") > 0 })
-	if row, _ := h.IndexRow("stock", "svcPublic.a"); row.State != workflowtest.Building {
-		t.Errorf("while the store refuses, the index is %s", row.State)
-	}
+	row, _ := h.IndexRow("stock", "svcPublic.a")
+	assert.Equal(t, workflowtest.Building, row.State, "while the store refuses, the index")
 	h.CheckIndexes()
 	disk.SetFree(1 << 40)
 	storetest.AwaitAccepting(t, h.Store, true)
@@ -383,13 +366,9 @@ func TestAnIndexMayGoInTheMiddleOfBuilding(t *testing.T) {
 	goOn()
 	h.AwaitIndexes()
 	stop()
-	if got := h.IndexRows(1); got != 0 {
-		t.Errorf("an index that is gone has %d rows", got)
-	}
+	assert.Zero(t, h.IndexRows(1), "an index that is gone")
 	h.CheckIndexes()
-	if h.Log.Count("index is whole") > 0 {
-		t.Error("the log says that the index is whole")
-	}
+	assert.LessOrEqual(t, h.Log.Count("index is whole"), 0, "the log says that the index is whole")
 }
 
 // TestALateEntryOfAnIndexThatIsGoneIsNotWritten: a call of the builder may wait
@@ -402,9 +381,7 @@ func TestALateEntryOfAnIndexThatIsGoneIsNotWritten(t *testing.T) {
 	ix := h.Catalog.Indexes().Find("stock", "svcPublic.a")
 	h.Publish(leave, order, stock("stock", 2))
 	h.AwaitIndexes()
-	if err := h.EnterAwake(h.ID(id), ix); err != nil {
-		t.Errorf("got %v, want nothing to be done", err)
-	}
+	assert.NoError(t, h.EnterAwake(h.ID(id), ix))
 	h.CheckIndexes()
 }
 
@@ -455,9 +432,7 @@ func TestADamagedInstanceIsInNoIndexAndTheOthersAre(t *testing.T) {
 			want += len(workflowtest.FieldOf(t, "svcPublic.a").Keys(s.Document))
 		}
 	}
-	if got := h.IndexRows(1); got != want {
-		t.Errorf("the index has %d rows, want %d", got, want)
-	}
+	assert.Equal(t, want, h.IndexRows(1), "the index")
 }
 
 // TestStoppingWhileTheDiskHangs: the builder waits for its entries and no longer.
@@ -476,7 +451,6 @@ func TestStoppingWhileTheDiskHangs(t *testing.T) {
 	case <-time.After(50 * time.Millisecond):
 	}
 	disk.Release()
-	if err := <-stopped; err != nil {
-		t.Error(err)
-	}
+	err := <-stopped
+	assert.NoError(t, err)
 }

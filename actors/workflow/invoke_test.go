@@ -6,6 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
@@ -95,9 +98,7 @@ func TestNobodyForgesAChild(t *testing.T) {
 			case c.want == "" && status != "running":
 				t.Errorf("%s: the child is %q: %s", c.name, status, reason)
 			case c.want == "":
-				if got := string(h.MustLook(boss, "order", child).Public); got != c.public {
-					t.Errorf("%s: the child has %s", c.name, got)
-				}
+				assert.Equal(t, c.public, string(h.MustLook(boss, "order", child).Public), "%s: the child", c.name)
 			case status != "failed" || !strings.Contains(reason, c.want) || len(h.Instances("order")) != 0:
 				t.Errorf("%s: the child is %q, and the reason %s, want one with %s", c.name, status, reason, c.want)
 			}
@@ -113,9 +114,8 @@ func TestAnOlderVersionIsNoWayAround(t *testing.T) {
 			h.publishes(ann, rules[0]+orderFlow, "version: 2\n"+rules[1]+orderFlow)
 			id := h.Make(boss, "caller", `{}`)
 			clocktest.Advance(time.Second)
-			if _, status := h.child("caller", id); status != "failed" {
-				t.Errorf("%q: the child is %q", rules, status)
-			}
+			_, status := h.child("caller", id)
+			assert.Equal(t, "failed", status, "%q: the child", rules)
 		})
 	}
 }
@@ -127,9 +127,8 @@ func TestAFileIsNotBound(t *testing.T) {
 		h.publishes(ann, "allow: {create: {roles: [clerk]}}\n"+orderFlow)
 		id := h.Make(boss, "caller", `{"status":"approved"}`)
 		clocktest.Advance(time.Second)
-		if _, status := h.child("caller", id); status != "running" {
-			t.Errorf("the child is %q", status)
-		}
+		_, status := h.child("caller", id)
+		assert.Equal(t, "running", status, "the child")
 	})
 }
 
@@ -151,15 +150,11 @@ stateMachines:
 			id := h.Make(boss, "sending", "")
 			clocktest.Advance(time.Second)
 			child, status := h.child("sending", id)
-			if status != "running" {
-				t.Fatalf("the child of %s is %q", by.ID, status)
-			}
+			require.Equal(t, "running", status, "the child of %s", by.ID)
 			h.MustSend(boss, "sending", id, "go", "")
 			clocktest.Advance(time.Minute)
 			want := map[bool]string{false: "", true: ",approve"}[by == ann]
-			if got := events(t, h.MustLook(boss, "order", child)); got != want {
-				t.Errorf("the child of %s has taken %q, want %q", by.ID, got, want)
-			}
+			assert.Equal(t, want, events(t, h.MustLook(boss, "order", child)), "the child of %s has taken", by.ID)
 		})
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/catalog"
 	"troupe/actors/form"
 	"troupe/actors/identity"
@@ -81,17 +84,14 @@ func (h *harness) checkLines() {
 				list = 'j'
 			}
 			row, err := form.ParseRow(take(list, by, made, s.ID))
-			if err != nil {
-				h.t.Errorf("%s/%s: row in the list %c of %s: %v", workflowID, s.Name, list, by, err)
+			if !assert.NoError(h.t, err, "%s/%s: row in the list %c of %s", workflowID, s.Name, list, by) {
 				continue
 			}
-			if row.By != by || row.WorkflowID != workflowID || row.Name != d.Name || row.Kind != form.KindInstance || (row.DoneAt != 0) != (list == 'k') {
-				h.t.Errorf("%s/%s in the list %c: %+v", workflowID, s.Name, list, row)
-			}
+			assert.True(h.t, row.By == by && row.WorkflowID == workflowID && row.Name == d.Name && row.Kind == form.KindInstance && (row.DoneAt != 0) == (list == 'k'),
+				"%s/%s in the list %c: %+v", workflowID, s.Name, list, row)
 			if list == 'k' {
-				if place := take('l', by, row.DoneAt, s.ID); len(place) != 8 || binary.BigEndian.Uint64(place) != ^uint64(made) {
-					h.t.Errorf("%s/%s is done, and the list of what is has %x", workflowID, s.Name, place)
-				}
+				place := take('l', by, row.DoneAt, s.ID)
+				assert.True(h.t, len(place) == 8 && binary.BigEndian.Uint64(place) == ^uint64(made), "%v %v %v", workflowID, s.Name, place)
 			}
 		}
 	}
@@ -163,20 +163,15 @@ func TestWhoCreatesAnInstanceHasItInAList(t *testing.T) {
 				t.Errorf("%s: %s has %v of %d, and %s should be %s", c.name, category, ids, *page.Count, id, c.want)
 			}
 		}
-		if ids, _ := h.created(john, form.Every); !slices.Equal(ids, []string{aForm, id}) && !slices.Equal(ids, []string{id, aForm}) {
-			t.Errorf("%s: all are %v, want %s and %s", c.name, ids, id, aForm)
-		}
+		ids, _ := h.created(john, form.Every)
+		assert.False(t, !slices.Equal(ids, []string{aForm, id}) && !slices.Equal(ids, []string{id, aForm}), "%s: all are %v, want %s and %s", c.name, ids, id, aForm)
 	}
 	later := func(req *form.PageRequest) { req.ArchivedBefore = h.Clock().Add(time.Hour).UnixMilli() }
-	if ids, _ := h.created(john, form.Archived, later); !slices.Equal(ids, []string{id}) {
-		t.Errorf("archived are %v, want %s", ids, id)
-	}
-	if ids, _ := h.created(john, form.Submitted, later); len(ids) != 0 {
-		t.Errorf("submitted are %v, want none", ids)
-	}
-	if all := append(h.listed(john, form.KindForm), h.listed(john, form.KindChecklist)...); len(all) != 2 {
-		t.Errorf("the lists of forms have %d, want the form and the checklist", len(all))
-	}
+	ids, _ := h.created(john, form.Archived, later)
+	assert.Equal(t, []string{id}, ids, "archived, %s", id)
+	ids, _ = h.created(john, form.Submitted, later)
+	assert.Empty(t, ids, "submitted")
+	assert.Len(t, append(h.listed(john, form.KindForm), h.listed(john, form.KindChecklist)...), 2, "the lists of forms")
 	h.Restart()
 	h.checkLists()
 	h.MustSend(mary, "leave", h.Make(john, "leave", ""), "submit", "") // its actor knows who has created it
@@ -201,9 +196,7 @@ stateMachines:
 `)
 		clocktest.Advance(time.Minute)
 		all := h.Instances("twin")
-		if len(all) == 0 {
-			t.Fatal("the schedule has created nothing")
-		}
+		require.NotEmpty(t, all, "the schedule has created nothing")
 		ids := []string{h.Make(john, "twin", ""), all[0].Name}
 		for _, asleep := range []bool{false, true} {
 			for _, c := range []struct {
@@ -219,9 +212,7 @@ stateMachines:
 					h.MustSend(mary, "twin", id, c.event, "")
 					sizes[n] = h.Store.Metrics().AppendedBytes - before
 				}
-				if (sizes[0] != sizes[1]) != c.moves {
-					t.Errorf("%s (asleep: %t): %d bytes are written, and %d for an instance that is in no list", c.event, asleep, sizes[0], sizes[1])
-				}
+				assert.Equal(t, c.moves, sizes[0] != sizes[1], "%v %v %v %v", c.event, asleep, sizes[0], sizes[1])
 			}
 		}
 		h.checkLines()
@@ -246,12 +237,8 @@ stateMachines: {main: {initial: open, states: {open: {on: {go: open}}}}}
 		mother := h.Make(john, "mother", "")
 		h.MustSend(john, "mother", mother, "go", "")
 		clocktest.Advance(3 * time.Minute)
-		if len(h.Instances("daily")) == 0 {
-			t.Fatal("the schedule has created nothing")
-		}
-		if got := len(h.lines()); got != 1 {
-			t.Errorf("%d rows, want that of the instance that john has created", got)
-		}
+		require.NotEmpty(t, h.Instances("daily"), "the schedule has created nothing")
+		assert.Len(t, h.lines(), 1, "rows, want that of the instance that john has created")
 		h.checkLines()
 	})
 }
@@ -282,27 +269,21 @@ func TestPagesOfWhatSomebodyHasCreated(t *testing.T) {
 		for pages := 0; pages < 100; pages++ {
 			ids, page := h.created(john, form.Every, func(req *form.PageRequest) { req.Limit, req.Cursor, req.Sort = 7, cursor, sort })
 			got = append(got, ids...)
-			if *page.Count != 30 {
-				t.Errorf("by %s: %d in all, want 30", sort, *page.Count)
-			}
+			assert.Equal(t, int64(30), *page.Count, "by %s", sort)
 			if cursor = page.Next; cursor == "" {
 				break
 			}
 		}
-		if sorted := slices.Sorted(slices.Values(got)); !slices.Equal(sorted, slices.Sorted(slices.Values(want))) {
-			t.Errorf("by %s: got %v\nwant %v", sort, sorted, want)
-		}
+		sorted := slices.Sorted(slices.Values(got))
+		assert.True(t, slices.Equal(sorted, slices.Sorted(slices.Values(want))), "by %s: got %v\nwant %v", sort, sorted, want)
 	}
-	if _, err := h.FormPage(t.Context(), &form.PageRequest{ListRequest: form.ListRequest{Kind: form.KindForm, User: john.ID, Category: form.Every}, Limit: 7, Cursor: func() string {
+	_, err := h.FormPage(t.Context(), &form.PageRequest{ListRequest: form.ListRequest{Kind: form.KindForm, User: john.ID, Category: form.Every}, Limit: 7, Cursor: func() string {
 		_, page := h.created(john, form.Every, func(req *form.PageRequest) { req.Limit = 7 })
 		return page.Next
-	}()}); err == nil {
-		t.Error("a cursor of another list is taken")
-	}
+	}()})
+	assert.Error(t, err, "a cursor of another list is taken")
 	found, _ := h.created(john, form.Every, func(req *form.PageRequest) { req.Query = "TITLE " + want[0] })
-	if !slices.Equal(found, want[:1]) {
-		t.Errorf("searched: got %v, want %v", found, want[:1])
-	}
+	assert.True(t, slices.Equal(found, want[:1]), "searched: got %v, want %v", found, want[:1])
 	if none, page := h.created(eve, form.Every); len(none) != 0 || *page.Count != 0 {
 		t.Errorf("eve has %v of %d", none, *page.Count)
 	}
@@ -322,9 +303,7 @@ func TestTheRowGoesWithItsInstance(t *testing.T) {
 				h.sleepAll()
 			}
 			h.Must(h.Delete("leave", id))
-			if got := len(h.lines()); got != 1 {
-				t.Errorf("%v (asleep: %t): %d rows are left, want that of another instance", events, asleep, got)
-			}
+			assert.Len(t, h.lines(), 1, "%v (asleep: %t)", events, asleep)
 		}
 	}
 	h.checkLists()

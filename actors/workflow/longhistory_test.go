@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/message"
 	"troupe/actors/workflow"
 	"troupe/persistence/key"
@@ -32,9 +35,8 @@ func TestALongHistoryIsAnsweredInPart(t *testing.T) {
 	for n := 1; n < events; n++ {
 		send := event(boss, "wide", id, fmt.Sprint("e", n%machines), "", "")
 		send.WithHistory = false
-		if _, err := h.Send(context.Background(), send); err != nil {
-			t.Fatal(err)
-		}
+		_, err := h.Send(context.Background(), send)
+		require.NoError(t, err)
 	}
 	last := h.MustSend(boss, "wide", id, "e0", "", "key").AppendRecord(nil)
 	var record struct {
@@ -47,29 +49,23 @@ func TestALongHistoryIsAnsweredInPart(t *testing.T) {
 	check := func(what string, text []byte) {
 		t.Helper()
 		record.From, record.History = 0, nil
-		if err := json.Unmarshal(text, &record); err != nil || len(record.History) == 0 {
-			t.Fatalf("%s: %v", what, err)
-		}
-		if got := record.From + uint64(len(record.History)) - 1; got != events+1 || record.From < 2 || len(text) > most+100_000 || len(text) < most-30_000 {
-			t.Errorf("%s: %d bytes, from %d to %d", what, len(text), record.From, got)
-		}
+		err := json.Unmarshal(text, &record)
+		require.True(t, err == nil && len(record.History) != 0, "%s: %v", what, err)
+		got := record.From + uint64(len(record.History)) - 1
+		assert.True(t, got == events+1 && record.From >= 2 && len(text) <= most+100_000 && len(text) >= most-30_000, "%v %v %v %v", what, len(text), record.From, got)
 		for k, e := range record.History {
-			if len(e.Start) != machines || len(e.End) != machines || k > 0 && fmt.Sprint(e.Start) != fmt.Sprint(record.History[k-1].End) {
-				t.Fatalf("%s: entry %d: %v", what, k, e)
-			}
+			require.True(t, len(e.Start) == machines && len(e.End) == machines && (k <= 0 || fmt.Sprint(e.Start) == fmt.Sprint(record.History[k-1].End)),
+				"%s: entry %d: %v", what, k, e)
 		}
 	}
 	check("an event", last)
 	h.Restart()
-	if again := h.MustSend(boss, "wide", id, "e0", "", "key").AppendRecord(nil); string(again) != string(last) {
-		t.Errorf("repeated it has %d bytes instead of %d, or others", len(again), len(last))
-	}
+	again := h.MustSend(boss, "wide", id, "e0", "", "key").AppendRecord(nil)
+	assert.Equal(t, string(last), string(again), "repeated it has %d bytes instead of %d, or others", len(again), len(last))
 	check("the instance", h.MustLook(boss, "wide", id).AppendRecord(nil))
 	size := 0
 	h.Must(h.Store.Scan(key.EntryPrefix(nil, h.Store.ShardOf(h.ID(id)), h.ID(id)), func(_, value []byte) error { size += len(value); return nil }))
-	if size/events > 1000 {
-		t.Errorf("an entry has %d bytes", size/events)
-	}
+	assert.LessOrEqual(t, size/events, 1000, "an entry")
 	page, err := h.History(context.Background(), &message.History{Caller: boss, WorkflowID: "wide", InstanceID: id, Limit: 3, Descending: true})
 	if err != nil || !strings.HasSuffix(string(last[:strings.LastIndex(string(last), `],"historyFrom"`)]), string(page.Entries[:strings.Index(string(page.Entries), `},{`)+1])) {
 		t.Errorf("the newest page: %.200s, %v", page.Entries, err)

@@ -2,13 +2,14 @@ package workflow_test
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
@@ -42,12 +43,9 @@ func TestHistoryPages(t *testing.T) {
 				h.Restart()
 			}
 		}
-		if got, want := "["+strings.Join(entries, ",")+"]", string(h.StoredHistory(h.Store, h.ID(id))); got != want {
-			t.Errorf("pages of %d:\n got %s\nwant %s", limit, got, want)
-		}
-		if want := (25 + limit - 1) / limit; len(entries) != want {
-			t.Errorf("pages of %d: %d pages, want %d", limit, len(entries), want)
-		}
+		assert.Equal(t, string(h.StoredHistory(h.Store, h.ID(id))), "["+strings.Join(entries, ",")+"]", "pages of %d", limit)
+		want := (25 + limit - 1) / limit
+		assert.Len(t, entries, want, "pages of %d", limit)
 	}
 	for _, limit := range []int{1, 7, 24, 25, 26, 1000} {
 		h.checkDescending(id, limit, 25)
@@ -79,9 +77,8 @@ func TestHistoryPages(t *testing.T) {
 		{"a hidden instance", guest, hidden, "", 5, failure.ErrNotFound},
 		{"no instance", guest, "x", "", 5, failure.ErrNotFound},
 	} {
-		if _, err := ask(c.who, c.id, c.cursor, c.limit); !errors.Is(err, c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
-		}
+		_, err := ask(c.who, c.id, c.cursor, c.limit)
+		assert.ErrorIs(t, err, c.want, c.name)
 	}
 }
 
@@ -106,14 +103,12 @@ func (h *harness) checkDescending(id string, limit, entries int) {
 			got = append(got, string(e))
 		}
 		if cursor = p.Next; cursor != "" {
-			if _, err := ask(false, cursor); !errors.Is(err, failure.ErrInvalid) {
-				h.t.Errorf("a cursor of the other order: got %v, want ErrInvalid", err)
-			}
+			_, err := ask(false, cursor)
+			assert.ErrorIs(h.t, err, failure.ErrInvalid, "a cursor of the other order")
 		}
 	}
-	if !slices.Equal(got, want) || pages != (len(want)+limit-1)/limit || len(want) != entries {
-		h.t.Errorf("pages of %d, newest first: got %d pages with\n%s\nwant\n%s", limit, pages, strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	assert.True(h.t, slices.Equal(got, want) && pages == (len(want)+limit-1)/limit && len(want) == entries,
+		"pages of %d, newest first: got %d pages with\n%s\nwant\n%s", limit, pages, strings.Join(got, "\n"), strings.Join(want, "\n"))
 }
 
 // TestWhatComesMeanwhileIsOnNoLaterPageOfTheNewest: each page goes on behind the one before.
@@ -133,19 +128,15 @@ func TestWhatComesMeanwhileIsOnNoLaterPageOfTheNewest(t *testing.T) {
 	for last := 6; last > 0; last -= 2 {
 		p, err := h.History(t.Context(), &message.History{Caller: member, WorkflowID: "stock", InstanceID: id, Limit: 2, Cursor: cursor, Descending: true})
 		h.Must(err)
-		if want := all[last-1] + "," + all[last-2]; string(p.Entries) != want {
-			t.Errorf("the page of entry %d: got %s, want %s", last, p.Entries, want)
-		}
+		want := all[last-1] + "," + all[last-2]
+		assert.Equal(t, want, string(p.Entries), "the page of entry %d", last)
 		h.MustSend(boss, "stock", id, "set", "")
 		cursor = p.Next
 	}
-	if cursor != "" {
-		t.Errorf("behind the first entry there is a cursor %s", cursor)
-	}
+	assert.Empty(t, cursor, "behind the first entry there is a cursor")
 	none := query.List{"history", "stock", id, "desc"}.Cursor(binary.BigEndian.AppendUint64(nil, 1))
-	if _, err := h.History(t.Context(), &message.History{Caller: member, WorkflowID: "stock", InstanceID: id, Limit: 2, Cursor: none, Descending: true}); !errors.Is(err, failure.ErrInvalid) {
-		t.Errorf("a cursor behind the first entry: got %v, want ErrInvalid", err)
-	}
+	_, err := h.History(t.Context(), &message.History{Caller: member, WorkflowID: "stock", InstanceID: id, Limit: 2, Cursor: none, Descending: true})
+	assert.ErrorIs(t, err, failure.ErrInvalid, "a cursor behind the first entry")
 }
 
 func TestEventsAreWhatTheCallerMaySendNow(t *testing.T) {
@@ -170,30 +161,23 @@ func TestEventsAreWhatTheCallerMaySendNow(t *testing.T) {
 	}
 	got, sequence, err := ask(john, id)
 	want := fmt.Sprint([]statemachine.Available{one("submit", "review"), one("note"), one("refuse", "review"), one("drop", "review"), one("grow")})
-	if err != nil || got != want || sequence != 1 {
-		t.Errorf("in draft: sequence %d, %v\n got %s\nwant %s", sequence, err, got, want)
-	}
+	assert.True(t, err == nil && got == want && sequence == 1, "in draft: sequence %d, %v\n got %s\nwant %s", sequence, err, got, want)
 	h.MustSend(john, "leave", id, "submit", "")
 	for who, events := range map[*identity.Principal][]statemachine.Available{
 		john: {one("back", "draft"), one("fail")}, mary: {one("approve", "approved"), one("back", "draft"), one("fail")},
 	} {
-		if got, sequence, err := ask(who, id); err != nil || got != fmt.Sprint(events) || sequence != 2 {
-			t.Errorf("in review, for %s: sequence %d, %v, %s", who.ID, sequence, err, got)
-		}
+		got, sequence, err := ask(who, id)
+		assert.True(t, err == nil && got == fmt.Sprint(events) && sequence == 2, "in review, for %s: sequence %d, %v, %s", who.ID, sequence, err, got)
 	}
 	h.MustSend(mary, "leave", id, "approve", "")
-	if got, _, err := ask(mary, id); err != nil || got != "[]" {
-		t.Errorf("at the end: %s, %v, want none", got, err)
-	}
-	if _, _, err := ask(john, hidden); !errors.Is(err, failure.ErrNotFound) {
-		t.Errorf("hidden: %v, want ErrNotFound", err)
-	}
+	got, _, err = ask(mary, id)
+	assert.True(t, err == nil && got == "[]", "at the end: %s, %v, want none", got, err)
+	_, _, err = ask(john, hidden)
+	assert.ErrorIs(t, err, failure.ErrNotFound, "hidden")
 	h.Publish(leave, order, strings.Replace(stock("stock", 1), "allow:", "allow:\n  send: {users: [boss]}", 1))
 	sent := h.Make(boss, "stock", "")
 	for who, none := range map[*identity.Principal]bool{boss: false, member: true} {
 		r, err := h.Events(t.Context(), &message.Load{Caller: who, WorkflowID: "stock", InstanceID: sent})
-		if err != nil || (len(r.Events) == 0) != none {
-			t.Errorf("for %s: %+v, %v; none: %v", who.ID, r, err, none)
-		}
+		assert.True(t, err == nil && (len(r.Events) == 0) == none, "for %s: %+v, %v; none: %v", who.ID, r, err, none)
 	}
 }

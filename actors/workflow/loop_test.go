@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 	"troupe/actors/incident"
 	"troupe/actors/quota"
@@ -61,31 +63,22 @@ func TestALoopIsSlowedDown(t *testing.T) {
 				clocktest.Advance(10 * time.Minute)
 				entries := func() int { return int(h.MustLook(boss, "loop", id).Sequence) }
 				first := entries()
-				if first < 100 || first > 2+100+6+10 {
-					t.Errorf("%d entries in ten minutes", first)
-				}
+				assert.True(t, first >= 100 && first <= 2+100+6+10, "%d entries in ten minutes", first)
 				list := h.incidents()
-				if len(list) != 1 || list[0].Row.Kind != incident.Loop || list[0].Row.Instance != id || list[0].Row.Count < 2 {
-					t.Errorf("incidents: %+v", list)
-				}
-				if err := h.ChangeIncident(context.Background(), boss, list[0].ID, false); !errors.Is(err, failure.ErrConflict) || !strings.Contains(failure.Of(err).Reason, "leads it out") {
-					t.Errorf("retry: got %v", err)
-				}
+				assert.True(t, len(list) == 1 && list[0].Row.Kind == incident.Loop && list[0].Row.Instance == id && list[0].Row.Count >= 2, "incidents: %+v", list)
+				err := h.ChangeIncident(context.Background(), boss, list[0].ID, false)
+				assert.True(t, errors.Is(err, failure.ErrConflict) && strings.Contains(failure.Of(err).Reason, "leads it out"), "retry: got %v", err)
 				h.SweepIdle()
 				clocktest.Advance(10 * time.Minute)
-				if n := entries() - first; n < 8 || n > 12 {
-					t.Errorf("%d entries in the next ten minutes, in which it fell asleep", n)
-				}
+				n := entries() - first
+				assert.True(t, n >= 8 && n <= 12, "%d entries in the next ten minutes, in which it fell asleep", n)
 				h.Restart()
 				clocktest.Advance(10 * time.Minute)
-				if n := entries() - first; n > 12+100+6+10 {
-					t.Errorf("%d entries in the ten minutes after a restart", n)
-				}
+				n = entries() - first
+				assert.LessOrEqual(t, n, 12+100+6+10, "entries in the ten minutes after a restart")
 				begun := time.Now()
 				h.MustSend(boss, "loop", id, "hello", "")
-				if d := time.Since(begun); d > time.Second {
-					t.Errorf("the event of a caller took %s", d)
-				}
+				assert.LessOrEqual(t, time.Since(begun), time.Second, "the event of a caller took")
 			})
 		})
 	}
@@ -99,9 +92,8 @@ func TestACallerCalmsALoopThatWasAsleep(t *testing.T) {
 			sleep()
 			before := h.MustSend(boss, "loop", id, "go", "").Sequence
 			clocktest.Advance(time.Second)
-			if n := h.MustLook(boss, "loop", id).Sequence - before; n < 90 {
-				t.Errorf("%s: %d steps within a second behind an event of a caller", what, n)
-			}
+			n := h.MustLook(boss, "loop", id).Sequence - before
+			assert.GreaterOrEqual(t, n, uint64(90), what)
 			clocktest.Advance(10 * time.Minute)
 		}
 	})
@@ -111,12 +103,9 @@ func TestACallerCalmsALoopThatWasAsleep(t *testing.T) {
 func TestALoopHasAQuota(t *testing.T) {
 	looping(t, loops["a send"], quota.Limits{HistoryEntries: 20}, func(h *harness, id string) {
 		clocktest.Advance(10 * time.Minute)
-		if n := h.MustLook(boss, "loop", id).Sequence; n != 20 {
-			t.Errorf("%d entries, want 20", n)
-		}
-		if list := h.incidents(); len(list) != 1 || !strings.Contains(list[0].Error, "20 history entries") {
-			t.Errorf("incidents: %+v", list)
-		}
+		assert.Equal(t, uint64(20), h.MustLook(boss, "loop", id).Sequence, "entries, want 20")
+		list := h.incidents()
+		assert.True(t, len(list) == 1 && strings.Contains(list[0].Error, "20 history entries"), "incidents: %+v", list)
 	})
 }
 
@@ -132,12 +121,8 @@ stateMachines: {m: {initial: a, states: {a: {on: {go: {actions: [{foreach: {arra
 			h.MustSend(boss, "loop", id, "go", "")
 		}
 		clocktest.Advance(time.Second)
-		if got := string(h.MustLook(boss, "loop", id).Public); got != `{"n":540}` {
-			t.Errorf("got %s", got)
-		}
-		if list := h.incidents(); len(list) != 0 {
-			t.Errorf("incidents: %+v", list)
-		}
+		assert.Equal(t, `{"n":540}`, string(h.MustLook(boss, "loop", id).Public))
+		assert.Empty(t, h.incidents(), "incidents")
 	})
 }
 
@@ -153,9 +138,8 @@ stateMachines: {m: {initial: rest, states: {rest: {on: {go: a}}, a: {entry: [{as
 	} {
 		looping(t, fmt.Sprintf(text, what), quota.Limits{}, func(h *harness, id string) {
 			clocktest.Advance(10 * time.Minute)
-			if n := int(h.MustLook(boss, "loop", id).Sequence); n < c.least || n > c.most {
-				t.Errorf("%s: %d entries in ten minutes, want %d to %d", what, n, c.least, c.most)
-			}
+			n := int(h.MustLook(boss, "loop", id).Sequence)
+			assert.True(t, n >= c.least && n <= c.most, "%s: %d entries in ten minutes, want %d to %d", what, n, c.least, c.most)
 		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/instance"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
@@ -28,9 +30,7 @@ func TestAwakeInstancesHaveABound(t *testing.T) {
 		ids[i] = h.Make(boss, "stock", fmt.Sprintf(`{"a":%d,"text":%q}`, i, strings.Repeat("x", large)))
 		workflowtest.Await(t, "the bound", inBounds) // a large one is always there to end
 	}
-	if m := h.Metrics(); m.Awake < 100 {
-		t.Errorf("%d are awake: small ones went to sleep while large ones were there", m.Awake)
-	}
+	assert.GreaterOrEqual(t, h.Metrics().Awake, int64(100), "are awake: small ones went to sleep while large ones were there")
 	var all sync.WaitGroup
 	for part := range 4 { // reading wakes them
 		all.Go(func() {

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/message"
 	"troupe/actors/outbox"
@@ -63,34 +66,25 @@ func TestAPersonChangesDeliveries(t *testing.T) {
 		h.MustSend(boss, "notify", id, "tell", `{"n":4}`)
 		clocktest.Advance(time.Second)
 		dead, pending := h.deliveries(outbox.Dead), h.deliveries(outbox.Pending)
-		if len(dead) != 1 || string(dead[0].Body) != "1" || dead[0].LastStatus != 503 || dead[0].InstanceID != id || len(pending) != 2 {
-			t.Fatalf("dead %v, pending %v", dead, pending)
-		}
-		if p := h.pending("notify", id); len(p.Deliveries) != 3 || len(h.deliveries("")) != 3 {
-			t.Errorf("the instance waits for %v", p.Deliveries)
-		}
+		require.True(t, len(dead) == 1 && string(dead[0].Body) == "1" && dead[0].LastStatus == 503 && dead[0].InstanceID == id && len(pending) == 2,
+			"dead %v, pending %v", dead, pending)
+		p := h.pending("notify", id)
+		assert.True(t, len(p.Deliveries) == 3 && len(h.deliveries("")) == 3, "the instance waits for %v", p.Deliveries)
 		h.Must(h.ChangeDelivery(context.Background(), pending[0].ID, outbox.Drop))
 		clocktest.Advance(time.Millisecond) // the next one is tried
-		if got := events(t, h.MustLook(boss, "notify", id)); got != ",both,untold,tell,untold" {
-			t.Errorf("when it was dropped the instance was told %q", got)
-		}
+		assert.Equal(t, ",both,untold,tell,untold", events(t, h.MustLook(boss, "notify", id)))
 		up.Store(true)
 		h.Must(h.ChangeDelivery(context.Background(), dead[0].ID, outbox.Retry))
 		clocktest.Advance(time.Millisecond)
-		if got := to.all(); got[len(got)-1] != "hook 1" && got[len(got)-2] != "hook 1" {
-			t.Errorf("got %q, want the dead one again at once", got)
-		}
+		got := to.all()
+		assert.False(t, got[len(got)-1] != "hook 1" && got[len(got)-2] != "hook 1", "got %q, want the dead one again at once", got)
 		clocktest.Advance(20 * time.Second)
-		if got := to.all(); got[len(got)-1] != "hook 4" || slices.Contains(got[4:], "hook 3") {
-			t.Errorf("got %q", got)
-		}
-		if n := h.rows(key.DeliveriesPrefix) + h.rows(key.StreamsPrefix); n != 0 {
-			t.Errorf("%d rows are left", n)
-		}
+		got = to.all()
+		assert.True(t, got[len(got)-1] == "hook 4" && !slices.Contains(got[4:], "hook 3"), "got %q", got)
+		n := h.rows(key.DeliveriesPrefix) + h.rows(key.StreamsPrefix)
+		assert.Zero(t, n, "rows are left")
 		for _, of := range []string{dead[0].ID, "x", id + "-1-1", id} {
-			if err := h.ChangeDelivery(context.Background(), of, outbox.Drop); !errors.Is(err, failure.ErrNotFound) {
-				t.Errorf("%s: got %v", of, err)
-			}
+			assert.ErrorIs(t, h.ChangeDelivery(context.Background(), of, outbox.Drop), failure.ErrNotFound, of)
 		}
 	})
 }
@@ -107,9 +101,8 @@ func TestADeliveryThatIsOnItsWayIsDropped(t *testing.T) {
 				h.Must(h.ChangeDelivery(context.Background(), d.ID, outbox.Drop))
 			}
 		}
-		if left := h.deliveries(""); len(left) != 1 || left[0].Name != "other" {
-			t.Errorf("left: %v", left)
-		}
+		left := h.deliveries("")
+		assert.True(t, len(left) == 1 && left[0].Name == "other", "left: %v", left)
 	})
 }
 
@@ -123,23 +116,14 @@ func TestAPersonChangesIncidents(t *testing.T) {
 		}
 		clocktest.Advance(time.Second)
 		all := h.incidents()
-		if len(all) != 3 || all[0].Event != "told" || all[0].Error == "" || all[0].Workflow != "notify" {
-			t.Fatalf("got %v", all)
-		}
-		if p := h.pending("notify", all[0].InstanceID); len(p.Timers) != 1 || !p.Timers[0].Failed || p.Timers[0].ID != all[0].ID {
-			t.Errorf("the instance waits for %v", p.Timers)
-		}
-		if err := h.ChangeIncident(context.Background(), boss, all[0].ID, false); !errors.Is(err, failure.ErrExecution) {
-			t.Errorf("it fails again: got %v", err)
-		}
+		require.True(t, len(all) == 3 && all[0].Event == "told" && all[0].Error != "" && all[0].Workflow == "notify", "got %v", all)
+		p := h.pending("notify", all[0].InstanceID)
+		assert.True(t, len(p.Timers) == 1 && p.Timers[0].Failed && p.Timers[0].ID == all[0].ID, "the instance waits for %v", p.Timers)
+		assert.ErrorIs(t, h.ChangeIncident(context.Background(), boss, all[0].ID, false), failure.ErrExecution, "it fails again")
 		h.Must(h.ChangeIncident(context.Background(), boss, all[1].ID, true))
-		if left := h.incidents(); len(left) != 2 {
-			t.Errorf("left: %v", left)
-		}
+		assert.Len(t, h.incidents(), 2, "left")
 		for _, of := range []string{all[1].ID, "x", ids[0] + "-9-9", ids[0]} {
-			if err := h.ChangeIncident(context.Background(), boss, of, true); !errors.Is(err, failure.ErrNotFound) {
-				t.Errorf("%s: got %v", of, err)
-			}
+			assert.ErrorIs(t, h.ChangeIncident(context.Background(), boss, of, true), failure.ErrNotFound, of)
 		}
 	})
 }
@@ -154,8 +138,7 @@ func TestATimerIsShown(t *testing.T) {
 			t.Errorf("got %+v", p)
 		}
 		h.MustSend(boss, "remind", id, "decide", "")
-		if p := h.pending("remind", id); len(p.Timers) != 0 || !p.IsDone {
-			t.Errorf("got %+v", p)
-		}
+		p = h.pending("remind", id)
+		assert.True(t, len(p.Timers) == 0 && p.IsDone, "got %+v", p)
 	})
 }

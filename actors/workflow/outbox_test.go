@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/outbox"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
@@ -87,26 +89,19 @@ func TestWhatLeavesKeepsItsOrder(t *testing.T) {
 		h.MustSend(boss, "notify", id, "both", "")
 		h.MustSend(boss, "notify", id, "tell", `{"n":4}`)
 		clocktest.Advance(time.Second)
-		if got := to.all(); !slices.Equal(got, []string{"hook 1", "other 2"}) && !slices.Equal(got, []string{"other 2", "hook 1"}) {
-			t.Errorf("while the first is not delivered: %q", got)
-		}
+		got := to.all()
+		assert.False(t, !slices.Equal(got, []string{"hook 1", "other 2"}) && !slices.Equal(got, []string{"other 2", "hook 1"}), got)
 		h.Restart()
 		to.mu.Lock()
 		down = false
 		to.mu.Unlock()
 		clocktest.Advance(10 * time.Second)
-		if got := to.all(); !slices.Equal(got[2:], []string{"hook 1", "hook 3", "hook 4"}) {
-			t.Errorf("after it: %q", got)
-		}
-		if n := h.rows(key.DeliveriesPrefix) + h.rows(key.StreamsPrefix); n != 0 {
-			t.Errorf("%d rows are left", n)
-		}
-		if got := events(t, h.MustLook(boss, "notify", id)); got != ",both,tell,told,told,told" {
-			t.Errorf("the instance was told %q", got)
-		}
-		if got := string(h.MustLook(boss, "notify", id).Public); got != `{"n":4,"last":{"status":200,"body":null,"attempts":1}}` {
-			t.Errorf("got %s", got)
-		}
+		got = to.all()
+		assert.Equal(t, []string{"hook 1", "hook 3", "hook 4"}, got[2:], "after it: %q", got)
+		n := h.rows(key.DeliveriesPrefix) + h.rows(key.StreamsPrefix)
+		assert.Zero(t, n, "rows are left")
+		assert.Equal(t, ",both,tell,told,told,told", events(t, h.MustLook(boss, "notify", id)), "the instance was told")
+		assert.Equal(t, `{"n":4,"last":{"status":200,"body":null,"attempts":1}}`, string(h.MustLook(boss, "notify", id).Public))
 	})
 }
 
@@ -121,19 +116,13 @@ func TestADeadDeliveryFreesTheNext(t *testing.T) {
 		id := h.Make(boss, "notify", "")
 		h.MustSend(boss, "notify", id, "both", "")
 		clocktest.Advance(9 * time.Second)
-		if got := len(to.all()); got != 2 {
-			t.Errorf("%d attempts before the first pause is over", got)
-		}
+		assert.Len(t, to.all(), 2, "attempts before the first pause is over")
 		clocktest.Advance(time.Minute)
-		if got := to.all(); !slices.Equal(got[2:], []string{"hook 1", "hook 1", "hook 3"}) {
-			t.Errorf("got %q", got)
-		}
-		if dead, tries := h.rows(key.DeliveriesPrefix), h.rows(key.StreamsPrefix); dead != 1 || tries != 0 {
-			t.Errorf("%d deliveries and %d attempts are left, want a dead one", dead, tries)
-		}
-		if got := events(t, h.MustLook(boss, "notify", id)); got != ",both,untold,told" {
-			t.Errorf("the instance was told %q", got)
-		}
+		got := to.all()
+		assert.Equal(t, []string{"hook 1", "hook 1", "hook 3"}, got[2:], "got %q", got)
+		dead, tries := h.rows(key.DeliveriesPrefix), h.rows(key.StreamsPrefix)
+		assert.True(t, dead == 1 && tries == 0, "%d deliveries and %d attempts are left, want a dead one", dead, tries)
+		assert.Equal(t, ",both,untold,told", events(t, h.MustLook(boss, "notify", id)), "the instance was told")
 	})
 }
 
@@ -143,14 +132,10 @@ func TestAnOutcomeThatFailsIsAnIncident(t *testing.T) {
 		id := h.Make(boss, "notify", "")
 		h.MustSend(boss, "notify", id, "tell", `{"n":1}`)
 		clocktest.Advance(time.Minute)
-		if got := len(to.all()); got != 1 {
-			t.Errorf("%d attempts", got)
-		}
-		if left, incidents := h.rows(key.DeliveriesPrefix), h.rows(key.IncidentPrefix); left != 0 || incidents != 1 {
-			t.Errorf("%d deliveries and %d incidents", left, incidents)
-		}
-		if _, err := h.Try(boss, "notify", id, "told", "", ""); err == nil {
-			t.Error("a caller can send an outcome")
-		}
+		assert.Len(t, to.all(), 1, "attempts")
+		left, incidents := h.rows(key.DeliveriesPrefix), h.rows(key.IncidentPrefix)
+		assert.True(t, left == 0 && incidents == 1, "%d deliveries and %d incidents", left, incidents)
+		_, err := h.Try(boss, "notify", id, "told", "", "")
+		assert.Error(t, err, "a caller can send an outcome")
 	})
 }

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/pending"
 	"troupe/actors/workflow"
@@ -35,19 +38,14 @@ func TestAnActorThatPanicsAgainAndAgain(t *testing.T) {
 			t.Fatalf("panic %d was answered %v", n+1, err)
 		}
 		if n%10 == 0 {
-			if _, err := h.Look(boss, "order", neighbor); err != nil {
-				t.Fatalf("the neighbor after %d panics: %v", n+1, err)
-			}
+			_, err := h.Look(boss, "order", neighbor)
+			require.NoError(t, err, "the neighbor after %d panics", n+1)
 		}
 	}
 	// NB: a caller has its answer before the supervisor has heard of the panic, and can be there again.
-	if internal < 11 || resting == 0 {
-		t.Errorf("%d callers were told of a panic and %d of a rest, want at least 11 and 1", internal, resting)
-	}
+	assert.True(t, internal >= 11 && resting != 0, "%d callers were told of a panic and %d of a rest, want at least 11 and 1", internal, resting)
 	m := h.Metrics()
-	if int(m.Restarts) != internal || m.Rests != 1 || m.DeadLetters != 0 {
-		t.Errorf("%d restarts, %d rests and %d dead letters, want %d, 1 and 0", m.Restarts, m.Rests, m.DeadLetters, internal)
-	}
+	assert.True(t, int(m.Restarts) == internal && m.Rests == 1 && m.DeadLetters == 0, "%v %v %v %v", m.Restarts, m.Rests, m.DeadLetters, internal)
 	told := false
 	for _, shard := range h.System.Tree().Children {
 		for _, b := range shard.Children {
@@ -64,9 +62,7 @@ func TestAnActorThatPanicsAgainAndAgain(t *testing.T) {
 	})
 	h.Pass(2 * time.Minute)
 	reply, err := h.Look(boss, "order", id)
-	if err != nil || string(reply.Public) != `{"n":1}` {
-		t.Fatalf("after its rest: %v", err)
-	}
+	require.True(t, err == nil && string(reply.Public) == `{"n":1}`, "after its rest: %v", err)
 	h.MustSend(boss, "order", id, "approve", `{}`)
 }
 
@@ -82,11 +78,8 @@ func TestWhoWaitsAtAnActorThatPanicsIsAnswered(t *testing.T) {
 	all.Wait()
 	close(answers)
 	for err := range answers {
-		if !errors.Is(err, failure.ErrInternal) && !errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("a caller was answered %v", err)
-		}
+		assert.False(t, !errors.Is(err, failure.ErrInternal) && !errors.Is(err, failure.ErrUnavailable), "a caller was answered %v", err)
 	}
-	if m := h.Metrics(); m.DeadLetters != 0 || m.InFlight != 0 {
-		t.Errorf("%d dead letters, and %d calls still open", m.DeadLetters, m.InFlight)
-	}
+	m := h.Metrics()
+	assert.True(t, m.DeadLetters == 0 && m.InFlight == 0, "%d dead letters, and %d calls still open", m.DeadLetters, m.InFlight)
 }

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/message"
 	"troupe/actors/shard"
@@ -58,15 +61,11 @@ func TestARecipientHearsOfARefusalBeforeTheNextBegins(t *testing.T) {
 		"refused by the store": {func(t *testing.T, h *harness, _ workflow.Posted) {
 			h.Disk.SetFree(0)
 			clocktest.Advance(1e9)
-			if h.Store.Accepting() == nil {
-				t.Fatal("the store takes writes: this test shows nothing")
-			}
+			require.Error(t, h.Store.Accepting(), "the store takes writes: this test shows nothing")
 		}, []string{"first begin", "first refused", "second begin"}},
 		"given up": {func(t *testing.T, h *harness, first workflow.Posted) {
 			h.SweepAfter(2*workflowtest.CommitWaitMax + 2*shard.SweepEvery)
-			if err := first.GiveUp(); !errors.Is(err, failure.ErrBusy) {
-				t.Fatalf("got %v, want ErrBusy", err)
-			}
+			require.ErrorIs(t, first.GiveUp(), failure.ErrBusy)
 		}, []string{"first refused", "second begin"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,9 +88,7 @@ func TestARecipientHearsOfARefusalBeforeTheNextBegins(t *testing.T) {
 				at := -1
 				for _, want := range c.want {
 					i := slices.IndexFunc(told.lines, func(l string) bool { return strings.HasPrefix(l, want) })
-					if i <= at {
-						t.Errorf("%q is not behind what has to be before it, in %q", want, told.lines)
-					}
+					assert.Greater(t, i, at, "%q is not behind what has to be before it, in %q", want, told.lines)
 					at = i
 				}
 			})
@@ -123,8 +120,7 @@ func TestWritesAreRefusedWhenTooMuchWaitsForTheStore(t *testing.T) {
 		}
 		h.Disk.Release()
 		synctest.Wait()
-		if _, err := h.Try(john, "leave", id, "note", "", ""); err != nil {
-			t.Errorf("afterwards: %v", err)
-		}
+		_, err := h.Try(john, "leave", id, "note", "", "")
+		assert.NoError(t, err, "afterwards")
 	})
 }

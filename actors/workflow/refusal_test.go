@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 	"troupe/actors/message"
 	"troupe/actors/workflow"
@@ -26,8 +28,7 @@ func TestARefusalSaysWhichRightIsMissing(t *testing.T) {
 		{"send", workflowtest.Second(h.Try(member, "stock", stored, "set", "", "")), "permission denied: you may not send events to instances of stock (allow.send)"},
 		{"read", workflowtest.Second(h.Look(eve, "stock", stored)), "permission denied: you may not read instances of stock (allow.read)"},
 	} {
-		if got := failure.Of(c.got); got.Kind != failure.ErrForbidden || got.Reason != c.want {
-			t.Errorf("%s: got %v, %q, want %q", c.name, got.Kind, got.Reason, c.want)
-		}
+		got := failure.Of(c.got)
+		assert.True(t, got.Kind == failure.ErrForbidden && got.Reason == c.want, "%s: got %v, %q, want %q", c.name, got.Kind, got.Reason, c.want)
 	}
 }

@@ -11,6 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/message"
@@ -58,16 +61,10 @@ func TestWhoMayNotGetsTheAnswerOfTheTable(t *testing.T) {
 		{"an event whose action fails", send(id, "fail"), failure.ErrExecution},
 		{"If-Match with another sequence", back(1, 7), failure.ErrPrecondition},
 	} {
-		if !errors.Is(c.got, c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, c.got, c.want)
-		}
+		assert.ErrorIs(t, c.got, c.want, c.name)
 	}
-	if got := events(t, h.MustLook(john, "leave", id)); got != ",submit" {
-		t.Errorf("refused requests left a trace: %s", got)
-	}
-	if err := back(1, 2); err != nil {
-		t.Errorf("If-Match with the right sequence: %v", err)
-	}
+	assert.Equal(t, ",submit", events(t, h.MustLook(john, "leave", id)), "refused requests left a trace")
+	assert.NoError(t, back(1, 2), "If-Match with the right sequence")
 }
 
 // TestARepeatedRequestGetsTheFirstAnswer holds persistence/PROMISES.md, "P6", one
@@ -97,21 +94,15 @@ func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {
 			{"ignored event", func() (*message.Reply, error) { return h.Try(john, "leave", id, "drop", "", "d") }, ignored},
 		} {
 			r, err := c.call()
-			if err != nil {
-				t.Fatalf("%s %s: %v", c.what, when, err)
-			}
-			if got, want := string(r.AppendRecord(nil)), string(c.want.AppendRecord(nil)); got != want {
-				t.Errorf("%s %s:\n got %s\nwant %s", c.what, when, got, want)
-			}
+			require.NoError(t, err, "%v %v", c.what, when)
+			assert.Equal(t, string(c.want.AppendRecord(nil)), string(r.AppendRecord(nil)), "%v %v", c.what, when)
 		}
-		if _, err := h.Try(john, "leave", id, "submit", `{"a": 2}`, "k"); !errors.Is(err, failure.ErrKeyReused) {
-			t.Errorf("same key, other body, %s: got %v", when, err)
-		}
+		_, err := h.Try(john, "leave", id, "submit", `{"a": 2}`, "k")
+		assert.ErrorIs(t, err, failure.ErrKeyReused, "same key, other body, %s", when)
 		other := create()
 		other.Retry.Fingerprint[0] = 2
-		if _, err := h.Create(t.Context(), other); !errors.Is(err, failure.ErrKeyReused) {
-			t.Errorf("create with same key, other body, %s: got %v", when, err)
-		}
+		_, err = h.Create(t.Context(), other)
+		assert.ErrorIs(t, err, failure.ErrKeyReused, "create with same key, other body, %s", when)
 	}
 	check("at once")
 	h.sleepAll()
@@ -119,9 +110,7 @@ func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {
 	h.Restart()
 	check("after restart")
 	// Keys belong to their caller.
-	if got := events(t, h.MustSend(mary, "leave", id, "submit", `{"a": 1}`, "k")); got != ",submit,back,submit" {
-		t.Errorf("another caller's same key: %s", got)
-	}
+	assert.Equal(t, ",submit,back,submit", events(t, h.MustSend(mary, "leave", id, "submit", `{"a": 1}`, "k")))
 }
 
 // TestConcurrentRepeatsAreAppliedOnce holds persistence/PROMISES.md, "P6", for
@@ -136,14 +125,12 @@ func TestConcurrentRepeatsAreAppliedOnce(t *testing.T) {
 	for n := range 64 {
 		wg.Go(func() {
 			r, err := h.Try(john, "leave", id, "note", `{"n": 1}`, "same")
-			if err != nil {
-				t.Errorf("event %d: %v", n, err)
+			if !assert.NoError(t, err, "event %d", n) {
 				return
 			}
 			answers.Store("event "+string(r.AppendRecord(nil)), true)
 			c, err := h.Create(t.Context(), &message.Create{Caller: john, WorkflowID: "leave", Retry: message.Retry{Key: "c"}})
-			if err != nil {
-				t.Errorf("create %d: %v", n, err)
+			if !assert.NoError(t, err, "create %d", n) {
 				return
 			}
 			answers.Store("create "+string(c.AppendRecord(nil)), true)
@@ -152,15 +139,9 @@ func TestConcurrentRepeatsAreAppliedOnce(t *testing.T) {
 	wg.Wait()
 	distinct := 0
 	answers.Range(func(any, any) bool { distinct++; return true })
-	if distinct != 2 {
-		t.Errorf("%d different answers, want one for the event and one for the create", distinct)
-	}
-	if got := events(t, h.MustLook(john, "leave", id)); got != ",note" {
-		t.Errorf("history %q, want one note", got)
-	}
-	if got := len(h.Instances("leave")); got != 2 {
-		t.Errorf("%d instances, want 2", got)
-	}
+	assert.Equal(t, 2, distinct, "different answers, want one for the event and one for the create")
+	assert.Equal(t, ",note", events(t, h.MustLook(john, "leave", id)), "history")
+	assert.Len(t, h.Instances("leave"), 2, "instances, want 2")
 }
 
 func TestARecordAboveItsLimitIsRefusedBeforeTheCommit(t *testing.T) {
@@ -171,12 +152,8 @@ func TestARecordAboveItsLimitIsRefusedBeforeTheCommit(t *testing.T) {
 	for n := 0; n < 5 && err == nil; n++ {
 		_, err = h.Try(john, "leave", id, "grow", fmt.Sprintf(big, n), "")
 	}
-	if !errors.Is(err, failure.ErrTooLarge) {
-		t.Errorf("got %v, want ErrTooLarge", err)
-	}
-	if r := h.MustLook(john, "leave", id); r.Sequence != 4 {
-		t.Errorf("sequence %d, want 4: three events fit", r.Sequence)
-	}
+	assert.ErrorIs(t, err, failure.ErrTooLarge)
+	assert.Equal(t, uint64(4), h.MustLook(john, "leave", id).Sequence, "sequence")
 }
 
 // TestAPanicCostsOneAnswerAndNothingElse holds persistence/PROMISES.md, "P14", for
@@ -185,20 +162,14 @@ func TestAPanicCostsOneAnswerAndNothingElse(t *testing.T) {
 	h := start(t, workflow.Options{})
 	id := h.Make(john, "leave", "")
 	broken := &message.Event{WorkflowID: "leave"} // no caller: a bug of ours
-	if _, err := h.SendUnchecked(h.ID(id), broken); !errors.Is(err, failure.ErrInternal) {
-		t.Errorf("got %v, want ErrInternal", err)
-	}
-	if got := events(t, h.MustSend(john, "leave", id, "submit", "")); got != ",submit" {
-		t.Errorf("after the panic: history %s", got)
-	}
+	_, err := h.SendUnchecked(h.ID(id), broken)
+	assert.ErrorIs(t, err, failure.ErrInternal)
+	assert.Equal(t, ",submit", events(t, h.MustSend(john, "leave", id, "submit", "")), "after the panic: history")
 	var create recipient
 	h.CreateFor(&message.Create{WorkflowID: "leave"}, &create)
-	if !errors.Is(create.err, failure.ErrInternal) {
-		t.Errorf("a create: got %v, want ErrInternal", create.err)
-	}
-	if m := h.Metrics(); m.Panics != 2 || m.InFlight != 0 {
-		t.Errorf("metrics %+v, want two panics and nothing in flight", m)
-	}
+	assert.ErrorIs(t, create.err, failure.ErrInternal, "a create")
+	m := h.Metrics()
+	assert.True(t, m.Panics == 2 && m.InFlight == 0, "metrics %+v, want two panics and nothing in flight", m)
 }
 
 // recipient has the error that it was answered.
@@ -222,9 +193,8 @@ func TestDamageStopsTheInstanceAndNotTheOthers(t *testing.T) {
 	sh := h.Store.ShardOf(h.ID(gap))
 	h.Overwrite(sh, key.Entry(nil, sh, h.ID(gap), 2), nil)
 	for name, id := range map[string]string{"a record": spoilt, "a history": gap} {
-		if _, err := h.Look(john, "leave", id); !errors.Is(err, failure.ErrExecution) {
-			t.Errorf("%s: got %v, want ErrExecution", name, err)
-		}
+		_, err := h.Look(john, "leave", id)
+		assert.ErrorIs(t, err, failure.ErrExecution, name)
 	}
 	h.MustLook(john, "leave", good)
 }
@@ -234,19 +204,14 @@ func TestAHistoryTooLongForMemoryIsStillWhole(t *testing.T) {
 	id := h.Make(john, "leave", "")
 	for n := range 30 {
 		want := strings.Repeat(",note", n+1)
-		if got := events(t, h.MustSend(john, "leave", id, "note", "")); got != want {
-			t.Fatalf("event %d: history %q, want %q", n+1, got, want)
-		}
-		if got := events(t, h.MustLook(john, "leave", id)); got != want {
-			t.Fatalf("read after event %d: history %q, want %q", n+1, got, want)
-		}
+		require.Equal(t, want, events(t, h.MustSend(john, "leave", id, "note", "")), "event %d: history", n+1)
+		require.Equal(t, want, events(t, h.MustLook(john, "leave", id)), "read after event %d: history", n+1)
 	}
 	e := event(john, "leave", id, "note", "", "")
 	e.WithHistory = false
 	h.Must(workflowtest.Second(h.Send(t.Context(), e)))
-	if r := h.MustLook(john, "leave", id); events(t, r) == "" || r.Sequence != 32 {
-		t.Errorf("after an event with a minimal reply: sequence %d, want 32", r.Sequence)
-	}
+	r := h.MustLook(john, "leave", id)
+	assert.True(t, events(t, r) != "" && r.Sequence == 32, "after an event with a minimal reply: sequence %d, want 32", r.Sequence)
 }
 
 // TestLimitsRefuseBeforeTheMailbox holds persistence/PROMISES.md, "P13".
@@ -254,14 +219,12 @@ func TestLimitsRefuseBeforeTheMailbox(t *testing.T) {
 	h := start(t, workflow.Options{InstanceInFlightMax: 2, InFlightMax: 3})
 	id := h.Make(john, "leave", "")
 	release := h.Occupy(h.ID(id), 2)
-	if _, err := h.Look(john, "leave", id); !errors.Is(err, failure.ErrInstanceBusy) {
-		t.Errorf("third call at an instance with room for two: got %v", err)
-	}
+	_, err := h.Look(john, "leave", id)
+	assert.ErrorIs(t, err, failure.ErrInstanceBusy, "third call at an instance with room for two")
 	release()
 	release = h.OccupyAll(3)
-	if _, err := h.Create(t.Context(), &message.Create{Caller: john, WorkflowID: "leave"}); !errors.Is(err, failure.ErrBusy) {
-		t.Errorf("fourth call at a service with room for three: got %v", err)
-	}
+	_, err = h.Create(t.Context(), &message.Create{Caller: john, WorkflowID: "leave"})
+	assert.ErrorIs(t, err, failure.ErrBusy, "fourth call at a service with room for three")
 	release()
 	h.MustLook(john, "leave", id)
 }
@@ -297,9 +260,7 @@ func TestEventsAreInOrderUnderLoad(t *testing.T) {
 			t.Errorf("sequence %d, want 121", r.Sequence)
 		}
 		for g := i; g < 8; g += 2 {
-			if want := fmt.Sprintf(`"g%d":29`, g); !strings.Contains(string(r.Public), want) {
-				t.Errorf("last value of %d is missing in %s", g, r.Public)
-			}
+			assert.Contains(t, string(r.Public), fmt.Sprintf(`"g%d":29`, g), "last value of %d is missing", g)
 		}
 	}
 }
@@ -317,20 +278,12 @@ func TestStopWaitsForTheEndOfQueries(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := h.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("while a query hangs: got %v, want context.DeadlineExceeded", err)
-		}
+		assert.ErrorIs(t, h.Stop(ctx), context.DeadlineExceeded, "while a query hangs")
 		close(release)
-		if err := h.Stop(t.Context()); err != nil {
-			t.Errorf("when it has ended: %v", err)
-		}
-		if len(done) != 1 {
-			t.Error("Stop has returned before the query")
-		}
+		assert.NoError(t, h.Stop(t.Context()), "when it has ended")
+		assert.Len(t, done, 1, "Stop has returned before the query")
 		_, loaded := h.Look(john, "order", id)
 		_, _, listed := h.list(query.Request{Caller: john, WorkflowID: "order"})
-		if !errors.Is(loaded, failure.ErrUnavailable) || !errors.Is(listed, failure.ErrUnavailable) {
-			t.Errorf("afterwards: got %v and %v, want ErrUnavailable", loaded, listed)
-		}
+		assert.True(t, errors.Is(loaded, failure.ErrUnavailable) && errors.Is(listed, failure.ErrUnavailable), "%v %v", loaded, listed)
 	})
 }

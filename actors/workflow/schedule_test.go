@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/message"
@@ -106,16 +108,14 @@ func (h *harness) schedule(name string) schedule.State {
 func TestSchedulesCreateInstances(t *testing.T) {
 	scheduled(t, func(h *harness, _ *clara) {
 		clocktest.Advance(6*time.Hour + time.Second)
-		if hourly, clara, others := h.runs(); hourly != 6 || clara != 36 || others != 1 {
-			t.Errorf("after six hours there are %d hourly ones, %d of clara, and %d others, want 6, 36, and the daily one", hourly, clara, others)
-		}
+		hourly, clara, others := h.runs()
+		assert.True(t, hourly == 6 && clara == 36 && others == 1, "%v %v %v", hourly, clara, others)
 		if s := h.schedule("failing"); !strings.Contains(s.LastError, "division by zero") || !s.Last.IsZero() {
 			t.Errorf("the one that fails: %+v", s)
 		}
 		s := h.schedule("daily")
-		if want := time.Date(2000, 1, 2, 2, 0, 0, 0, time.UTC); !s.Next.Equal(want) || s.Last.Hour() != 2 || s.Zone != "Europe/Berlin" {
-			t.Errorf("the daily one: %+v, want it next at %s", s, want)
-		}
+		want := time.Date(2000, 1, 2, 2, 0, 0, 0, time.UTC)
+		assert.True(t, s.Next.Equal(want) && s.Last.Hour() == 2 && s.Zone == "Europe/Berlin", "the daily one: %+v, want it next at %s", s, want)
 	})
 }
 
@@ -127,16 +127,14 @@ func TestMissedRuns(t *testing.T) {
 		h.Begin()
 		clocktest.Advance(time.Second)
 		// Hourly: the one of 5 h was not missed, and those before are one. Daily: missed. Every ten minutes: all.
-		if hourly, clara, others := h.runs(); hourly != 2 || clara != 30 || others != 0 {
-			t.Errorf("after a gap there are %d hourly ones, %d of clara, and %d others, want 2, 30 and 0", hourly, clara, others)
-		}
+		hourly, clara, others := h.runs()
+		assert.True(t, hourly == 2 && clara == 30 && others == 0, "%v %v %v", hourly, clara, others)
 		h.End()
 		clocktest.Advance(10 * 24 * time.Hour)
 		h.Begin()
 		clocktest.Advance(time.Second)
-		if _, clara, _ := h.runs(); clara != 30+100+1 {
-			t.Errorf("after ten days clara has %d, want 100 more and the one of now", clara)
-		}
+		_, clara, _ = h.runs()
+		assert.Equal(t, 30+100+1, clara, "after ten days clara")
 	})
 }
 
@@ -144,19 +142,15 @@ func TestASchedulesUser(t *testing.T) {
 	scheduled(t, func(h *harness, of *clara) {
 		of.has("guest")
 		clocktest.Advance(10*time.Minute + time.Second)
-		if s := h.schedule("every"); !strings.Contains(s.LastError, "access denied") && !strings.Contains(s.LastError, "may not create") {
-			t.Errorf("without the right: %q", s.LastError)
-		}
+		s := h.schedule("every")
+		assert.False(t, !strings.Contains(s.LastError, "access denied") && !strings.Contains(s.LastError, "may not create"), "without the right: %q", s.LastError)
 		of.has()
 		clocktest.Advance(10 * time.Minute)
-		if s := h.schedule("every"); !strings.Contains(s.LastError, "no user clara") {
-			t.Errorf("without the user: %q", s.LastError)
-		}
+		assert.Contains(t, h.schedule("every").LastError, "no user clara", "without the user")
 		of.has("clerk")
 		clocktest.Advance(10 * time.Minute)
-		if s := h.schedule("every"); s.LastError != "" || s.Last.IsZero() {
-			t.Errorf("with the right: %+v", s)
-		}
+		s = h.schedule("every")
+		assert.True(t, s.LastError == "" && !s.Last.IsZero(), "with the right: %+v", s)
 	})
 }
 
@@ -165,29 +159,22 @@ func TestAPersonChangesSchedules(t *testing.T) {
 		h.Must(h.ChangeSchedule(context.Background(), "nightly", "every", schedule.Pause))
 		h.Restart()
 		clocktest.Advance(time.Hour)
-		if s := h.schedule("every"); !s.Paused || !s.Next.IsZero() {
-			t.Errorf("paused: %+v", s)
-		}
+		s := h.schedule("every")
+		assert.True(t, s.Paused && s.Next.IsZero(), "paused: %+v", s)
 		h.Must(h.ChangeSchedule(context.Background(), "nightly", "every", schedule.Resume))
 		clocktest.Advance(time.Second)
-		if _, clara, _ := h.runs(); clara != 0 {
-			t.Errorf("%d were made up for, although nothing is missed by a pause", clara)
-		}
+		_, clara, _ := h.runs()
+		assert.Zero(t, clara, "were made up for, although nothing is missed by a pause")
 		h.Must(h.ChangeSchedule(context.Background(), "nightly", "every", schedule.Run))
 		h.Must(h.ChangeSchedule(context.Background(), "nightly", "every", schedule.Run))
 		if _, clara, _ := h.runs(); clara != 1 { // NB: no time has passed between the two
 			t.Errorf("%d were run by hand, want 1", clara)
 		}
 		of.has()
-		if err := h.ChangeSchedule(context.Background(), "nightly", "every", schedule.Run); !errors.Is(err, failure.ErrForbidden) && err != nil {
-			t.Errorf("without the user: %v", err)
-		}
-		if err := h.ChangeSchedule(context.Background(), "nightly", "none", schedule.Run); !errors.Is(err, failure.ErrNotFound) {
-			t.Errorf("an unknown one: %v", err)
-		}
-		if err := h.ChangeSchedule(context.Background(), "none", "every", schedule.Pause); !errors.Is(err, failure.ErrNotFound) {
-			t.Errorf("an unknown workflow: %v", err)
-		}
+		err := h.ChangeSchedule(context.Background(), "nightly", "every", schedule.Run)
+		assert.False(t, !errors.Is(err, failure.ErrForbidden) && err != nil, "without the user: %v", err)
+		assert.ErrorIs(t, h.ChangeSchedule(context.Background(), "nightly", "none", schedule.Run), failure.ErrNotFound)
+		assert.ErrorIs(t, h.ChangeSchedule(context.Background(), "none", "every", schedule.Pause), failure.ErrNotFound)
 	})
 }
 
@@ -206,12 +193,10 @@ stateMachines: {main: {initial: open, states: {open: {on: {go: end}}, end: {type
 		for _, i := range h.Instances("minutely") {
 			due[string(i.Record.Public)]++
 		}
-		if n := len(h.Instances("minutely")); n != 5 || due[`{"due":"2000-01-01T00:01:00Z"}`] != 2 || due[`{"due":"2000-01-01T00:02:00Z"}`] != 2 {
-			t.Errorf("%d runs in five minutes, %v, want one a minute, and those that were due first", n, due)
-		}
-		if _, err := h.Create(t.Context(), &message.Create{Caller: of.now.Load(), WorkflowID: "nightly"}); err != nil {
-			t.Errorf("a create of the user whom the schedules name: %v", err)
-		}
+		n := len(h.Instances("minutely"))
+		assert.True(t, n == 5 && due[`{"due":"2000-01-01T00:01:00Z"}`] == 2 && due[`{"due":"2000-01-01T00:02:00Z"}`] == 2, "%v %v", n, due)
+		_, err := h.Create(t.Context(), &message.Create{Caller: of.now.Load(), WorkflowID: "nightly"})
+		assert.NoError(t, err, "a create of the user whom the schedules name")
 	})
 }
 
@@ -231,9 +216,7 @@ func TestARunIsMadeOnce(t *testing.T) {
 		if _, clara, _ := h.runs(); clara != int(passed/(10*time.Minute)) || h.made("nightly") != h.count("nightly") {
 			t.Errorf("%d runs in %s, and %d instances that were made %d times", clara, passed, h.count("nightly"), h.made("nightly"))
 		}
-		if n := h.rows(key.SchedulePrefix); n != 4 {
-			t.Errorf("%d rows", n)
-		}
+		assert.Equal(t, 4, h.rows(key.SchedulePrefix), "rows")
 	})
 }
 
@@ -244,12 +227,10 @@ func TestOtherTimesOfAScheduleMissNothing(t *testing.T) {
 		before, _, _ := h.runs()
 		h.Publish(strings.Replace(strings.Replace(nightly, "0 * * * *", "15 * * * *", 1), "id: nightly\n", "id: nightly\nversion: 2\n", 1))
 		clocktest.Advance(10 * time.Minute)
-		if now, _, _ := h.runs(); now != before {
-			t.Errorf("%d instances for the time before, want none", now-before)
-		}
+		now, _, _ := h.runs()
+		assert.Equal(t, before, now, "instances for the time before, want none")
 		clocktest.Advance(time.Hour)
-		if now, _, _ := h.runs(); now != before+1 {
-			t.Errorf("%d instances in an hour, want 1", now-before)
-		}
+		now, _, _ = h.runs()
+		assert.Equal(t, before+1, now, "%d instances in an hour, want 1", now-before)
 	})
 }

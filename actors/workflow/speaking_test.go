@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence/clocktest"
@@ -61,16 +63,10 @@ func speaking(t *testing.T, test func(h *harness)) {
 func (h *harness) checkSpoken(t *testing.T, id string) {
 	t.Helper()
 	reply := h.MustLook(boss, "asking", id)
-	if got, want := string(reply.Public), `{"heard":{"sum":21},"final":"bye"}`; got != want {
-		t.Errorf("the parent has %s, want %s", got, want)
-	}
-	if got := events(t, reply); got != ",go,ready,answer,done.invoke.helper" {
-		t.Errorf("the parent was told %q", got)
-	}
+	assert.Equal(t, `{"heard":{"sum":21},"final":"bye"}`, string(reply.Public), "the parent")
+	assert.Equal(t, ",go,ready,answer,done.invoke.helper", events(t, reply), "the parent was told")
 	child, _ := h.child("asking", id)
-	if got := events(t, h.MustLook(boss, "answering", child)); got != ",ask,stop" {
-		t.Errorf("the child was told %q", got)
-	}
+	assert.Equal(t, ",ask,stop", events(t, h.MustLook(boss, "answering", child)), "the child was told")
 }
 
 func TestParentAndChildSpeakWithEachOther(t *testing.T) {
@@ -79,9 +75,7 @@ func TestParentAndChildSpeakWithEachOther(t *testing.T) {
 		h.MustSend(boss, "asking", id, "go", "")
 		clocktest.Advance(5 * time.Second)
 		h.checkSpoken(t, id)
-		if n := h.rows(key.DeliveriesPrefix); n != 0 {
-			t.Errorf("%d messages are left", n)
-		}
+		assert.Zero(t, h.rows(key.DeliveriesPrefix), "messages are left")
 	})
 }
 

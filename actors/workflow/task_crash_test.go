@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/message"
@@ -61,9 +63,7 @@ func TestEveryCrashLeavesWorklistsWhole(t *testing.T) {
 				}
 				deleted, err := scramble(h, r, ids)
 				for _, fatal := range []error{failure.ErrExecution, failure.ErrInternal, failure.ErrUnavailable, failure.ErrOutcomeUnknown} {
-					if errors.Is(err, fatal) {
-						t.Error(err)
-					}
+					assert.NotErrorIs(t, err, fatal)
 				}
 				mu.Lock()
 				if deleted != "" && err == nil {
@@ -79,9 +79,7 @@ func TestEveryCrashLeavesWorklistsWhole(t *testing.T) {
 	all.Wait()
 	crashed = append(crashed, disk.AfterCrash())
 	checkWorkRows(t, h)
-	if len(gone) == 0 || len(expected(t, h, manager, task.ScopeAll)) == 0 {
-		t.Errorf("%d were deleted: this test shows nothing", len(gone))
-	}
+	assert.True(t, len(gone) != 0 && len(expected(t, h, manager, task.ScopeAll)) != 0, "%d were deleted: this test shows nothing", len(gone))
 	for n, disk := range crashed {
 		again := startOn(t, disk, workflow.Options{})
 		again.Publish(desk)
@@ -89,14 +87,12 @@ func TestEveryCrashLeavesWorklistsWhole(t *testing.T) {
 		again.checkNoLeftovers()
 		for _, who := range deskPeople {
 			want := inOrder(expected(t, again, who, task.ScopeAll), "due")
-			if got := listed(t, again, task.ListRequest{Caller: who, Scope: task.ScopeAll, Limit: 7}); !slices.Equal(got, want) {
-				t.Errorf("crash %d: the tasks of %s: got\n%q, want\n%q", n, who.ID, got, want)
-			}
+			got := listed(t, again, task.ListRequest{Caller: who, Scope: task.ScopeAll, Limit: 7})
+			assert.True(t, slices.Equal(got, want), "crash %d: the tasks of %s: got\n%q, want\n%q", n, who.ID, got, want)
 		}
 		for id, at := range gone {
-			if _, err := again.Look(requester, "desk", id); at < n && !errors.Is(err, failure.ErrNotFound) {
-				t.Errorf("crash %d: %s was deleted before crash %d, and is back: %v", n, id, at, err)
-			}
+			_, err := again.Look(requester, "desk", id)
+			assert.False(t, at < n && !errors.Is(err, failure.ErrNotFound), "crash %d: %s was deleted before crash %d, and is back: %v", n, id, at, err)
 		}
 		again.End()
 	}
@@ -118,9 +114,7 @@ func TestALostRowOfATaskIsNoticed(t *testing.T) {
 			h.Must(h.Store.Commit(w))
 		}
 		change(func(w *persistence.Batch) { w.Delete(text) })
-		if len(workRowFaults(t, h)) == 0 {
-			t.Errorf("%s was lost, and nobody noticed", k)
-		}
+		assert.NotEmpty(t, workRowFaults(t, h), "%s was lost, and nobody noticed", k)
 		change(func(w *persistence.Batch) { w.Set(text, value) })
 		checkWorkRows(t, h)
 	})

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/message"
@@ -39,68 +42,51 @@ func TestEveryTask(t *testing.T) {
 		t.Errorf("got %q", all)
 	}
 	byDue := every(task.ListRequest{Limit: 2})
-	if len(byDue) != 12 || !slices.IsSorted(dueOf(t, h, byDue)) {
-		t.Errorf("by due: got %q", byDue)
-	}
+	assert.True(t, len(byDue) == 12 && slices.IsSorted(dueOf(t, h, byDue)), "by due: got %q", byDue)
 	down := every(task.ListRequest{Limit: 5, Sort: "-due"})
 	if slices.Reverse(down); !slices.Equal(down, byDue) {
 		t.Errorf("by due, down: got %q", down)
 	}
 	page, err := h.Tasks(t.Context(), &task.ListRequest{Caller: operator, Scope: task.ScopeEvery, WorkflowID: "vault", Sort: "title", Limit: 3, Count: true, Query: "waits"})
-	if err != nil || len(page.Items) != 3 || page.Next == "" || *page.Count != 9 {
-		t.Fatalf("of a workflow: got %+v, %v", page, err)
-	}
+	require.True(t, err == nil && len(page.Items) == 3 && page.Next != "" && *page.Count == 9, "of a workflow: got %+v, %v", page, err)
 	i := page.Items[0]
 	if i.Title.For() != "Waits" || len(i.Description) != 0 || i.Requester != "" || i.Form != "" || len(i.Events) != 0 || !i.IsBlind || i.Priority != 70 || i.Due.IsZero() ||
 		i.Status != task.Open || !slices.Equal(i.Candidates.Roles, []string{"manager"}) || i.At.Node != "wait" {
 		t.Errorf("got %+v", i)
 	}
 	for _, f := range []string{`{"svcPublic.n":1}`, `{"title":{"$ne":"x"},"$or":[{"status":"open"},{"svcPublic.n":{"$gt":0}}]}`} {
-		if _, err := h.Tasks(t.Context(), &task.ListRequest{Caller: operator, Scope: task.ScopeEvery, Filter: f, Limit: 3}); !errors.Is(err, failure.ErrInvalid) {
-			t.Errorf("filter %s: %v", f, err)
-		}
+		_, err := h.Tasks(t.Context(), &task.ListRequest{Caller: operator, Scope: task.ScopeEvery, Filter: f, Limit: 3})
+		assert.ErrorIs(t, err, failure.ErrInvalid, "filter %s", f)
 	}
-	if got := every(task.ListRequest{Filter: `{"nodeId":"wait","status":"open","states.nodeId":"wait","requester":null,"title":{"$in":["Waits","wait"]}}`, Limit: 20}); len(got) != 10 {
-		t.Errorf("filtered: got %q", got)
-	}
+	assert.Len(t, every(task.ListRequest{Filter: `{"nodeId":"wait","status":"open","states.nodeId":"wait","requester":null,"title":{"$in":["Waits","wait"]}}`, Limit: 20}), 10, "filtered")
 	for _, q := range []string{"On 1", "rita"} { // what is in a title, and who asked
-		if got := every(task.ListRequest{Query: q, Limit: 20}); len(got) != 0 {
-			t.Errorf("q=%s: got %q", q, got)
-		}
+		assert.Empty(t, every(task.ListRequest{Query: q, Limit: 20}), "q=%s", q)
 	}
 	for _, who := range deskPeople {
-		if _, err := h.Tasks(t.Context(), &task.ListRequest{Caller: who, Scope: task.ScopeEvery, Limit: 3}); errors.Is(err, failure.ErrForbidden) != (who != overseer) {
-			t.Errorf("%s: %v", who.ID, err)
-		}
+		_, err := h.Tasks(t.Context(), &task.ListRequest{Caller: who, Scope: task.ScopeEvery, Limit: 3})
+		assert.Equal(t, who != overseer, errors.Is(err, failure.ErrForbidden), "%v %v", who.ID, err)
 	}
 	// She assigns what she may not read, and sees no more of it.
 	change := func(who *identity.Principal, action message.TaskAction, to *identity.Principal) (*task.Item, error) {
 		return h.ChangeTask(t.Context(), &message.TaskChange{Caller: who, TaskID: i.TaskID(), Action: action, To: to})
 	}
 	got, err := change(operator, message.Assign, manager)
-	if err != nil || got.Assignee != "mary" || !got.IsBlind || got.Title.For() != "Waits" || got.Requester != "" || len(got.Events) != 0 || got.Form != "" {
-		t.Errorf("assigned: got %+v, %v", got, err)
-	}
-	if mine := one(t, h, manager, task.ScopeMine); mine.TaskID() != i.TaskID() || mine.IsBlind {
-		t.Errorf("mary has %+v", mine)
-	}
+	assert.True(t, err == nil && got.Assignee == "mary" && got.IsBlind && got.Title.For() == "Waits" && got.Requester == "" && len(got.Events) == 0 && got.Form == "",
+		"assigned: got %+v, %v", got, err)
+	mine := one(t, h, manager, task.ScopeMine)
+	assert.True(t, mine.TaskID() == i.TaskID() && !mine.IsBlind, "mary has %+v", mine)
 	if _, err := change(operator, message.Assign, manager2); !errors.Is(err, failure.ErrInvalid) { // who may not read it
 		t.Errorf("assigned to max: %v", err)
 	}
-	if got := every(task.ListRequest{Filter: `{"assignee":"mary"}`, Limit: 20}); len(got) != 1 {
-		t.Errorf("mary's: got %q", got)
-	}
-	if got, err = change(operator, message.Release, nil); err != nil || got.Assignee != "" || !got.IsBlind {
-		t.Errorf("released: got %+v, %v", got, err)
-	}
+	assert.Len(t, every(task.ListRequest{Filter: `{"assignee":"mary"}`, Limit: 20}), 1, "mary's")
+	got, err = change(operator, message.Release, nil)
+	assert.True(t, err == nil && got.Assignee == "" && got.IsBlind, "released: got %+v, %v", got, err)
 	for who, action := range map[*identity.Principal]message.TaskAction{operator: message.Claim, manager2: message.Release, clerk: message.Assign} {
-		if _, err := change(who, action, manager); !errors.Is(err, failure.ErrNotFound) {
-			t.Errorf("%s by %s: %v", action, who.ID, err)
-		}
+		_, err := change(who, action, manager)
+		assert.ErrorIs(t, err, failure.ErrNotFound, "%s by %s", action, who.ID)
 	}
-	if _, err := h.Task(t.Context(), operator, i.TaskID()); !errors.Is(err, failure.ErrNotFound) {
-		t.Errorf("shown: %v", err)
-	}
+	_, err = h.Task(t.Context(), operator, i.TaskID())
+	assert.ErrorIs(t, err, failure.ErrNotFound, "shown")
 }
 
 // dueOf are the due times of the tasks that are listed so.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 	"troupe/actors/task"
 	"troupe/actors/workflow"
@@ -36,16 +38,12 @@ func TestTasksOfAWorkflowThatNobodyShowsCostNothing(t *testing.T) {
 	for _, sort := range []string{"due", "-due", "created", "priority", "title", "-title"} {
 		for _, scope := range []task.Scope{task.ScopeOpen, task.ScopeAll} {
 			page, err := h.Tasks(t.Context(), &task.ListRequest{Caller: manager, Scope: scope, Sort: sort, Limit: 2, Count: true})
-			if err != nil || len(page.Items) != 2 || page.Count == nil || *page.Count != 3 {
-				t.Errorf("%s by %s: got %+v, %v, want two of three", scope, sort, page, err)
-			}
+			assert.True(t, err == nil && len(page.Items) == 2 && page.Count != nil && *page.Count == 3, "%v %v %v %v", scope, sort, page, err)
 		}
 	}
 	// One that is asked for by name is no other list.
 	page, err := h.Tasks(t.Context(), &task.ListRequest{Caller: manager, Scope: task.ScopeAll, WorkflowID: "vault", Limit: 2, Count: true})
-	if err != nil || len(page.Items) != 0 || page.Next != "" || *page.Count != 0 {
-		t.Errorf("of the hidden workflow: got %+v, %v", page, err)
-	}
+	assert.True(t, err == nil && len(page.Items) == 0 && page.Next == "" && *page.Count == 0, "of the hidden workflow: got %+v, %v", page, err)
 }
 
 // TestTasksBehindHiddenOnes: what a condition hides does not count as what a list looks at, within a bound of its own.
@@ -57,27 +55,20 @@ func TestTasksBehindHiddenOnes(t *testing.T) {
 	for _, sort := range []string{"due", "-created", "title"} {
 		req.Sort = sort
 		page, err := h.Tasks(t.Context(), &req)
-		if err != nil || len(page.Items) != 3 || page.Next != "" || page.Count == nil || *page.Count != 3 {
-			t.Errorf("by %s: got %+v, %v, want all three on the first page, and their number", sort, page, err)
-		}
+		assert.True(t, err == nil && len(page.Items) == 3 && page.Next == "" && page.Count != nil && *page.Count == 3, "%v %v %v", sort, page, err)
 	}
 	// Beyond that bound every page goes on.
 	h.BoundTasks(task.Bounds{Shown: 4, Hidden: 7, Rows: 100, Cost: 1_000_000})
 	req.Sort = "due"
 	page, err := h.Tasks(t.Context(), &req)
-	if err != nil || len(page.Items) != 0 || page.Next == "" || page.Count != nil {
-		t.Errorf("beyond the bound: got %+v, %v", page, err)
-	}
-	if got := listed(t, h, req); !slices.Equal(got, want) {
-		t.Errorf("beyond the bound: got %q, want %q", got, want)
-	}
+	assert.True(t, err == nil && len(page.Items) == 0 && page.Next != "" && page.Count == nil, "beyond the bound: got %+v, %v", page, err)
+	got := listed(t, h, req)
+	assert.True(t, slices.Equal(got, want), "beyond the bound: got %q, want %q", got, want)
 	req.Sort = "title"
-	if _, err := h.Tasks(t.Context(), &req); !errors.Is(err, failure.ErrInvalid) || !strings.Contains(err.Error(), "narrow the list") {
-		t.Errorf("beyond the bound, by title: got %v", err)
-	}
-	if page, err := h.Tasks(t.Context(), &task.ListRequest{Caller: manager, Scope: task.ScopeOpen, WorkflowID: "open", Sort: "title", Limit: 10, Count: true}); err != nil || *page.Count != 3 {
-		t.Errorf("narrowed to a workflow: got %+v, %v", page, err)
-	}
+	_, err = h.Tasks(t.Context(), &req)
+	assert.True(t, errors.Is(err, failure.ErrInvalid) && strings.Contains(err.Error(), "narrow the list"), "beyond the bound, by title: got %v", err)
+	page, err = h.Tasks(t.Context(), &task.ListRequest{Caller: manager, Scope: task.ScopeOpen, WorkflowID: "open", Sort: "title", Limit: 10, Count: true})
+	assert.True(t, err == nil && *page.Count == 3, "narrowed to a workflow: got %+v, %v", page, err)
 }
 
 // TestDearRulesEndAPage: what conditions cost bounds a page as well, and no task gets lost where one ends, also when a single instance costs more.
@@ -110,8 +101,6 @@ func TestDearRulesEndAPage(t *testing.T) {
 			}
 			req.Cursor = page.Next
 		}
-		if len(got) != c.want || pages < c.pages {
-			t.Errorf("%s, %d: %d tasks on %d pages, want %d on %d or more", c.rule, c.bound, len(got), pages, c.want, c.pages)
-		}
+		assert.True(t, len(got) == c.want && pages >= c.pages, "%s, %d: %d tasks on %d pages, want %d on %d or more", c.rule, c.bound, len(got), pages, c.want, c.pages)
 	}
 }

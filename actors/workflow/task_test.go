@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
@@ -140,12 +143,8 @@ func listed(t testing.TB, h *harness, req task.ListRequest) (ids []string) {
 		for _, i := range page.Items {
 			ids = append(ids, i.TaskID())
 		}
-		if len(page.Items) > req.Limit {
-			t.Errorf("a page of %d, want %d", len(page.Items), req.Limit)
-		}
-		if page.Next == req.Cursor && page.Next != "" {
-			t.Fatalf("the page behind %q goes on there", req.Cursor)
-		}
+		assert.LessOrEqual(t, len(page.Items), req.Limit, "a page")
+		require.False(t, page.Next == req.Cursor && page.Next != "", "the page behind %q goes on there", req.Cursor)
 		if req.Cursor = page.Next; page.Next == "" {
 			return ids
 		}
@@ -220,19 +219,14 @@ func TestListsBeyondTheBound(t *testing.T) {
 		for _, limit := range []int{1, 3, 5, 20} {
 			want := inOrder(expected(t, h, manager, task.ScopeOpen), sort)
 			req := task.ListRequest{Caller: manager, Scope: task.ScopeOpen, Sort: sort, Limit: limit, Count: true}
-			if got := listed(t, h, req); !slices.Equal(got, want) {
-				t.Errorf("by %s, %d a page: got\n%q, want\n%q", sort, limit, got, want)
-			}
+			got := listed(t, h, req)
+			assert.True(t, slices.Equal(got, want), "by %s, %d a page: got\n%q, want\n%q", sort, limit, got, want)
 			page, err := h.Tasks(context.Background(), &req)
-			if err != nil || page.Count != nil {
-				t.Errorf("the number of those by %s: got %v, %v, want none", sort, page, err)
-			}
+			assert.True(t, err == nil && page.Count == nil, "the number of those by %s: got %v, %v, want none", sort, page, err)
 		}
 	}
 	_, err := h.Tasks(context.Background(), &task.ListRequest{Caller: manager, Scope: task.ScopeOpen, Sort: "title", Limit: 20})
-	if !errors.Is(err, failure.ErrInvalid) {
-		t.Errorf("sorted by title: got %v, want %v", err, failure.ErrInvalid)
-	}
+	assert.ErrorIs(t, err, failure.ErrInvalid, "sorted by title")
 }
 
 // TestTasksForNobody has names that no user has, and that are too long for a key.
@@ -243,9 +237,8 @@ func TestTasksForNobody(t *testing.T) {
 	id := h.Make(requester, "desk", fmt.Sprintf(`{"wanted":%q}`, long))
 	h.MustSend(requester, "desk", id, "submit", "")
 	h.MustSend(manager, "desk", id, "approve", "")
-	if of := one(t, h, clerk, task.ScopeOpen); of.At.Node != "packing" || of.Assignee != "" {
-		t.Errorf("got %+v, want one that nobody has", of.Task)
-	}
+	of := one(t, h, clerk, task.ScopeOpen)
+	assert.True(t, of.At.Node == "packing" && of.Assignee == "", "got %+v, want one that nobody has", of.Task)
 	checkWorkRows(t, h)
 }
 
@@ -256,13 +249,9 @@ func checkWorklists(t *testing.T, h *harness, r *rand.Rand) {
 			for _, sort := range []string{"due", "-due", "created", "-created", "priority", "-priority", "title", "-title"} {
 				want := inOrder(expected(t, h, who, scope), sort)
 				got := listed(t, h, task.ListRequest{Caller: who, Scope: scope, Sort: sort, Limit: 1 + r.IntN(7), Languages: []string{"de"}})
-				if !slices.Equal(got, want) {
-					t.Fatalf("%s of %s by %s: got\n%q, want\n%q", scope, who.ID, sort, got, want)
-				}
+				require.True(t, slices.Equal(got, want), "%s of %s by %s: got\n%q, want\n%q", scope, who.ID, sort, got, want)
 				page, err := h.Tasks(context.Background(), &task.ListRequest{Caller: who, Scope: scope, Sort: sort, Limit: 1 + r.IntN(7), Count: true})
-				if err != nil || page.Count == nil || *page.Count != int64(len(want)) {
-					t.Fatalf("the number of %s of %s: got %v, %v, want %d", scope, who.ID, page, err, len(want))
-				}
+				require.True(t, err == nil && page.Count != nil && *page.Count == int64(len(want)), "%v %v %v %v %v", scope, who.ID, page, err, len(want))
 			}
 		}
 	}
@@ -319,9 +308,7 @@ func one(t *testing.T, h *harness, who *identity.Principal, scope task.Scope) *t
 	t.Helper()
 	page, err := h.Tasks(t.Context(), &task.ListRequest{Caller: who, Scope: scope, Limit: 10})
 	h.Must(err)
-	if len(page.Items) != 1 {
-		t.Fatalf("%s of %s: got %d tasks, want 1", scope, who.ID, len(page.Items))
-	}
+	require.Len(t, page.Items, 1, "%s of %s", scope, who.ID)
 	return page.Items[0]
 }
 
@@ -365,38 +352,26 @@ func TestATaskIsDecided(t *testing.T) {
 			t.Errorf("%s by %s: got %v, want %v", c.action, c.who.ID, err, c.want)
 		}
 	}
-	if mine := one(t, h, manager, task.ScopeMine); mine.Status != task.Taken || mine.Assignee != "mary" {
-		t.Errorf("got %+v", mine)
-	}
+	mine := one(t, h, manager, task.ScopeMine)
+	assert.True(t, mine.Status == task.Taken && mine.Assignee == "mary", "got %+v", mine)
 	for who, want := range map[*identity.Principal]error{manager2: failure.ErrClaimed, clerk: failure.ErrForbidden, requester: failure.ErrForbidden} {
-		if err := workflowtest.Second(h.Send(t.Context(), event(who, "desk", id, "approve", "", ""))); !errors.Is(err, want) {
-			t.Errorf("an event of %s: got %v, want %v", who.ID, err, want)
-		}
+		assert.ErrorIs(t, workflowtest.Second(h.Send(t.Context(), event(who, "desk", id, "approve", "", ""))), want, "an event of %s", who.ID)
 	}
 	seen, err := h.Events(t.Context(), &message.Load{Caller: manager2, WorkflowID: "desk", InstanceID: id})
 	h.Must(err)
-	if len(seen.Events) != 1 || seen.Events[0].Name != "change" {
-		t.Errorf("the events of another: got %+v", seen.Events)
-	}
+	assert.True(t, len(seen.Events) == 1 && seen.Events[0].Name == "change", "the events of another: got %+v", seen.Events)
 	sequence := h.MustSend(manager2, "desk", id, "change", `{"amount":6}`).Sequence
 	h.MustSend(manager, "desk", id, "approve", "")
-	if sequence != 3 {
-		t.Errorf("sequence %d: a claim has changed it", sequence)
-	}
+	assert.Equal(t, uint64(3), sequence, "sequence")
 	done := one(t, h, manager, task.ScopeDone)
-	if done.Title.For() != "Approve 6" || done.Status != task.Done || done.Decided.Event != "approve" || done.Decided.By != "mary" {
-		t.Errorf("got %+v, %+v", done, done.Decided)
-	}
-	if err := change(manager, message.Claim, nil); !errors.Is(err, failure.ErrNotFound) {
-		t.Errorf("a claim of what is done: got %v", err)
-	}
-	if shown, err := h.Task(t.Context(), requester, done.TaskID()); err != nil || shown.Decided == nil {
-		t.Errorf("got %+v, %v", shown, err)
-	}
+	assert.True(t, done.Title.For() == "Approve 6" && done.Status == task.Done && done.Decided.Event == "approve" && done.Decided.By == "mary",
+		"got %+v, %+v", done, done.Decided)
+	assert.ErrorIs(t, change(manager, message.Claim, nil), failure.ErrNotFound, "a claim of what is done")
+	shown, err := h.Task(t.Context(), requester, done.TaskID())
+	assert.True(t, err == nil && shown.Decided != nil, "got %+v, %v", shown, err)
 	for _, who := range []*identity.Principal{stranger, ida} {
-		if _, err := h.Task(t.Context(), who, done.TaskID()); !errors.Is(err, failure.ErrNotFound) {
-			t.Errorf("shown to %s: got %v", who.ID, err)
-		}
+		_, err := h.Task(t.Context(), who, done.TaskID())
+		assert.ErrorIs(t, err, failure.ErrNotFound, "shown to %s", who.ID)
 	}
 	// A cancel is no decision of the task that it ends.
 	h.MustSend(requester, "desk", id, "cancel", "")
@@ -405,7 +380,5 @@ func TestATaskIsDecided(t *testing.T) {
 			t.Errorf("%s has %q", who.ID, got)
 		}
 	}
-	if got := listed(t, h, task.ListRequest{Caller: requester, Scope: task.ScopeDone, Limit: 10}); len(got) != 0 {
-		t.Errorf("the requester has decided %q", got)
-	}
+	assert.Empty(t, listed(t, h, task.ListRequest{Caller: requester, Scope: task.ScopeDone, Limit: 10}))
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
@@ -75,33 +77,21 @@ func TestDraftsOfTasksLiveAsLongAsTheirTask(t *testing.T) {
 	h.Publish(slips)
 	v, err := h.TaskForm(t.Context(), new(h.taskForm(john, first)))
 	h.Must(err)
-	if v.Draft == nil || v.Draft.Revision != kept.Revision || string(v.Draft.Data) != `{"a":1}` || !v.Editable || len(v.Item.Events) != 3 {
-		t.Errorf("after the crash: got %+v with the draft %+v", v, v.Draft)
-	}
-	if again := h.keepTaskDraft(john, first, `{"a":2}`); again.Revision <= kept.Revision {
-		t.Errorf("the revision went from %d to %d", kept.Revision, again.Revision)
-	}
+	assert.True(t, v.Draft != nil && v.Draft.Revision == kept.Revision && string(v.Draft.Data) == `{"a":1}` && v.Editable && len(v.Item.Events) == 3, "%v %v", v, v.Draft)
+	assert.Greater(t, h.keepTaskDraft(john, first, `{"a":2}`).Revision, kept.Revision, "the revision went")
 	h.MustSend(john, "slips", id, "mend", "")
-	if n := h.taskDrafts(); n != 2 {
-		t.Errorf("an event that leaves the task: got %d drafts, want 2", n)
-	}
+	assert.Equal(t, 2, h.taskDrafts(), "an event that leaves the task")
 	h.MustSend(john, "slips", id, "again", "")
-	if n := h.taskDrafts(); n != 0 {
-		t.Errorf("the node was left: got %d drafts", n)
-	}
+	assert.Zero(t, h.taskDrafts(), "the node was left")
 	second := h.taskOf(john, id)
-	if _, err := h.TaskForm(t.Context(), new(h.taskForm(john, first))); !errors.Is(err, failure.ErrNotFound) || second == first {
-		t.Errorf("a task that ended: got %v", err)
-	}
+	_, err = h.TaskForm(t.Context(), new(h.taskForm(john, first)))
+	assert.True(t, errors.Is(err, failure.ErrNotFound) && second != first, "a task that ended: got %v", err)
 	h.keepTaskDraft(mary, second, `{}`)
 	submit := &message.TaskSubmit{TaskForm: h.taskForm(john, second), Event: "go", Data: value(`{"no":1}`)}
-	if _, err := h.SubmitTask(t.Context(), submit); !errors.Is(err, failure.ErrNotAllowed) {
-		t.Errorf("an event that nothing takes: got %v, want ErrNotAllowed", err)
-	}
+	_, err = h.SubmitTask(t.Context(), submit)
+	assert.ErrorIs(t, err, failure.ErrNotAllowed, "an event that nothing takes")
 	submit.Data = value(`{}`)
 	h.Must(workflowtest.Second(h.SubmitTask(t.Context(), submit)))
-	if n := h.taskDrafts(); n != 0 {
-		t.Errorf("somebody acted: got %d drafts", n)
-	}
+	assert.Zero(t, h.taskDrafts(), "somebody acted")
 	h.checkNoLeftovers()
 }

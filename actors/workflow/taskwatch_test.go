@@ -2,9 +2,11 @@ package workflow_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/identity"
 	"troupe/actors/message"
@@ -28,9 +30,8 @@ func (h *harness) watchTasks(who *identity.Principal) (next func() *task.Event, 
 			return nil
 		})
 	}()
-	if e := <-events; e.Kind != task.Opened {
-		h.t.Fatalf("got %+v", e)
-	}
+	e := <-events
+	require.Equal(h.t, task.Opened, e.Kind)
 	return func() *task.Event { return <-events }, func() error { cancel(); return <-ended }
 }
 
@@ -46,9 +47,7 @@ func TestTasksAreWatched(t *testing.T) {
 		for _, i := range e.Items {
 			got = append(got, i.Status)
 		}
-		if e.Kind != task.Changed || !slices.Equal(got, status) {
-			t.Errorf("%s: got %v %v, want %v", what, e.Kind, got, status)
-		}
+		assert.True(t, e.Kind == task.Changed && slices.Equal(got, status), "%s: got %v %v, want %v", what, e.Kind, got, status)
 		return e
 	}
 	id := h.Make(requester, "desk", `{"amount":5}`)
@@ -69,9 +68,7 @@ func TestTasksAreWatched(t *testing.T) {
 	}
 	h.MustSend(manager, "desk", id, "reject", "")
 	next("decided")
-	if err := end(); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	assert.ErrorIs(t, end(), context.Canceled)
 }
 
 // veiled has a task for managers, who may not read what is hidden.
@@ -96,9 +93,8 @@ func TestWatchersHearOfWhatTheyMayRead(t *testing.T) {
 	defer func() { _ = end() }()
 	next := func(what, id string, tasks int) {
 		t.Helper()
-		if e := told(); e.Kind != task.Changed || e.InstanceID != id || len(e.Items) != tasks {
-			t.Errorf("%s: got %v of %s with %d tasks, want %d of %s", what, e.Kind, e.InstanceID, len(e.Items), tasks, id)
-		}
+		e := told()
+		assert.True(t, e.Kind == task.Changed && e.InstanceID == id && len(e.Items) == tasks, "%v %v %v %v %v %v", what, e.Kind, e.InstanceID, len(e.Items), tasks, id)
 	}
 	send := func(id, name, data string) { t.Helper(); h.MustSend(clerk, "veiled", id, name, data) }
 

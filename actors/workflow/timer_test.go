@@ -1,7 +1,6 @@
 package workflow_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +8,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
 	"troupe/actors/guard"
@@ -66,25 +68,15 @@ func TestATimerComesByItself(t *testing.T) {
 		h.MustSend(boss, "remind", gone, "decide", "")
 		clocktest.Advance(30 * time.Minute)
 		h.MustSend(boss, "remind", left, "again", "")
-		if n := h.rows(key.TimerPrefix); n != 2 {
-			t.Errorf("%d timers are pending, want 2", n)
-		}
+		assert.Equal(t, 2, h.rows(key.TimerPrefix), "timers are pending, want 2")
 		clocktest.Advance(30*time.Minute + 50*time.Millisecond)
 		for id, want := range map[string]string{gone: ",decide", kept: ",after.computed.waiting", left: ",again"} {
-			if got := h.history(id); got != want {
-				t.Errorf("after an hour: got %q, want %q", got, want)
-			}
+			assert.Equal(t, want, h.history(id), "after an hour")
 		}
-		if text := string(h.MustLook(boss, "remind", kept).AppendRecord(nil)); !strings.Contains(text, `"user":"system"`) {
-			t.Errorf("nobody else sent it, but %s", text)
-		}
+		assert.Contains(t, string(h.MustLook(boss, "remind", kept).AppendRecord(nil)), `"user":"system"`, "nobody else sent")
 		clocktest.Advance(30 * time.Minute)
-		if got := h.history(left); got != ",again,after.computed.waiting" {
-			t.Errorf("after an hour and a half: got %q", got)
-		}
-		if n := h.rows(key.TimerPrefix); n != 0 {
-			t.Errorf("%d timers are pending, want none", n)
-		}
+		assert.Equal(t, ",again,after.computed.waiting", h.history(left), "after an hour and a half")
+		assert.Zero(t, h.rows(key.TimerPrefix), "timers are pending, want none")
 	})
 }
 
@@ -117,23 +109,18 @@ func TestRunningTimersAreListed(t *testing.T) {
 					h.Must(err)
 					for _, timer := range page.Timers {
 						got = append(got, fmt.Sprintf("%02d %s %s", timer.Due.Sub(begun)/time.Minute, timer.Workflow, timer.InstanceID))
-						if timer.At.Node != "waiting" || timer.Event != "after.computed.waiting" || timer.Failed {
-							t.Errorf("got %+v", timer)
-						}
+						assert.True(t, timer.At.Node == "waiting" && timer.Event == "after.computed.waiting" && !timer.Failed, "got %+v", timer)
 					}
 					if req.Cursor = page.Next; req.Cursor == "" {
 						break
 					}
 				}
 				want := slices.DeleteFunc(slices.Clone(due), func(line string) bool { return of != "" && !strings.Contains(line, of) })
-				if !slices.Equal(got, want) {
-					t.Errorf("of %q, %d at a time: got\n%q\nwant\n%q", of, limit, got, want)
-				}
+				assert.True(t, slices.Equal(got, want), "of %q, %d at a time: got\n%q\nwant\n%q", of, limit, got, want)
 			}
 		}
-		if _, err := h.Timers(h.t.Context(), &pending.TimerList{User: "boss", Limit: 1, Cursor: "of another list"}); !errors.Is(err, failure.ErrInvalid) {
-			t.Errorf("a cursor of another list: got %v", err)
-		}
+		_, err := h.Timers(h.t.Context(), &pending.TimerList{User: "boss", Limit: 1, Cursor: "of another list"})
+		assert.ErrorIs(t, err, failure.ErrInvalid, "a cursor of another list")
 	})
 }
 
@@ -150,9 +137,7 @@ func TestWhatIsOverdueComesAfterAStart(t *testing.T) {
 		h.Begin()
 		clocktest.Advance(time.Second)
 		for _, id := range ids {
-			if got := h.history(id); got != ",after.computed.waiting" {
-				t.Fatalf("got %q", got)
-			}
+			require.Equal(t, ",after.computed.waiting", h.history(id))
 		}
 	})
 }
@@ -163,16 +148,12 @@ func TestTheClockIsSet(t *testing.T) {
 		clocktest.Advance(50 * time.Minute)
 		set.Store(int64(-2 * time.Hour))
 		clocktest.Advance(50 * time.Minute)
-		if got := h.history(id); got != "" {
-			t.Errorf("it came before its time: %q", got)
-		}
+		assert.Empty(t, h.history(id), "it came before its time")
 		set.Store(int64(time.Hour))
 		clocktest.Advance(2 * time.Second)
 		set.Store(int64(-5 * time.Hour))
 		clocktest.Advance(8 * time.Hour)
-		if got := h.history(id); got != ",after.computed.waiting" {
-			t.Errorf("got %q", got)
-		}
+		assert.Equal(t, ",after.computed.waiting", h.history(id))
 	})
 }
 
@@ -184,19 +165,12 @@ func TestATimerThatFailsIsAnIncident(t *testing.T) {
 		clocktest.Advance(3 * time.Hour)
 		h.Restart()
 		clocktest.Advance(3 * time.Hour)
-		if got := h.history(id); got != "" {
-			t.Errorf("history: got %q", got)
-		}
-		if timers, incidents := h.rows(key.TimerPrefix), h.rows(key.IncidentPrefix); timers != 0 || incidents != 1 {
-			t.Errorf("%d timers and %d incidents, want an incident alone", timers, incidents)
-		}
-		if n := strings.Count(fmt.Sprint(&h.Log), "it is an incident"); n != 1 {
-			t.Errorf("it was logged %d times", n)
-		}
+		assert.Empty(t, h.history(id), "history")
+		timers, incidents := h.rows(key.TimerPrefix), h.rows(key.IncidentPrefix)
+		assert.True(t, timers == 0 && incidents == 1, "%d timers and %d incidents, want an incident alone", timers, incidents)
+		assert.Equal(t, 1, strings.Count(fmt.Sprint(&h.Log), "it is an incident"), "it was logged")
 		h.MustSend(boss, "remind", id, "decide", "")
-		if n := h.rows(key.IncidentPrefix); n != 0 {
-			t.Errorf("%d incidents when the node was left", n)
-		}
+		assert.Zero(t, h.rows(key.IncidentPrefix), "incidents when the node was left")
 	})
 }
 
@@ -217,22 +191,14 @@ func TestTheServiceGoesOnAfterPanics(t *testing.T) {
 		before := guard.Panics()
 		broken.Store(100)
 		clocktest.Advance(10 * time.Minute)
-		if left := broken.Load(); left > 0 {
-			t.Errorf("the clock was not asked %d times", left)
-		}
+		assert.LessOrEqual(t, broken.Load(), int64(0), "the clock was not asked")
 		if n := guard.Panics() - before; n < 50 || h.Metrics().Recovered < n {
 			t.Errorf("%d panics were counted, %d are shown", n, h.Metrics().Recovered)
 		}
-		if got := events(t, h.MustLook(boss, "tick", id)); got != ",after.PT5M.a" {
-			t.Errorf("the timer: %q", got)
-		}
-		if n := len(h.Instances("tick")); n < 9 {
-			t.Errorf("%d instances, want those of the schedule, too", n)
-		}
+		assert.Equal(t, ",after.PT5M.a", events(t, h.MustLook(boss, "tick", id)), "the timer")
+		assert.GreaterOrEqual(t, len(h.Instances("tick")), 9, "instances, want those of the schedule, too")
 		clocktest.Advance(10 * time.Second)
-		if n := h.Metrics().Awake; n != 0 {
-			t.Errorf("%d instances are awake: nothing puts them to sleep", n)
-		}
+		assert.Zero(t, h.Metrics().Awake, "instances are awake: nothing puts them to sleep")
 		h.End()
 	})
 }

@@ -11,6 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/incident"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/message"
@@ -89,9 +92,8 @@ func TestATreeIsLimited(t *testing.T) {
 			t.Helper()
 			clocktest.Advance(10 * time.Minute)
 			ids, refused := h.running("bomb")
-			if want := most*machines - (most - 1); len(ids) != most || refused != want {
-				t.Errorf("%d instances run, and %d invocations were refused, want %d and %d", len(ids), refused, most, want)
-			}
+			want := most*machines - (most - 1)
+			assert.True(t, len(ids) == most && refused == want, "%d instances run, and %d invocations were refused, want %d and %d", len(ids), refused, most, want)
 			n := 0
 			for _, in := range h.incidents() {
 				if in.Row.Kind == incident.Tree && in.InstanceID == root {
@@ -101,30 +103,24 @@ func TestATreeIsLimited(t *testing.T) {
 					}
 				}
 			}
-			if n != 1 {
-				t.Errorf("%d incidents at the root", n)
-			}
+			assert.Equal(t, 1, n, "incidents at the root")
 		}
 		root := h.Make(boss, "bomb", "")
 		h.Restart()
 		grown(root, 0)
-		if list := h.incidents(); len(list) != 1 {
-			t.Errorf("the incidents are %+v", list)
-		}
+		assert.Len(t, h.incidents(), 1, "the incidents")
 		h.Restart()
 		ids, refused := h.running("bomb")
 		for _, id := range ids[:3] { // once more, of machines that were refused
 			h.MustSend(boss, "bomb", id, "again", "")
 		}
 		clocktest.Advance(10 * time.Minute)
-		if now, more := h.running("bomb"); len(now) != most || more <= refused {
-			t.Errorf("after a restart %d instances run, want %d, and %d invocations more are refused", len(now), most, more-refused)
-		}
+		now, more := h.running("bomb")
+		assert.True(t, len(now) == most && more > refused, "after a restart %d instances run, want %d, and %d invocations more are refused", len(now), most, more-refused)
 		h.Must(h.StopTree(t.Context(), "bomb", root, "olivia"))
 		clocktest.Advance(10 * time.Minute)
-		if ids, _ := h.running("bomb"); len(ids) != 0 {
-			t.Errorf("%d instances run in a tree that was stopped", len(ids))
-		}
+		ids, _ = h.running("bomb")
+		assert.Empty(t, ids, "instances run in a tree that was stopped")
 		for _, i := range h.Instances("bomb") {
 			if reply := h.MustLook(boss, "bomb", instanceid.Text(i.ID)); !strings.Contains(string(reply.AppendRecord(nil)), `"transitionEvent":"parent.cancelled"`) || lastUser(t, reply) != "olivia" {
 				t.Errorf("the history of one ends with %q", lastUser(t, reply))
@@ -161,15 +157,10 @@ func TestATreeWhoseInstancesEnd(t *testing.T) {
 			}
 		}
 		clocktest.Advance(time.Minute)
-		if n := h.made("quick"); n != 50*machines {
-			t.Errorf("%d children were made, want %d", n, 50*machines)
-		}
-		if ids, _ := h.running("workers"); len(ids) != 1 {
-			t.Fatalf("%d workers run", len(ids))
-		}
-		if list := h.incidents(); len(list) != 0 {
-			t.Errorf("incidents: %+v", list)
-		}
+		assert.Equal(t, 50*machines, h.made("quick"), "children were made")
+		ids, _ := h.running("workers")
+		require.Len(t, ids, 1, "workers run")
+		assert.Empty(t, h.incidents(), "incidents")
 	})
 }
 
@@ -178,9 +169,7 @@ func TestAFullTreeTakesMoreLater(t *testing.T) {
 	const most, machines = 4, 6
 	limited(t, most, func(h *harness) {
 		root, ids := h.crew(machines)
-		if len(ids) != most-1 {
-			t.Fatalf("%d children run", len(ids))
-		}
+		require.Len(t, ids, most-1, "children run")
 		h.MustSend(boss, "deepest", ids[0], "finish", "")
 		for _, c := range []struct {
 			after time.Duration
@@ -189,9 +178,7 @@ func TestAFullTreeTakesMoreLater(t *testing.T) {
 			clocktest.Advance(c.after)
 			h.MustSend(boss, "workers", root, "again", "") // the machines that were refused try once more
 			clocktest.Advance(time.Second)
-			if n := h.made("deepest"); n != c.made {
-				t.Errorf("%d children were made, want %d", n, c.made)
-			}
+			assert.Equal(t, c.made, h.made("deepest"), "children were made")
 		}
 	})
 }
@@ -205,9 +192,8 @@ func TestADamagedInstanceOfATree(t *testing.T) {
 		clocktest.Advance(10 * time.Second)
 		h.MustSend(boss, "workers", root, "again", "")
 		clocktest.Advance(time.Second)
-		if n, left := h.made("deepest"), h.rows(key.DeliveriesPrefix); n != most-1 || left != 0 {
-			t.Errorf("%d children were made, want %d, and %d messages are left", n, most-1, left)
-		}
+		n, left := h.made("deepest"), h.rows(key.DeliveriesPrefix)
+		assert.True(t, n == most-1 && left == 0, "%d children were made, want %d, and %d messages are left", n, most-1, left)
 	})
 }
 
@@ -276,9 +262,7 @@ func TestATreeIsLimitedOnACluster(t *testing.T) {
 			n := c.nodes[0]
 			c.must(n.Store.Scan(key.RecordPrefix(nil, key.EveryShard, "bomb"), func(rowKey, _ []byte) error {
 				id, ok := key.RecordID(rowKey)
-				if !ok {
-					t.Fatalf("the key %q is no record's", rowKey)
-				}
+				require.True(t, ok, "the key %q is no record's", rowKey)
 				name := instanceid.Text(id)
 				return c.ask(r, func(router *workflow.Router) error {
 					p, err := router.Pending(context.Background(), &message.Load{Caller: boss, WorkflowID: "bomb", InstanceID: name})
@@ -296,30 +280,25 @@ func TestATreeIsLimitedOnACluster(t *testing.T) {
 			}))
 			page, err := n.router.Incidents(context.Background(), &pending.IncidentList{Limit: 10})
 			c.must(err)
-			if len(page.Incidents) != 1 || page.Incidents[0].Row.Kind != incident.Tree {
-				t.Fatalf("the incidents are %+v", page.Incidents)
-			}
+			require.True(t, len(page.Incidents) == 1 && page.Incidents[0].Row.Kind == incident.Tree, "the incidents are %+v", page.Incidents)
 			return runs, one, int(page.Incidents[0].Row.Count)
 		}
 		root := c.createWith(r, "root", "bomb", "")
 		runs, one, refused := running()
-		if want := most*machines - (most - 1); runs != most || refused != want {
-			t.Errorf("%d instances run, and %d invocations were refused, want %d and %d", runs, refused, most, want)
-		}
+		want := most*machines - (most - 1)
+		assert.True(t, runs == most && refused == want, "%d instances run, and %d invocations were refused, want %d and %d", runs, refused, most, want)
 		c.move(1)
 		c.must(c.ask(r, func(router *workflow.Router) error {
 			_, err := router.Send(context.Background(), event(boss, "bomb", one, "again", "", "again"))
 			return err
 		}))
-		if runs, _, more := running(); runs != most || more <= refused {
-			t.Errorf("behind a move %d instances run, want %d, and %d invocations more were refused", runs, most, more-refused)
-		}
+		runs, _, more := running()
+		assert.True(t, runs == most && more > refused, "behind a move %d instances run, want %d, and %d invocations more were refused", runs, most, more-refused)
 		c.must(c.ask(r, func(router *workflow.Router) error {
 			return router.StopTree(context.Background(), "bomb", root, "olivia")
 		}))
-		if runs, _, _ := running(); runs != 0 {
-			t.Errorf("%d instances run in a tree that was stopped", runs)
-		}
+		runs, _, _ = running()
+		assert.Zero(t, runs, "instances run in a tree that was stopped")
 	})
 }
 
@@ -377,9 +356,8 @@ func TestAWorkflowRestsBehindDearChildren(t *testing.T) {
 				}
 				clocktest.Advance(time.Millisecond)
 			}
-			if took := time.Since(begun); took < c.least || took > c.most {
-				t.Errorf("with looks of %s it took %s, want %s to %s", c.look, took, c.least, c.most)
-			}
+			took := time.Since(begun)
+			assert.True(t, took >= c.least && took <= c.most, "with looks of %s it took %s, want %s to %s", c.look, took, c.least, c.most)
 			look.Store(0)
 			h.End()
 		})

@@ -97,12 +97,8 @@ func TestWrongAnswersAreErrors(t *testing.T) {
 				// An event is sent only in the window, and when the one before has been answered: the sixth says that
 				// the fault fell into the window, the seventh that an answer after it did.
 				sent, found := f.events.Load(), result.Errors[c.want]
-				if found != result.Failed() || found > 1 || found == 0 && sent >= 6 {
-					t.Errorf("%v: got %v in %d events, want once %q", window, result.Errors, sent, c.want)
-				}
-				if sent >= 7 && result.All.Count < 5 {
-					t.Errorf("%v: got %d answers to %d events", window, result.All.Count, sent)
-				}
+				assert.True(t, found == result.Failed() && found <= 1 && (found != 0 || sent < 6), "%v %v %v %v", window, result.Errors, sent, c.want)
+				assert.False(t, sent >= 7 && result.All.Count < 5, "%v: got %d answers to %d events", window, result.All.Count, sent)
 				return sent >= 7
 			})
 		})
@@ -123,9 +119,8 @@ func TestShedAnswersAreCountedApart(t *testing.T) {
 		result := f.run(Options{Connections: 1, Instances: 100, Duration: window})
 		// All but the last, at most, were answered in the window.
 		sent, shed, answered := f.events.Load(), result.Shed.Count, result.All.Count
-		if shed > sent/2 || answered > sent-sent/2 || shed+answered < sent-1 || result.Failed() != 0 {
-			t.Errorf("%v: got %d shed and %d answered of %d, errors %v", window, shed, answered, sent, result.Errors)
-		}
+		assert.True(t, shed <= sent/2 && answered <= sent-sent/2 && shed+answered >= sent-1 && result.Failed() == 0,
+			"%v: got %d shed and %d answered of %d, errors %v", window, shed, answered, sent, result.Errors)
 		return sent >= 3
 	})
 }
@@ -143,9 +138,7 @@ func TestAnOpenLoopCountsTheWaiting(t *testing.T) {
 			right(w, n, id, node)
 		}
 		result := f.run(Options{Connections: 1, Instances: 1, Rate: 200, Duration: window})
-		if got, want := result.All.Count+result.Missed, 200*window.Milliseconds()/1000; got != want {
-			t.Errorf("%v: got %d answered and %d missed, want %d together", window, result.All.Count, result.Missed, want)
-		}
+		assert.Equal(t, 200*window.Milliseconds()/1000, result.All.Count+result.Missed, "%v %v %v", window, result.All.Count, result.Missed)
 		// About half of all waited, and one in ten most of the pause.
 		shows := time.Duration(result.All.P90) >= window/4
 		assert.False(t, result.Missed == 0 && !shows, "%v: got p90 %v, want the pause to show", window, time.Duration(result.All.P90))
@@ -196,9 +189,8 @@ func TestWhatWasMeasuredBeforeTheEndOfTheContext(t *testing.T) {
 		Addr: f.server.Listener.Addr().String(), Connections: 1, Instances: 1, WarmUp: -1, Duration: time.Hour, Every: time.Hour,
 	})
 	require.True(t, errors.Is(err, context.Canceled) && result != nil, "got %v, %v", result, err)
-	if result.All.Count != 2 || result.Failed() != 0 || result.Window >= time.Hour || len(result.Series) != 1 || result.Series[0].Ended > result.Window {
-		t.Errorf("got %+v", result)
-	}
+	assert.True(t, result.All.Count == 2 && result.Failed() == 0 && result.Window < time.Hour && len(result.Series) == 1 && result.Series[0].Ended <= result.Window,
+		"got %+v", result)
 }
 
 func TestNobodyThereIsAnError(t *testing.T) {

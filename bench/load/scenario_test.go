@@ -89,9 +89,7 @@ func TestRequestsAreWhatTheInterfaceAsksFor(t *testing.T) {
 		body, err := io.ReadAll(r.Body)
 		assert.True(t, err == nil && string(body) == c.body, "%s: got body %q, %v", c.name, body, err)
 		assert.False(t, len(body) > 0 && !json.Valid(body), "%s: the body is no JSON: %s", c.name, body)
-		if r.URL.Path != c.path || r.Host != "host:1" || r.Header.Get("Authorization") != "svc.token T" ||
-			r.Header.Get("Prefer") != "return=minimal" {
-			t.Errorf("%s: got %s to %s with %v", c.name, r.URL.Path, r.Host, r.Header)
-		}
+		assert.True(t, r.URL.Path == c.path && r.Host == "host:1" && r.Header.Get("Authorization") == "svc.token T" && r.Header.Get("Prefer") == "return=minimal",
+			"%s: got %s to %s with %v", c.name, r.URL.Path, r.Host, r.Header)
 	}
 }

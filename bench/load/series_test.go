@@ -61,17 +61,14 @@ func TestIntervalsAddUpToTheWindow(t *testing.T) {
 			sum.Operations += at.Operations
 			sum.Latency.Count += at.Latency.Count
 			sum.Shed += at.Shed
-			if i > 0 && at.Began != result.Series[i-1].Ended || at.Ended < at.Began {
-				t.Errorf("interval %d: %v to %v", i, at.Began, at.Ended)
-			}
+			assert.True(t, (i <= 0 || at.Began == result.Series[i-1].Ended) && at.Ended >= at.Began, "interval %d: %v to %v", i, at.Began, at.Ended)
 			for text, n := range at.Errors {
 				assert.Equal(t, "event: status 500", text, "got the error")
 				sum.Errors = map[string]int64{text: total(sum.Errors) + n}
 			}
 		}
-		if sum.Operations != result.Operations || sum.Latency.Count != result.All.Count || sum.Shed != result.Shed.Count || sum.Failed() != result.Failed() {
-			t.Errorf("got %+v in intervals, %+v in all", sum, result)
-		}
+		assert.True(t, sum.Operations == result.Operations && sum.Latency.Count == result.All.Count && sum.Shed == result.Shed.Count && sum.Failed() == result.Failed(),
+			"got %+v in intervals, %+v in all", sum, result)
 		if n := len(result.Series); n != ticks || n == 0 || result.Series[n-1].Ended != window {
 			t.Errorf("got %d intervals and %d ticks, to %v of %v", n, ticks, result.Series[n-1].Ended, window)
 		}
@@ -133,12 +130,8 @@ func TestARunGoesOnOverBrokenConnections(t *testing.T) {
 		}
 		result := f.run(Options{Connections: 1, Instances: 1, Duration: window})
 		sent, lost := f.events.Load(), result.Errors["event: no answer: unexpected EOF"]
-		if lost != result.Failed() || lost > 4 || sent > 14 && lost != 4 {
-			t.Errorf("got %v in %d events", result.Errors, sent)
-		}
-		if sent > 15 && (result.All.Count < 10 || result.Gap.Length < redialWaitMin/2) {
-			t.Errorf("got %d answers and the gap %v", result.All.Count, result.Gap)
-		}
+		assert.True(t, lost == result.Failed() && lost <= 4 && (sent <= 14 || lost == 4), "got %v in %d events", result.Errors, sent)
+		assert.False(t, sent > 15 && (result.All.Count < 10 || result.Gap.Length < redialWaitMin/2), "got %d answers and the gap %v", result.All.Count, result.Gap)
 		return sent > 15
 	})
 }
@@ -151,9 +144,8 @@ func TestAWalkThatIsOverGoesOnWithANewInstance(t *testing.T) {
 		require.NoError(t, err)
 		result := f.run(Options{Connections: 1, Instances: 1, Duration: window, Scenario: scenario})
 		// Each event has its own instance, and the last request was of either kind.
-		if created, sent := f.created.Load(), f.events.Load(); created != sent && created != sent+1 || result.Failed() > 0 {
-			t.Errorf("got %d instances and %d events, errors %v", created, sent, result.Errors)
-		}
+		created, sent := f.created.Load(), f.events.Load()
+		assert.True(t, (created == sent || created == sent+1) && result.Failed() <= 0, "got %d instances and %d events, errors %v", created, sent, result.Errors)
 		return f.events.Load() > 2
 	})
 }

@@ -61,9 +61,8 @@ func TestBench(t *testing.T) {
 	require.Len(t, rep.Runs, 2)
 	for _, r := range rep.Runs {
 		want := 200 * window.Milliseconds() / 1000
-		if due := r.InLatencies() + r.Missed + r.Shed; due != want || r.ErrorsTotal != 0 || r.Requests == 0 || r.Operations != r.Requests {
-			t.Errorf("%s: got %d of %d requests, errors %v", r.Target, due, want, r.Errors)
-		}
+		due := r.InLatencies() + r.Missed + r.Shed
+		assert.True(t, due == want && r.ErrorsTotal == 0 && r.Requests != 0 && r.Operations == r.Requests, "%v %v %v %v", r.Target, due, want, r.Errors)
 		assert.True(t, r.Kinds["event"].Requests != 0 && len(r.Series) != 0 && len(r.Percentiles) != 0 && r.ServerCPUCores != nil, "%s: got %+v", r.Target, r)
 	}
 	assert.True(t, rep.Load.Workflow == "leave-request" && rep.Targets[0].Local && rep.Targets[0].Build != "" && len(rep.Ratios) >= 3 && len(rep.Thresholds) == 4, rep)
@@ -100,9 +99,8 @@ func TestBenchOfAnAddress(t *testing.T) {
 			break
 		}
 	}
-	if code != cli.ExitFailed || !strings.Contains(stderr, "troupe: --fail-if: rate>0 (rate was ") || strings.Contains(stderr, "errors>0 (") {
-		t.Errorf("got code %d, %s\n%s", code, stderr, stdout)
-	}
+	assert.True(t, code == cli.ExitFailed && strings.Contains(stderr, "troupe: --fail-if: rate>0 (rate was ") && !strings.Contains(stderr, "errors>0 ("),
+		"got code %d, %s\n%s", code, stderr, stdout)
 	// The example's leave request does not take the data of the built-in load.
 	code, _, stderr = clitest.Invoke(append(small, "--duration", "300ms", "--context", "here")...)
 	if code != cli.ExitFailed || !strings.Contains(stderr, "prepare: create as bench: status 400 InvalidContent: ") || !strings.Contains(stderr, "--as mary=FILE") {
@@ -187,9 +185,9 @@ func TestBenchLeavesNothingWhenItsTerminalCloses(t *testing.T) {
 	assert.True(t, err == nil && len(during) == 1, "got %v, %v, want a folder while it runs", during, err)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
 	_ = cmd.Wait() // the code is looked at
-	if got := stderr.String(); cmd.ProcessState.ExitCode() != cli.ExitFailed || !strings.HasSuffix(got, "\ntroupe: interrupted: nothing was measured\n") {
-		t.Errorf("got %v, %q", cmd.ProcessState, got)
-	}
+	got := stderr.String()
+	assert.True(t, cmd.ProcessState.ExitCode() == cli.ExitFailed && strings.HasSuffix(got, "\ntroupe: interrupted: nothing was measured\n"),
+		"got %v, %q", cmd.ProcessState, got)
 	left, err := os.ReadDir(temporary)
 	assert.True(t, err == nil && len(left) <= 0, "left behind: %v, %v", left, err)
 }

@@ -135,9 +135,7 @@ func TestCheck(t *testing.T) {
 			for _, want := range test.want {
 				ok = ok && regexp.MustCompile("(?m)^"+want+"$").MatchString(stdout)
 			}
-			if !ok {
-				t.Errorf("got code %d, %q and\n%s\nwant %d and\n%s", code, stderr, stdout, test.code, strings.Join(test.want, "\n"))
-			}
+			assert.True(t, ok, "got code %d, %q and\n%s\nwant %d and\n%s", code, stderr, stdout, test.code, strings.Join(test.want, "\n"))
 		})
 	}
 }
@@ -230,8 +228,8 @@ func TestSettingsThatCannotWork(t *testing.T) {
 		assert.True(t, code == cli.ExitFailed && strings.Contains(stderr, want), "troupe serve, %s: got %d, %s, want %q", settings, code, stderr, want)
 		// Other faults are not hidden.
 		clitest.PutFile(t, home, "rights.yaml", "raeders: x\n")
-		if code, stdout, _ := clitest.Invoke("check", "--home", home); code != cli.ExitFailed || !strings.Contains(stdout, want) || !strings.Contains(stdout, "rights.yaml:1:1: ") {
-			t.Errorf("troupe check, %s: got %d, %s, want %q and the fault of rights.yaml", settings, code, stdout, want)
-		}
+		code, stdout, _ := clitest.Invoke("check", "--home", home)
+		assert.True(t, code == cli.ExitFailed && strings.Contains(stdout, want) && strings.Contains(stdout, "rights.yaml:1:1: "),
+			"troupe check, %s: got %d, %s, want %q and the fault of rights.yaml", settings, code, stdout, want)
 	}
 }

@@ -82,9 +82,8 @@ func TestContextsFileIsRefused(t *testing.T) {
 			require.NoError(t, os.Chmod(path, test.mode))
 			for _, args := range [][]string{{"context", "list"}, {"instance", "show", "a", "b"}} {
 				code, stdout, stderr := clitest.Invoke(args...)
-				if code != cli.ExitFailed || stdout != "" || !strings.Contains(stderr, test.want) || strings.Contains(stderr, otherToken) {
-					t.Errorf("%v: got code %d, %q and %q, want %q and no token", args, code, stdout, stderr, test.want)
-				}
+				assert.True(t, code == cli.ExitFailed && stdout == "" && strings.Contains(stderr, test.want) && !strings.Contains(stderr, otherToken),
+					"%v: got code %d, %q and %q, want %q and no token", args, code, stdout, stderr, test.want)
 			}
 		})
 	}
@@ -112,9 +111,8 @@ func TestTokensAreNotShown(t *testing.T) {
 		{"instance", "list", "leave", "--address", "http://127.0.0.1:1"},
 	} {
 		code, stdout, stderr := clitest.Invoke(args...)
-		if code != cli.ExitFailed || strings.Contains(stdout+stderr, otherToken) || strings.Contains(stdout+stderr, otherToken[20:]) {
-			t.Errorf("%v: got code %d, %q and %q", args, code, stdout, stderr)
-		}
+		assert.True(t, code == cli.ExitFailed && !strings.Contains(stdout+stderr, otherToken) && !strings.Contains(stdout+stderr, otherToken[20:]),
+			"%v: got code %d, %q and %q", args, code, stdout, stderr)
 	}
 	_, _, stderr := clitest.Invoke("instance", "list", "leave")
 	assert.True(t, strings.Contains(stderr, "401 Unauthorized") && strings.Contains(stderr, "troupe token list"), "got %q, want a 401 and what to look at", stderr)

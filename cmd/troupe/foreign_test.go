@@ -94,9 +94,8 @@ func TestXState(t *testing.T) {
 		{Name: "a guard without a condition", Args: []string{"import", bad, "--home", home}, Code: cli.ExitFailed, Stderr: `bad.json:1:62: the guard "canGo" has no condition`},
 	})
 	code, out, stderr := clitest.Invoke("export", "leave-request", "--to", "xstate", "--home", home)
-	if code != cli.ExitDone || !strings.Contains(out, `"initial": "draft"`) || !strings.Contains(stderr, `XState has no "allow"`) {
-		t.Fatalf("export: code %d\n%s\n%s", code, out, stderr)
-	}
+	require.True(t, code == cli.ExitDone && strings.Contains(out, `"initial": "draft"`) && strings.Contains(stderr, `XState has no "allow"`),
+		"export: code %d\n%s\n%s", code, out, stderr)
 	again := writeFile(t, dir, "leave.json", out)
 	code, out, stderr = clitest.Invoke("import", again, "--home", home, "--force")
 	assert.True(t, code == cli.ExitDone && strings.HasSuffix(out, "leave-request.yaml\n"), "import of what was exported: code %d, %s, %s", code, out, stderr)

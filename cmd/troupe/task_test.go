@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"troupe/cmd/internal/cli"
@@ -59,8 +60,7 @@ func TestTasks(t *testing.T) {
 		{[]string{"task", "do", id}, "", "EVENT is missing", cli.ExitUsage},
 	} {
 		code, stdout, stderr := clitest.Invoke(step.args...)
-		if code != step.code || !strings.Contains(stdout, step.stdout) || !strings.Contains(stderr, step.stderr) || step.stderr == "" && stderr != "" {
-			t.Errorf("%v: got %d\n%s%s", step.args, code, stdout, stderr)
-		}
+		assert.True(t, code == step.code && strings.Contains(stdout, step.stdout) && strings.Contains(stderr, step.stderr) && (step.stderr != "" || stderr == ""),
+			"%v: got %d\n%s%s", step.args, code, stdout, stderr)
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"troupe/actors/actorstest"
@@ -54,23 +56,17 @@ func (f *failing) SetPassword(context.Context, identity.UserID, string) error {
 // stop stops a server.
 func stop(tb testing.TB, s interface{ Stop(context.Context) error }) {
 	tb.Helper()
-	if err := s.Stop(context.Background()); err != nil {
-		tb.Errorf("Stop: %v", err)
-	}
+	assert.NoError(tb, s.Stop(context.Background()), "Stop")
 }
 
 // startServer starts a server that the end of the test stops.
 func startServer(t *testing.T, path string, identities Identities) *Client {
 	t.Helper()
 	s, err := Start(Options{Path: path, Identities: identities})
-	if err != nil {
-		t.Fatalf("Start: %v", err)
-	}
+	require.NoError(t, err, "Start")
 	t.Cleanup(func() { stop(t, s) })
 	c, err := Dial(t.Context(), path)
-	if err != nil {
-		t.Fatalf("Dial: %v", err)
-	}
+	require.NoError(t, err, "Dial")
 	return c
 }
 
@@ -80,26 +76,20 @@ func TestCommands(t *testing.T) {
 	identities := openIdentities(t)
 	c, ctx := startServer(t, filepath.Join(t.TempDir(), "admin.sock"), identities), t.Context()
 	secret, made, err := c.Create(ctx, identity.Token, identity.CreateCredential{User: "john.doe", Expires: 30 * 24 * time.Hour, Note: "für \"CI\""})
-	if caller, bad := identities.Authenticate(identity.Token, secret); err != nil || bad != nil || caller.ID != "john.doe" || made.Expires.Sub(made.Created) != 30*24*time.Hour {
-		t.Errorf("a token: got %+v, %v, of %+v, %v", made, err, caller, bad)
-	}
-	if _, _, err := c.Create(ctx, identity.Session, identity.CreateCredential{User: "jane"}); err != nil {
-		t.Errorf("a session: %v", err)
-	}
-	if err := c.Revoke(ctx, identity.Token, made.ID); err != nil {
-		t.Errorf("Revoke: %v", err)
-	}
+	caller, bad := identities.Authenticate(identity.Token, secret)
+	assert.True(t, err == nil && bad == nil && caller.ID == "john.doe" && made.Expires.Sub(made.Created) == 30*24*time.Hour, "%v %v %v %v", made, err, caller, bad)
+	_, _, err = c.Create(ctx, identity.Session, identity.CreateCredential{User: "jane"})
+	assert.NoError(t, err, "a session")
+	assert.NoError(t, c.Revoke(ctx, identity.Token, made.ID), "Revoke")
 	for _, kind := range []identity.Kind{identity.Token, identity.Session} {
 		got, err := c.Credentials(ctx, kind)
-		if want, _ := identities.Credentials(ctx, kind); err != nil || len(got) != 1 || !reflect.DeepEqual(got, want) {
-			t.Errorf("Credentials(%v): got %+v, %v; want %+v", kind, got, err, want)
-		}
+		want, _ := identities.Credentials(ctx, kind)
+		assert.True(t, err == nil && len(got) == 1 && reflect.DeepEqual(got, want), "Credentials(%v): got %+v, %v; want %+v", kind, got, err, want)
 	}
 	for _, password := range []string{"an old oak", `quoted " and \ and <&>`, "Café\u2028 crème 🐎", strings.Repeat("ein Öhr ", 32)} {
 		set := c.SetPassword(ctx, "john.doe", password)
-		if _, _, err := identities.SignIn(ctx, "john.doe", password, netip.Addr{}); set != nil || err != nil {
-			t.Errorf("%q: set %v, signed in %v", password, set, err)
-		}
+		_, _, err := identities.SignIn(ctx, "john.doe", password, netip.Addr{})
+		assert.True(t, set == nil && err == nil, "%q: set %v, signed in %v", password, set, err)
 	}
 }
 
@@ -111,27 +101,21 @@ func TestTheOperatorsRequests(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		_, _ = fmt.Fprintf(w, "%s %s %s", r.Method, r.URL, body)
 	})})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer stop(t, s)
 	c := http.Client{Transport: Transport(path)}
 	answer, err := c.Post("http://home.invalid/workflow/api/v1/outbox/x?y=z", "application/json", strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text, err := io.ReadAll(answer.Body)
-	if err = errors.Join(err, answer.Body.Close()); err != nil || string(text) != "POST /workflow/api/v1/outbox/x?y=z {}" {
-		t.Errorf("got %q, %v", text, err)
-	}
+	err = errors.Join(err, answer.Body.Close())
+	assert.True(t, err == nil && string(text) == "POST /workflow/api/v1/outbox/x?y=z {}", "got %q, %v", text, err)
 }
 
 func TestListsAreNeverNull(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "admin.sock")
 	c := startServer(t, path, openIdentities(t))
-	if got := raw(t, path, "GET /v1/token HTTP/1.0\r\n\r\n"); !strings.HasSuffix(got, "\r\n\r\n{\"credentials\":[]}\n") {
-		t.Errorf("got %q", got)
-	}
+	got := raw(t, path, "GET /v1/token HTTP/1.0\r\n\r\n")
+	assert.True(t, strings.HasSuffix(got, "\r\n\r\n{\"credentials\":[]}\n"), "got %q", got)
 	if got, err := c.Credentials(t.Context(), identity.Token); err != nil || len(got) != 0 {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -148,35 +132,26 @@ func TestErrorsKeepTheirCause(t *testing.T) {
 	}
 	for _, want := range []error{failure.ErrNotFound, failure.ErrInvalid, failure.ErrBusy, failure.ErrUnavailable, failure.ErrOutcomeUnknown} {
 		f.err = want
-		if err := create(); !errors.Is(err, want) || err.Error() != "create a token: "+want.Error() {
-			t.Errorf("create: got %v, want %v", err, want)
-		}
-		if err := c.SetPassword(ctx, "jane", "x"); !errors.Is(err, want) || err.Error() != "set a password: "+want.Error() {
-			t.Errorf("set a password: got %v, want %v", err, want)
-		}
+		err := create()
+		assert.True(t, errors.Is(err, want) && err.Error() == "create a token: "+want.Error(), "create: got %v, want %v", err, want)
+		err = c.SetPassword(ctx, "jane", "x")
+		assert.True(t, errors.Is(err, want) && err.Error() == "set a password: "+want.Error(), "set a password: got %v, want %v", err, want)
 	}
 	f.err = errors.New("disk on fire")
-	if err := create(); !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "disk on fire") {
-		t.Errorf("an unknown error: got %v, want ErrFailed with its text", err)
-	}
+	err := create()
+	assert.True(t, errors.Is(err, ErrFailed) && strings.Contains(err.Error(), "disk on fire"), "an unknown error: got %v, want ErrFailed with its text", err)
 	for _, id := range []string{"nothing", "a/b", "a b", "ü", "?", "%2F"} {
 		err := c.Revoke(ctx, identity.Session, id)
-		if !errors.Is(err, failure.ErrNotFound) || !strings.Contains(err.Error(), fmt.Sprintf("%q", id)) {
-			t.Errorf("Revoke %q: got %v, want ErrNotFound", id, err)
-		}
+		assert.True(t, errors.Is(err, failure.ErrNotFound) && strings.Contains(err.Error(), fmt.Sprintf("%q", id)), "Revoke %q: got %v, want ErrNotFound", id, err)
 	}
-	if err := c.SetPassword(ctx, "jane", "no UTF-8\xff"); !errors.Is(err, failure.ErrInvalid) {
-		t.Errorf("no UTF-8: got %v, want ErrInvalid", err)
-	}
+	assert.ErrorIs(t, c.SetPassword(ctx, "jane", "no UTF-8\xff"), failure.ErrInvalid, "no UTF-8")
 	_, _, nobody := c.Create(ctx, identity.Token, identity.CreateCredential{})
 	for name, err := range map[string]error{
 		"nobody": nobody, "a password of nobody": c.SetPassword(ctx, "", "an old oak"),
 		"a long password": c.SetPassword(ctx, "jane", strings.Repeat("x", bodyBytesMax)),
 		"no id":           c.Revoke(ctx, identity.Session, ""), "dots": c.Revoke(ctx, identity.Session, ".."), "a dot": c.Revoke(ctx, identity.Session, "."),
 	} {
-		if !errors.Is(err, ErrUnknownRequest) {
-			t.Errorf("%s: got %v, want ErrUnknownRequest", name, err)
-		}
+		assert.ErrorIs(t, err, ErrUnknownRequest, name)
 	}
 }
 
@@ -198,9 +173,8 @@ func TestBrokenRequests(t *testing.T) {
 		"a password list":      "GET /v1/password HTTP/1.0\r\n\r\n",
 		"a password of nobody": "PUT /v1/password HTTP/1.0\r\nContent-Length: 25\r\n\r\n" + `{"password":"an old oak"}`,
 	} {
-		if got := raw(t, path, text); !strings.HasPrefix(got, "HTTP/1.0 400 ") || !strings.Contains(got, `"error":"Request"`) {
-			t.Errorf("%s: got %q, want 400", line, got)
-		}
+		got := raw(t, path, text)
+		assert.True(t, strings.HasPrefix(got, "HTTP/1.0 400 ") && strings.Contains(got, `"error":"Request"`), "%s: got %q, want 400", line, got)
 	}
 }
 
@@ -208,13 +182,10 @@ func TestBrokenRequests(t *testing.T) {
 func raw(t *testing.T, path, text string) string {
 	t.Helper()
 	c, err := connect(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = c.Close() }()
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.WriteString(c, text)
+	require.NoError(t, err)
 	answer, _ := io.ReadAll(c) // a reset comes behind the answer to what was too long
 	return string(answer)
 }
@@ -224,60 +195,43 @@ func raw(t *testing.T, path, text string) string {
 func TestSocketFile(t *testing.T) {
 	path, identities := filepath.Join(t.TempDir(), "admin.sock"), openIdentities(t)
 	t.Run("nobody listens", func(t *testing.T) {
-		if _, err := Dial(t.Context(), path); !errors.Is(err, ErrNoServer) {
-			t.Errorf("got %v, want ErrNoServer", err)
-		}
+		_, err := Dial(t.Context(), path)
+		assert.ErrorIs(t, err, ErrNoServer)
 	})
 	t.Run("a stale file is replaced", func(t *testing.T) {
 		l, err := net.Listen("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		l.(*net.UnixListener).SetUnlinkOnClose(false)
 		_ = l.Close()
-		if _, err := Dial(t.Context(), path); !errors.Is(err, ErrNoServer) {
-			t.Errorf("Dial: got %v, want ErrNoServer", err)
-		}
+		_, err = Dial(t.Context(), path)
+		assert.ErrorIs(t, err, ErrNoServer, "Dial")
 		s, err := Start(Options{Path: path, Identities: identities})
-		if err != nil {
-			t.Fatalf("Start: %v", err)
-		}
+		require.NoError(t, err, "Start")
 		info, err := os.Stat(path)
 		if err != nil || info.Mode() != fs.ModeSocket|0o600 {
 			t.Errorf("got the mode %v, %v; want a socket with 0600", info.Mode(), err)
 		}
-		if _, err := Start(Options{Path: path, Identities: identities}); !errors.Is(err, ErrInUse) {
-			t.Errorf("a second server: got %v, want ErrInUse", err)
-		}
+		_, err = Start(Options{Path: path, Identities: identities})
+		assert.ErrorIs(t, err, ErrInUse, "a second server")
 		c, err := Dial(t.Context(), path)
-		if err != nil {
-			t.Fatalf("after the second server: %v", err)
-		}
+		require.NoError(t, err, "after the second server")
 		stop(t, s)
 		stop(t, s)
-		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("after Stop: got %v, want no file", err)
-		}
-		if _, err := c.Credentials(t.Context(), identity.Token); !errors.Is(err, ErrNoServer) {
-			t.Errorf("an old client: got %v, want ErrNoServer", err)
-		}
+		_, err = os.Lstat(path)
+		assert.ErrorIs(t, err, fs.ErrNotExist, "after Stop")
+		_, err = c.Credentials(t.Context(), identity.Token)
+		assert.ErrorIs(t, err, ErrNoServer, "an old client")
 	})
 	t.Run("what is no socket stays", func(t *testing.T) {
-		if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Start(Options{Path: path, Identities: identities}); !errors.Is(err, ErrNotSocket) {
-			t.Errorf("got %v, want ErrNotSocket", err)
-		}
-		if got, err := os.ReadFile(path); err != nil || string(got) != "mine" {
-			t.Errorf("the file: got %q, %v", got, err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte("mine"), 0o600))
+		_, err := Start(Options{Path: path, Identities: identities})
+		assert.ErrorIs(t, err, ErrNotSocket)
+		got, err := os.ReadFile(path)
+		assert.True(t, err == nil && string(got) == "mine", "the file: got %q, %v", got, err)
 	})
 	t.Run("no folder", func(t *testing.T) {
 		_, err := Start(Options{Path: filepath.Join(path, "x", "admin.sock"), Identities: identities})
-		if err == nil {
-			t.Error("got no error")
-		}
+		assert.Error(t, err, "got no error")
 	})
 }
 
@@ -290,9 +244,7 @@ func TestLongPath(t *testing.T) {
 	for _, length := range []int{socketPathMax, socketPathMax + 1, 107, 108, 109, 500, 2000} {
 		t.Run(fmt.Sprint(length), func(t *testing.T) {
 			root, err := os.MkdirTemp("", "s") //nolint:usetesting // t.TempDir is too long for the shortest case
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			t.Cleanup(func() { _ = os.RemoveAll(root) })
 			dir := root
 			for missing := length - len(dir+"/admin.sock"); missing > 0; missing = length - len(dir+"/admin.sock") {
@@ -302,24 +254,18 @@ func TestLongPath(t *testing.T) {
 				}
 				dir = filepath.Join(dir, strings.Repeat("x", step))
 			}
-			if err := os.MkdirAll(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.MkdirAll(dir, 0o700))
 			path := dir + "/admin.sock"
-			if len(path) != length {
-				t.Fatalf("the test made a path of %d bytes", len(path))
-			}
+			require.Len(t, path, length, "the test made a path")
 			c := startServer(t, path, identities)
-			if _, _, err := c.Create(t.Context(), identity.Token, identity.CreateCredential{User: "jane"}); err != nil {
-				t.Error(err)
-			}
+			_, _, err = c.Create(t.Context(), identity.Token, identity.CreateCredential{User: "jane"})
+			assert.NoError(t, err)
 			info, err := os.Stat(path)
 			if err != nil || info.Mode() != fs.ModeSocket|0o600 {
 				t.Errorf("got the mode %v, %v", info.Mode(), err)
 			}
-			if _, err := Start(Options{Path: path, Identities: identities}); !errors.Is(err, ErrInUse) {
-				t.Errorf("a second server: got %v, want ErrInUse", err)
-			}
+			_, err = Start(Options{Path: path, Identities: identities})
+			assert.ErrorIs(t, err, ErrInUse, "a second server")
 		})
 	}
 }
@@ -329,13 +275,9 @@ func TestStopAnswersWhatWasAccepted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "admin.sock")
 	slow := &slowIdentities{entered: make(chan struct{}), leave: make(chan struct{})}
 	s, err := Start(Options{Path: path, Identities: slow})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c, err := Dial(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	revoked := make(chan error, 1)
 	go func() { revoked <- c.Revoke(t.Context(), identity.Token, "id") }()
 	<-slow.entered
@@ -350,9 +292,8 @@ func TestStopAnswersWhatWasAccepted(t *testing.T) {
 	case <-fileGone(path):
 	}
 	close(slow.leave)
-	if err := <-revoked; err != nil {
-		t.Errorf("Revoke: %v", err)
-	}
+	err = <-revoked
+	assert.NoError(t, err, "Revoke")
 	<-stopped
 }
 
@@ -386,8 +327,6 @@ func fileGone(path string) <-chan struct{} {
 // TestErrorsTravel holds that each cause is read from the label that it is sent with.
 func TestErrorsTravel(t *testing.T) {
 	for _, f := range errorMappings {
-		if http.StatusText(f.status) == "" || !errors.Is(causeOf(f.label), f.cause) {
-			t.Errorf("the row %q is not good", f.label)
-		}
+		assert.True(t, http.StatusText(f.status) != "" && errors.Is(causeOf(f.label), f.cause), "the row %q is not good", f.label)
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 )
@@ -35,15 +38,10 @@ func TestALeaderThatIsGone(t *testing.T) {
 		identities.led = true
 		return nil, nil
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer stop(t, s)
 	c, err := Dial(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if secret, _, err := c.Create(t.Context(), identity.Token, identity.CreateCredential{User: "john.doe"}); err != nil || secret == "" || tries != 2 {
-		t.Errorf("got %v after %d tries, want a token after two", err, tries)
-	}
+	require.NoError(t, err)
+	secret, _, err := c.Create(t.Context(), identity.Token, identity.CreateCredential{User: "john.doe"})
+	assert.True(t, err == nil && secret != "" && tries == 2, "got %v after %d tries, want a token after two", err, tries)
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestOperations(t *testing.T) {
@@ -21,35 +23,25 @@ func TestOperations(t *testing.T) {
 		}}},
 		Log: zerolog.Nop(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer stop(t, o)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	ask := func(method, path, host string) (int, string) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+o.Addr().String()+path, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		req.Host = host
 		a, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer func() { _ = a.Body.Close() }()
 		body, err := io.ReadAll(a.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return a.StatusCode, string(body)
 	}
 	for want := 1; want <= 2; want++ { // each request reads the counters anew
 		status, body := ask("GET", "/metrics", "")
 		var got map[string]struct{ Calls int }
-		if err := json.Unmarshal([]byte(body), &got); err != nil || status != 200 || got["part"].Calls != want {
-			t.Errorf("metrics: got %d %s, want 200 and %d calls", status, body, want)
-		}
+		assert.True(t, json.Unmarshal([]byte(body), &got) == nil && status == 200 && got["part"].Calls == want, "%v %v %v", status, body, want)
 	}
 	for _, row := range []struct {
 		method, path, host string
@@ -64,13 +56,11 @@ func TestOperations(t *testing.T) {
 		{"GET", "/metrics", "attacker.example", 421},
 		{"GET", "/debug/pprof/", "attacker.example", 421},
 	} {
-		if status, body := ask(row.method, row.path, row.host); status != row.status {
-			t.Errorf("%s %s of %q: got %d %.80s, want %d", row.method, row.path, row.host, status, body, row.status)
-		}
+		status, body := ask(row.method, row.path, row.host)
+		assert.Equal(t, row.status, status, "%s %s of %q, %.80s", row.method, row.path, row.host, body)
 	}
-	if _, err := StartOperations(OperationsOptions{Addr: o.Addr().String(), Log: zerolog.Nop()}); err == nil {
-		t.Error("a second listener on the same address: got no error")
-	}
+	_, err = StartOperations(OperationsOptions{Addr: o.Addr().String(), Log: zerolog.Nop()})
+	assert.Error(t, err, "a second listener on the same address: got no error")
 	stop(t, o) // twice does no harm
 }
 
@@ -95,13 +85,9 @@ func TestServesHost(t *testing.T) {
 		{"workstation:8081", "127.0.1.1:8081", []string{"Workstation:8081"}, nil},
 	} {
 		local, err := net.ResolveTCPAddr("tcp", c.local)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, host := range append(c.hosts, c.foreign...) {
-			if got, want := servesHost(c.configured, local, host), slices.Contains(c.hosts, host); got != want {
-				t.Errorf("%s at %s, Host %q: got %v, want %v", c.configured, c.local, host, got, want)
-			}
+			assert.Equal(t, slices.Contains(c.hosts, host), servesHost(c.configured, local, host), "%s at %s, Host %q", c.configured, c.local, host)
 		}
 	}
 }

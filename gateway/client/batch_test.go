@@ -8,6 +8,9 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestBatch holds that results stand where their items do, and that the same batch under
@@ -21,25 +24,19 @@ func TestBatch(t *testing.T) {
 		json.RawMessage(`{"workflowId":"leave"}`),
 	}
 	first, err := c.Batch(t.Context(), BatchRequest{Items: items, Key: "k"})
-	if err != nil || len(first) != 3 || first[0].Err() != nil || first[0].Sequence != 3 || first[2].InstanceID == "" {
-		t.Fatalf("got %+v, %v", first, err)
-	}
+	require.True(t, err == nil && len(first) == 3 && first[0].Err() == nil && first[0].Sequence == 3 && first[2].InstanceID != "", "got %+v, %v", first, err)
 	if refused := (*Error)(nil); !errors.As(first[1].Err(), &refused) || refused.Status != 400 || refused.Code != "InvalidContent" {
 		t.Errorf("got %v, want 400 InvalidContent", first[1].Err())
 	}
-	if again, err := c.Batch(t.Context(), BatchRequest{Items: items, Key: "k"}); err != nil || !slices.Equal(again, first) {
-		t.Errorf("again: got %+v, %v, want %+v", again, err, first)
-	}
-	if _, err := c.Batch(t.Context(), BatchRequest{Items: items[:1], Key: "k"}); err == nil {
-		t.Error("another batch under the key was taken")
-	}
-	if none, err := c.Batch(t.Context(), BatchRequest{}); err != nil || len(none) != 0 {
-		t.Errorf("no items: got %+v, %v", none, err)
-	}
+	again, err := c.Batch(t.Context(), BatchRequest{Items: items, Key: "k"})
+	assert.True(t, err == nil && slices.Equal(again, first), "again: got %+v, %v, want %+v", again, err, first)
+	_, err = c.Batch(t.Context(), BatchRequest{Items: items[:1], Key: "k"})
+	assert.Error(t, err, "another batch under the key was taken")
+	none, err := c.Batch(t.Context(), BatchRequest{})
+	assert.True(t, err == nil && len(none) == 0, "no items: got %+v, %v", none, err)
 	for _, wrong := range []BatchRequest{{Items: []json.RawMessage{[]byte("{")}}, {Items: make([]json.RawMessage, BatchMax+1)}, {Key: "a b"}} {
-		if _, err := c.Batch(t.Context(), wrong); !errors.Is(err, ErrInvalid) {
-			t.Errorf("got %v, want ErrInvalid", err)
-		}
+		_, err := c.Batch(t.Context(), wrong)
+		assert.ErrorIs(t, err, ErrInvalid)
 	}
 }
 

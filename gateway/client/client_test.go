@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"troupe/gateway/api"
@@ -25,9 +27,7 @@ func connect(t *testing.T, address string, o Options) *Client {
 	o.Address = address
 	o.RetryWait = cmp.Or(o.RetryWait, 1)
 	c, err := New(o)
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
+	require.NoError(t, err, "New")
 	t.Cleanup(c.Close)
 	return c
 }
@@ -64,9 +64,7 @@ func TestNewRefuses(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := New(Options{Address: test.address, Token: test.token})
-			if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "hidden") {
-				t.Errorf("got %v, want ErrInvalid with %q and without secrets", err, test.want)
-			}
+			assert.True(t, errors.Is(err, ErrInvalid) && strings.Contains(err.Error(), test.want) && !strings.Contains(err.Error(), "hidden"), "%v %v", err, test.want)
 		})
 	}
 }
@@ -76,27 +74,20 @@ func TestCreateSendsWhatItIsGiven(t *testing.T) {
 	s, c := started(t, Options{})
 	public := `{"z":1e400,"a":12345678901234567890.10,"html":"<&>"}`
 	made, err := c.Create(t.Context(), CreateRequest{WorkflowID: "leave", Public: json.RawMessage(public), Key: "my-key"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(made.Public) != public || !strings.Contains(string(made.Raw), public) {
-		t.Errorf("got svcPublic %s in %s, want %s", made.Public, made.Raw, public)
-	}
+	require.NoError(t, err)
+	assert.True(t, string(made.Public) == public && strings.Contains(string(made.Raw), public), "got svcPublic %s in %s, want %s", made.Public, made.Raw, public)
 	if made.ID == "" || made.Sequence != 1 || len(made.History) != 1 || made.History[0].Time.IsZero() ||
 		len(made.States) != 1 || made.States[0] != (api.Position{StateMachineID: "main", NodeID: "draft"}) {
 		t.Errorf("got %+v, want an instance of sequence 1 in draft", made)
 	}
 	r := s.Requests()[0]
-	if want := `{"workflowId":"leave","data":{"svcPublic":` + public + `}}`; strings.TrimSpace(r.Body) != want {
-		t.Errorf("body: got %s, want %s", r.Body, want)
-	}
+	want := `{"workflowId":"leave","data":{"svcPublic":` + public + `}}`
+	assert.Equal(t, want, strings.TrimSpace(r.Body), "body: got %s", r.Body)
 	for name, want := range map[string]string{
 		"Authorization": "svc.token " + s.Token, "Idempotency-Key": "my-key",
 		"Content-Type": "application/json", "Accept": "application/json", "Prefer": "", "If-Match": "", "User-Agent": "troupe-client",
 	} {
-		if got := r.Header.Get(name); got != want {
-			t.Errorf("%s: got %q, want %q", name, got, want)
-		}
+		assert.Equal(t, want, r.Header.Get(name), name)
 	}
 }
 
@@ -106,46 +97,32 @@ func TestSend(t *testing.T) {
 	moved, err := c.Send(t.Context(), SendRequest{
 		WorkflowID: "leave", InstanceID: id, Event: "submit", Data: json.RawMessage(`{"days":5}`), IfMatch: 1, Minimal: true,
 	})
-	if err != nil || moved.Sequence != 2 || moved.States[0].NodeID != "review" || moved.History != nil {
-		t.Fatalf("got %+v, %v, want it in review without its history", moved, err)
-	}
+	require.True(t, err == nil && moved.Sequence == 2 && moved.States[0].NodeID == "review" && moved.History == nil, "%v %v", moved, err)
 	r := s.Requests()[0]
-	if r.Header.Get("If-Match") != `"1"` || r.Header.Get("Prefer") != "return=minimal" || len(r.Header.Get("Idempotency-Key")) < 22 {
-		t.Errorf("got the headers %v, want If-Match, Prefer and a key of 128 bits", r.Header)
-	}
+	assert.True(t, r.Header.Get("If-Match") == `"1"` && r.Header.Get("Prefer") == "return=minimal" && len(r.Header.Get("Idempotency-Key")) >= 22, r.Header)
 	_, err = c.Send(t.Context(), SendRequest{WorkflowID: "leave", InstanceID: id, Event: "approve", IfMatch: 1})
 	wantStatus(t, err, 412, "PreconditionFailed")
-	if again := s.Requests()[1].Header.Get("Idempotency-Key"); again == r.Header.Get("Idempotency-Key") || again == "" {
-		t.Errorf("got the key %q again", again)
-	}
+	again := s.Requests()[1].Header.Get("Idempotency-Key")
+	assert.True(t, again != r.Header.Get("Idempotency-Key") && again != "", "got the key %q again", again)
 }
 
 func wantStatus(t *testing.T, err error, status int, code string) {
 	t.Helper()
 	var refused *Error
-	if !errors.As(err, &refused) || refused.Status != status || refused.Code != code {
-		t.Errorf("got %v, want an Error %d %s", err, status, code)
-	}
+	assert.True(t, errors.As(err, &refused) && refused.Status == status && refused.Code == code, "got %v, want an Error %d %s", err, status, code)
 }
 
 func TestReads(t *testing.T) {
 	s, c := started(t, Options{})
 	id := s.Create(`{"days":5}`, "submit")
 	i, err := c.Instance(t.Context(), InstanceRequest{WorkflowID: "leave", InstanceID: id})
-	if err != nil || i.ID != id || i.Sequence != 2 || len(i.History) != 2 {
-		t.Errorf("Instance: got %+v, %v", i, err)
-	}
-	if i, err = c.Instance(t.Context(), InstanceRequest{WorkflowID: "leave", InstanceID: id, Minimal: true}); err != nil || i.History != nil {
-		t.Errorf("Instance, minimal: got %+v, %v", i, err)
-	}
+	assert.True(t, err == nil && i.ID == id && i.Sequence == 2 && len(i.History) == 2, "Instance: got %+v, %v", i, err)
+	i, err = c.Instance(t.Context(), InstanceRequest{WorkflowID: "leave", InstanceID: id, Minimal: true})
+	assert.True(t, err == nil && i.History == nil, "Instance, minimal: got %+v, %v", i, err)
 	choices, err := c.Choices(t.Context())
-	if err != nil || len(choices) != 1 || choices[0] != (api.Choice{ID: "leave", Name: "Leave request"}) {
-		t.Errorf("Choices: got %v, %v", choices, err)
-	}
+	assert.True(t, err == nil && len(choices) == 1 && choices[0] == (api.Choice{ID: "leave", Name: "Leave request"}), "Choices: got %v, %v", choices, err)
 	events, err := c.Events(t.Context(), "leave", id)
-	if err != nil || events.Sequence != 2 || len(events.Events) != 3 || !json.Valid(events.Raw) {
-		t.Fatalf("Events: got %+v, %v", events, err)
-	}
+	require.True(t, err == nil && events.Sequence == 2 && len(events.Events) == 3 && json.Valid(events.Raw), "Events: got %+v, %v", events, err)
 	extend := events.Events[1]
 	if extend.Name != "extend" || extend.Guard != api.GuardTrue || len(extend.Transitions) != 2 ||
 		extend.Transitions[0].Guard != api.GuardUnknown || extend.Transitions[1].Targets[0] != "review" || len(extend.Schema) < 10 {
@@ -160,19 +137,14 @@ func TestListParameters(t *testing.T) {
 		WorkflowID: "leave", Filter: `{"states.nodeId":"review"}`, Limit: 7, Sort: "-_id",
 		Fields: []string{"svcHistory", "svcPrivate"}, Count: true, Explain: true,
 	})
-	if err != nil || len(page.Items) != 1 || page.Count == nil || *page.Count != 1 || page.Next != "" {
-		t.Fatalf("got %+v, %v", page, err)
-	}
-	if i := page.Items[0]; len(i.History) != 2 || string(i.Private) != "{}" || i.Sequence != 0 {
-		t.Errorf("got %+v, want history and svcPrivate", i)
-	}
+	require.True(t, err == nil && len(page.Items) == 1 && page.Count != nil && *page.Count == 1 && page.Next == "", "got %+v, %v", page, err)
+	i := page.Items[0]
+	assert.True(t, len(i.History) == 2 && string(i.Private) == "{}" && i.Sequence == 0, "got %+v, want history and svcPrivate", i)
 	var explain api.Explain
 	if err := json.Unmarshal(page.Explain, &explain); err != nil || explain.Plan == nil || *explain.Plan != "index" || explain.Index == nil || *explain.Index != "states.nodeId" || explain.Matched != 1 || explain.Milliseconds == nil || *explain.Milliseconds <= 0 {
 		t.Errorf("explain: got %+v, %v", explain, err)
 	}
-	if got, want := s.Requests()[0].Query.Encode(), "count=true&explain=true&fields=svcHistory%2CsvcPrivate&filter=%7B%22states.nodeId%22%3A%22review%22%7D&limit=7&sort=-_id"; got != want {
-		t.Errorf("query: got %s, want %s", got, want)
-	}
+	assert.Equal(t, "count=true&explain=true&fields=svcHistory%2CsvcPrivate&filter=%7B%22states.nodeId%22%3A%22review%22%7D&limit=7&sort=-_id", s.Requests()[0].Query.Encode(), "query")
 	whole, err := c.Instances(t.Context(), ListRequest{WorkflowID: "leave"})
 	if err != nil || len(whole.Items) != 1 || whole.Count != nil || whole.Explain != nil || len(s.Requests()[1].Query) != 0 {
 		t.Errorf("without a limit: got %+v, %v, query %v", whole, err, s.Requests()[1].Query)
@@ -187,32 +159,23 @@ func TestPages(t *testing.T) {
 	}
 	var got []string
 	for page, err := range c.InstancePages(t.Context(), ListRequest{WorkflowID: "leave", Limit: 3, Count: true}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, i := range page.Items {
 			got = append(got, i.ID)
 		}
 	}
-	if strings.Join(got, " ") != strings.Join(want, " ") {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	assert.Equal(t, strings.Join(want, " "), strings.Join(got, " "), "got %v, want %v", got, want)
 	counted := 0
 	for _, r := range s.Requests() {
 		counted += len(r.Query["count"])
 	}
-	if n := len(s.Requests()); n != 3 || counted != 1 {
-		t.Errorf("got %d requests, %d of them with count, want 3 and 1", n, counted)
-	}
+	n := len(s.Requests())
+	assert.True(t, n == 3 && counted == 1, "got %d requests, %d of them with count, want 3 and 1", n, counted)
 	for _, err := range c.InstancePages(t.Context(), ListRequest{WorkflowID: "leave", Limit: 1}) {
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 		break
 	}
-	if n := len(s.Requests()); n != 4 {
-		t.Errorf("got %d requests after a loop that stopped at once, want 4", n)
-	}
+	assert.Len(t, s.Requests(), 4)
 }
 
 func TestHistoryPages(t *testing.T) {
@@ -223,28 +186,18 @@ func TestHistoryPages(t *testing.T) {
 	var got []string
 	pages := 0
 	for page, err := range c.HistoryPages(t.Context(), HistoryRequest{WorkflowID: "leave", InstanceID: id, Limit: 2}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		pages++
 		for _, e := range page.Items {
 			got = append(got, e.TransitionEvent)
-			if !strings.Contains(string(e.Raw), `"ts":"2026-11-21T10:00:0`) {
-				t.Errorf("got the entry %s", e.Raw)
-			}
+			assert.Contains(t, string(e.Raw), `"ts":"2026-11-21T10:00:0`, "got the entry")
 		}
 	}
-	if strings.Join(got, " ") != " submit approve" || pages != 2 {
-		t.Errorf("got %q on %d pages, want creation, submit and approve on 2", got, pages)
-	}
+	assert.True(t, strings.Join(got, " ") == " submit approve" && pages == 2, "got %q on %d pages, want creation, submit and approve on 2", got, pages)
 	newest, err := c.History(t.Context(), HistoryRequest{WorkflowID: "leave", InstanceID: id, Limit: 1, NewestFirst: true})
-	if err != nil || len(newest.Items) != 1 || newest.Items[0].TransitionEvent != "approve" || newest.Next == "" {
-		t.Errorf("newest first: got %+v, %v, want the last entry and a cursor", newest, err)
-	}
+	assert.True(t, err == nil && len(newest.Items) == 1 && newest.Items[0].TransitionEvent == "approve" && newest.Next != "", "%v %v", newest, err)
 	page, err := c.History(t.Context(), HistoryRequest{WorkflowID: "leave", InstanceID: id})
-	if err != nil || len(page.Items) != 3 || s.Requests()[3].Query.Has("limit") {
-		t.Errorf("got %+v, %v, want the service's own limit", page, err)
-	}
+	assert.True(t, err == nil && len(page.Items) == 3 && !s.Requests()[3].Query.Has("limit"), "got %+v, %v, want the service's own limit", page, err)
 }
 
 // handled makes a client of a service that a handler of the test is.
@@ -280,9 +233,8 @@ func TestAnswersThatAreNone(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			c := answering(t, 200, "", test.body)
-			if i, err := c.Instance(t.Context(), InstanceRequest{WorkflowID: "a", InstanceID: "b"}); !errors.Is(err, ErrProtocol) {
-				t.Errorf("got %v, %v, want ErrProtocol", i, err)
-			}
+			i, err := c.Instance(t.Context(), InstanceRequest{WorkflowID: "a", InstanceID: "b"})
+			assert.ErrorIs(t, err, ErrProtocol, "got %v", i)
 		})
 	}
 }
@@ -312,9 +264,7 @@ func TestPrintable(t *testing.T) {
 		"a\xff\xc3":               `a\xff\xc3`,          // no UTF-8
 		"�":                       "�",
 	} {
-		if got := Printable(text); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		assert.Equal(t, want, Printable(text))
 	}
 }
 
@@ -337,9 +287,7 @@ func TestErrorText(t *testing.T) {
 			c := answering(t, test.status, test.header, test.body)
 			_, err := c.Choices(t.Context())
 			wantStatus(t, err, test.status, test.code)
-			if got, want := err.Error(), "list choices: "+test.want; got != want {
-				t.Errorf("got %q, want %q", got, want)
-			}
+			assert.Equal(t, "list choices: "+test.want, err.Error())
 		})
 	}
 }
@@ -371,14 +319,10 @@ func TestInvalidRequestsAreNotSent(t *testing.T) {
 	}
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
-			if err := call(); !errors.Is(err, ErrInvalid) {
-				t.Errorf("got %v, want ErrInvalid", err)
-			}
+			assert.ErrorIs(t, call(), ErrInvalid)
 		})
 	}
-	if got := s.Requests(); len(got) != 0 {
-		t.Errorf("got the requests %v, want none", got)
-	}
+	assert.Empty(t, s.Requests(), "got the requests")
 }
 
 // TestBasePath holds that a service behind a path is found there.
@@ -390,9 +334,8 @@ func TestBasePath(t *testing.T) {
 	}))
 	defer s.Close()
 	c := connect(t, s.URL+"/platform/", Options{})
-	if _, err := c.Choices(t.Context()); err != nil || asked != "/platform/workflow/api/v1/choices" {
-		t.Errorf("got %q, %v", asked, err)
-	}
+	_, err := c.Choices(t.Context())
+	assert.True(t, err == nil && asked == "/platform/workflow/api/v1/choices", "got %q, %v", asked, err)
 }
 
 // TestConnectionsAreKept holds that answers, errors too, are read to their end.
@@ -414,9 +357,7 @@ func TestConnectionsAreKept(t *testing.T) {
 			wantStatus(t, err, 404, "NotFound")
 		}
 		s.Close() // no connection is counted any more
-		if connections != 1 {
-			t.Errorf("got %d connections for 5 calls, want 1", connections)
-		}
+		assert.Equal(t, 1, connections)
 	})
 }
 
@@ -441,11 +382,8 @@ func TestPackedAnswers(t *testing.T) {
 	}
 	for want, own := range map[string]*http.Client{"": nil, "gzip": unkept()} {
 		got, err := handled(t, Options{HTTP: own}, pack).Instance(t.Context(), InstanceRequest{WorkflowID: "w", InstanceID: "i1"})
-		if accepted := <-asked; accepted != want {
-			t.Errorf("asked for %q, want %q", accepted, want)
-		}
-		if err != nil || got.Sequence != 5 {
-			t.Errorf("asked for %q: got %+v, %v, want sequence 5", want, got, err)
-		}
+		accepted := <-asked
+		assert.Equal(t, want, accepted, "asked")
+		assert.True(t, err == nil && got.Sequence == 5, "asked for %q: got %+v, %v, want sequence 5", want, got, err)
 	}
 }

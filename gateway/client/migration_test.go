@@ -5,6 +5,9 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/api"
 	"troupe/gateway/servertest"
 )
@@ -18,19 +21,15 @@ func TestMigrate(t *testing.T) {
 	s.Revise("review", "check")
 	request := &api.MigrationRequest{Plan: json.RawMessage(`{"from":1,"to":2}`), Limit: 2}
 	done, err := c.Migrate(t.Context(), servertest.Workflow, request)
-	if err != nil || done.Matched != 2 || len(done.Refused) != 2 || done.Next == nil {
-		t.Fatalf("got %+v, %v", done, err)
-	}
+	require.True(t, err == nil && done.Matched == 2 && len(done.Refused) == 2 && done.Next != nil, "got %+v, %v", done, err)
 	request.Plan = json.RawMessage(`{"from":1,"to":2,"nodes":{"main":{"review":"check"}}}`)
 	request.Cursor = *done.Next
-	if done, err = c.Migrate(t.Context(), servertest.Workflow, request); err != nil || done.MigrationAnswer.Migrated != 1 || done.Next != nil {
-		t.Errorf("got %+v, %v", done, err)
-	}
+	done, err = c.Migrate(t.Context(), servertest.Workflow, request)
+	assert.True(t, err == nil && done.MigrationAnswer.Migrated == 1 && done.Next == nil, "got %+v, %v", done, err)
 	request.Plan = json.RawMessage(`{"from":1,"to":3}`)
 	_, err = c.Migrate(t.Context(), servertest.Workflow, request)
-	if refused := (*Error)(nil); !errors.As(err, &refused) || len(refused.Faults) != 1 || refused.Faults[0].Line != 1 {
-		t.Errorf("a version that is not there: got %v", err)
-	}
+	refused := (*Error)(nil)
+	assert.True(t, errors.As(err, &refused) && len(refused.Faults) == 1 && refused.Faults[0].Line == 1, "a version that is not there: got %v", err)
 	_, err = c.Migrate(t.Context(), "nothing", request)
 	wantStatus(t, err, 404, "NotFound")
 }

@@ -4,6 +4,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/servertest"
 )
 
@@ -14,32 +17,22 @@ func TestRequests(t *testing.T) {
 	var want, got []string
 	for range 3 {
 		i, err := c.Create(t.Context(), CreateRequest{WorkflowID: servertest.Workflow})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		want = append(want, i.ID)
 	}
 	for page, err := range c.RequestsPages(t.Context(), RequestsRequest{Kind: "instance", Category: "current", WorkflowID: servertest.Workflow, Sort: "when", Limit: 2, Count: true}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if page.Count == nil || *page.Count != 3 || len(page.Raw) == 0 {
-			t.Errorf("got the number %v in %s", page.Count, page.Raw)
-		}
+		require.NoError(t, err)
+		assert.True(t, page.Count != nil && *page.Count == 3 && len(page.Raw) != 0, "got the number %v in %s", page.Count, page.Raw)
 		for _, r := range page.Items {
 			got = append(got, r.ID)
-			if r.By != servertest.User || r.WorkflowID != servertest.Workflow || r.Category != "current" {
-				t.Errorf("got %+v", r)
-			}
+			assert.True(t, r.By == servertest.User && r.WorkflowID == servertest.Workflow && r.Category == "current", "got %+v", r)
 		}
 	}
 	if slices.Sort(want); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if page, err := c.Requests(t.Context(), RequestsRequest{Query: want[0]}); err != nil || len(page.Items) != 1 || page.Next != "" || page.Count != nil {
-		t.Errorf("searched: got %+v, %v", page, err)
-	}
-	if _, err := c.Requests(t.Context(), RequestsRequest{Limit: 1001}); err == nil {
-		t.Error("a page of 1,001 is asked for")
-	}
+	page, err := c.Requests(t.Context(), RequestsRequest{Query: want[0]})
+	assert.True(t, err == nil && len(page.Items) == 1 && page.Next == "" && page.Count == nil, "searched: got %+v, %v", page, err)
+	_, err = c.Requests(t.Context(), RequestsRequest{Limit: 1001})
+	assert.Error(t, err, "a page of 1,001 is asked for")
 }

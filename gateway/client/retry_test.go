@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/gateway/servertest"
 )
 
@@ -91,25 +93,18 @@ func TestRetries(t *testing.T) {
 			if len(requests) != test.requests || len(*waits) != test.requests-1 {
 				t.Errorf("got %d requests and the waits %v, want %d requests", len(requests), *waits, test.requests)
 			}
-			if (err != nil) != test.wantErr || errors.Is(err, ErrOutcomeUnknown) != test.wantUnknown {
-				t.Errorf("got %v, want an error: %v, an unknown outcome: %v", err, test.wantErr, test.wantUnknown)
-			}
+			assert.True(t, (err != nil) == test.wantErr && errors.Is(err, ErrOutcomeUnknown) == test.wantUnknown, "%v %v %v", err, test.wantErr, test.wantUnknown)
 			key := requests[0].Header.Get("Idempotency-Key")
 			for _, r := range requests {
-				if r.Header.Get("Idempotency-Key") != key || r.Body != requests[0].Body {
-					t.Errorf("got another key or body when it was repeated")
-				}
+				assert.True(t, r.Header.Get("Idempotency-Key") == key && r.Body == requests[0].Body, "got another key or body when it was repeated")
 			}
-			if u := (*UnknownError)(nil); test.wantUnknown && (!errors.As(err, &u) || u.Key != key || !strings.Contains(err.Error(), key)) {
-				t.Errorf("got %q, want the key %s in it", err, key)
-			}
+			u := (*UnknownError)(nil)
+			assert.False(t, test.wantUnknown && (!errors.As(err, &u) || u.Key != key || !strings.Contains(err.Error(), key)), "got %q, want the key %s in it", err, key)
 			if !test.create || err != nil {
 				return
 			}
 			list, err := c.Instances(t.Context(), ListRequest{WorkflowID: "leave"})
-			if err != nil || len(list.Items) != 1 {
-				t.Errorf("got %v, %v, want it created once", list, err)
-			}
+			assert.True(t, err == nil && len(list.Items) == 1, "got %v, %v, want it created once", list, err)
 		})
 	}
 }
@@ -124,17 +119,14 @@ func TestWaits(t *testing.T) {
 	}
 	for i, least := range []time.Duration{100, 200, 400, 1000} {
 		least *= time.Millisecond
-		if got := (*waits)[i]; got < least || got > least*3/2 {
-			t.Errorf("wait %d: got %v, want %v to half as much again", i, got, least)
-		}
+		got := (*waits)[i]
+		assert.True(t, got >= least && got <= least*3/2, "wait %d: got %v, want %v to half as much again", i, got, least)
 	}
 	// More than RetryWaitMax is not waited for; the caller is told.
 	s.Fail("create", servertest.Fault{Status: 503, Code: "Busy", RetryAfter: "2"})
 	_, err := c.Create(t.Context(), CreateRequest{WorkflowID: "leave"})
 	var refused *Error
-	if !errors.As(err, &refused) || refused.RetryAfter != 2*time.Second || errors.Is(err, ErrOutcomeUnknown) {
-		t.Errorf("got %v, want the 503 with its Retry-After", err)
-	}
+	assert.True(t, errors.As(err, &refused) && refused.RetryAfter == 2*time.Second && !errors.Is(err, ErrOutcomeUnknown), err)
 }
 
 // TestManyAttempts holds that waits stay short enough for the time of the call to be used,
@@ -147,9 +139,7 @@ func TestManyAttempts(t *testing.T) {
 		s.Fail("create", servertest.Fault{Status: 503, Code: "Unavailable", RetryAfter: "1"})
 	}
 	_, err := c.Create(t.Context(), CreateRequest{WorkflowID: "leave"})
-	if !errors.Is(err, ErrOutcomeUnknown) || !strings.Contains(err.Error(), "(so the last attempt, one before it may have been carried out)") {
-		t.Errorf("got %v, want both what the last attempt got and that the first is open", err)
-	}
+	assert.True(t, errors.Is(err, ErrOutcomeUnknown) && strings.Contains(err.Error(), "(so the last attempt, one before it may have been carried out)"), err)
 	if got := (*waits)[19]; len(*waits) != 20 || got < 9*time.Second || got > 13500*time.Millisecond {
 		t.Errorf("got %v for the last of %d waits, want a tenth of CallMax to half as much again", got, len(*waits))
 	}
@@ -167,9 +157,7 @@ func TestDeadlineBeforeTheWait(t *testing.T) {
 	s.Fail("choices", servertest.Fault{Status: 503, Code: "Busy", RetryAfter: "150"})
 	_, err := c.Choices(t.Context())
 	wantStatus(t, err, 503, "Busy")
-	if waited == nil || ended != nil {
-		t.Errorf("got %v for the wait and %v for the call, want no wait and no end of time", waited, ended)
-	}
+	assert.True(t, waited != nil && ended == nil, "got %v for the wait and %v for the call, want no wait and no end of time", waited, ended)
 }
 
 func TestCancelledWait(t *testing.T) {
@@ -182,9 +170,7 @@ func TestCancelledWait(t *testing.T) {
 	s.Fail("create", servertest.Fault{Status: 503, Code: "Busy", RetryAfter: "1"})
 	_, err := c.Create(ctx, CreateRequest{WorkflowID: "leave"})
 	wantStatus(t, err, 503, "Busy")
-	if !errors.Is(err, context.Canceled) || errors.Is(err, ErrOutcomeUnknown) {
-		t.Errorf("got %v, want context.Canceled and a known outcome", err)
-	}
+	assert.True(t, errors.Is(err, context.Canceled) && !errors.Is(err, ErrOutcomeUnknown), "got %v, want context.Canceled and a known outcome", err)
 }
 
 // TestNobodyThere holds that what was never sent is not unknown, and that a watch
@@ -232,9 +218,7 @@ func TestCutCallIsUnknown(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-arrived; cancel() }()
 	_, err := c.Create(ctx, CreateRequest{WorkflowID: "leave", Key: "the-key"})
-	if !errors.Is(err, ErrOutcomeUnknown) || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "the-key") {
-		t.Errorf("got %v, want an unknown outcome with its key", err)
-	}
+	assert.True(t, errors.Is(err, ErrOutcomeUnknown) && errors.Is(err, context.Canceled) && strings.Contains(err.Error(), "the-key"), err)
 }
 
 func TestParseRetryAfter(t *testing.T) {
@@ -255,8 +239,7 @@ func TestParseRetryAfter(t *testing.T) {
 		{"Sat, 21 Nov 2026 09:00:00 GMT", 0, true},
 	}
 	for _, test := range tests {
-		if got, given := parseRetryAfter(test.value, now); got != test.want || given != test.given {
-			t.Errorf("%q: got %v, %v, want %v, %v", test.value, got, given, test.want, test.given)
-		}
+		got, given := parseRetryAfter(test.value, now)
+		assert.True(t, got == test.want && given == test.given, "%q: got %v, %v, want %v, %v", test.value, got, given, test.want, test.given)
 	}
 }

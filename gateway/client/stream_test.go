@@ -11,6 +11,9 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // chunked reads a text in pieces of n bytes.
@@ -87,9 +90,7 @@ func TestStream(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			for _, size := range []int{1, 2, 3, 7, 4096} {
 				got, err := blocksOf(&chunked{test.text, size}, 64)
-				if !slices.Equal(got, test.want) || !errors.Is(err, test.err) {
-					t.Errorf("in pieces of %d: got %q and %v, want %q and %v", size, got, err, test.want, test.err)
-				}
+				assert.True(t, slices.Equal(got, test.want) && errors.Is(err, test.err), "%v %v %v %v %v", size, got, err, test.want, test.err)
 			}
 		})
 	}
@@ -103,18 +104,14 @@ func TestStreamDoesNotWaitBehindCR(t *testing.T) {
 		_, _ = out.Write([]byte("data: a\r\r"))
 	}()
 	b, err := newStreamReader(in, 64).next()
-	if err != nil || string(b.data) != "a" {
-		t.Errorf("got %q, %v", b.data, err)
-	}
+	assert.True(t, err == nil && string(b.data) == "a", "got %q, %v", b.data, err)
 	_ = in.Close()
 }
 
 func TestStreamError(t *testing.T) {
 	broken := errors.New("broken")
 	got, err := blocksOf(io.MultiReader(strings.NewReader("data: a\n\ndata: b\n"), iotest.ErrReader(broken)), 64)
-	if len(got) != 1 || !errors.Is(err, broken) {
-		t.Errorf("got %v, %v, want one block and the error", got, err)
-	}
+	assert.True(t, len(got) == 1 && errors.Is(err, broken), "got %v, %v, want one block and the error", got, err)
 }
 
 // slowBlocks is the same by splitting the whole text: the oracle.
@@ -163,17 +160,11 @@ func FuzzStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, size uint8) {
 		got, err := blocksOf(&chunked{text, int(size) + 1}, 1<<16)
 		if errors.Is(err, errTooLong) {
-			if len(text) < 1<<16 {
-				t.Fatalf("got %v for %d bytes", err, len(text))
-			}
+			require.GreaterOrEqual(t, len(text), 1<<16, "got %v", err)
 			return
 		}
-		if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Fatalf("got %v", err)
-		}
-		if want := slowBlocks(text); strings.Join(got, "\n") != strings.Join(want, "\n") {
-			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
+		require.False(t, !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF), "got %v", err)
+		assert.Equal(t, strings.Join(slowBlocks(text), "\n"), strings.Join(got, "\n"))
 	})
 }
 

@@ -3,6 +3,9 @@ package client
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/servertest"
 )
 
@@ -13,32 +16,21 @@ func TestTasks(t *testing.T) {
 	var ids []string
 	for range 3 {
 		i, err := c.Create(t.Context(), CreateRequest{WorkflowID: servertest.Workflow})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Send(t.Context(), SendRequest{WorkflowID: servertest.Workflow, InstanceID: i.ID, Event: "submit"}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		_, err = c.Send(t.Context(), SendRequest{WorkflowID: servertest.Workflow, InstanceID: i.ID, Event: "submit"})
+		require.NoError(t, err)
 		ids = append(ids, i.ID)
 	}
 	var tasks []string
 	for page, err := range c.TasksPages(t.Context(), TasksRequest{Scope: "open", Sort: "created", WorkflowID: servertest.Workflow, Query: "look", Filter: `{"status":"open"}`, Limit: 2, Count: true}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if page.Count == nil || *page.Count != 3 {
-			t.Errorf("got the number %v", page.Count)
-		}
+		require.NoError(t, err)
+		assert.True(t, page.Count != nil && *page.Count == 3, "got the number %v", page.Count)
 		for _, task := range page.Items {
 			tasks = append(tasks, task.TaskID)
-			if task.Title != "Look at it" || task.RequesterName == nil || *task.RequesterName != "John Doe" || len(task.Events) == 0 || task.Due == nil {
-				t.Errorf("got %+v", task)
-			}
+			assert.True(t, task.Title == "Look at it" && task.RequesterName != nil && *task.RequesterName == "John Doe" && len(task.Events) != 0 && task.Due != nil, task)
 		}
 	}
-	if len(tasks) != 3 {
-		t.Fatalf("got %d tasks", len(tasks))
-	}
+	require.Len(t, tasks, 3)
 	if task, err := c.ChangeTask(t.Context(), tasks[0], ClaimTask, ""); err != nil || task.Status != "claimed" || len(task.Raw) == 0 {
 		t.Errorf("got %+v, %v", task, err)
 	}
@@ -53,19 +45,14 @@ func TestTasks(t *testing.T) {
 	}
 	var kinds []string
 	for page, err := range c.ActivityPages(t.Context(), ActivityRequest{WorkflowID: servertest.Workflow, InstanceID: ids[0], OldestFirst: true, Limit: 2}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, a := range page.Items {
 			kinds = append(kinds, a.Kind)
 		}
 	}
-	if len(kinds) != 4 || kinds[0] != "history" || kinds[2] != "task" || kinds[3] != "comment" {
-		t.Errorf("got %q", kinds)
-	}
+	assert.True(t, len(kinds) == 4 && kinds[0] == "history" && kinds[2] == "task" && kinds[3] == "comment", "got %q", kinds)
 	_, err := c.ChangeTask(t.Context(), ids[0]+"-9-9", ReleaseTask, "")
 	wantStatus(t, err, 404, "NotFound")
-	if _, err := c.Tasks(t.Context(), TasksRequest{Limit: 1001}); err == nil {
-		t.Error("a limit of 1001 is taken")
-	}
+	_, err = c.Tasks(t.Context(), TasksRequest{Limit: 1001})
+	assert.Error(t, err, "a limit of 1001 is taken")
 }

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/servertest"
 )
 
@@ -19,9 +22,7 @@ func notices(t *testing.T, seq iter.Seq2[*Notice, error]) (next func() (*Notice,
 	pull, stop := iter.Pull2(seq)
 	return func() (*Notice, error) {
 		n, err, ok := pull()
-		if !ok {
-			t.Fatal("the watch has ended")
-		}
+		require.True(t, ok, "the watch has ended")
 		return n, err
 	}, stop
 }
@@ -30,9 +31,7 @@ func notices(t *testing.T, seq iter.Seq2[*Notice, error]) (next func() (*Notice,
 func endOf(t *testing.T, watch iter.Seq2[*Notice, error]) (end error) {
 	t.Helper()
 	for n, err := range watch {
-		if n != nil || end != nil {
-			t.Errorf("got %+v, %v, want one error alone", n, err)
-		}
+		assert.True(t, n == nil && end == nil, "got %+v, %v, want one error alone", n, err)
 		end = err
 	}
 	return end
@@ -54,9 +53,7 @@ func TestWatch(t *testing.T) {
 		s.Send(id, "submit")
 	}()
 	n, err := next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if e := n.Entry; n.ID != "2" || e == nil || e.InstanceID != id || e.Sequence != 2 || e.Entry.TransitionEvent != "submit" ||
 		e.States[0].NodeID != "review" || !strings.HasPrefix(string(n.Raw), `{"workflowId":"leave"`) || n.Lost != "" {
 		t.Errorf("got %+v, want the submit of %s", n, id)
@@ -92,9 +89,7 @@ func TestWatchGoesOn(t *testing.T) {
 	expect := func() (place string) {
 		t.Helper()
 		n, err := next()
-		if err != nil || n.Entry == nil || n.Entry.Sequence != want || n.Entry.Entry.TransitionEvent != "note" {
-			t.Fatalf("got %+v, %v, want entry %d, a note", n, err, want)
-		}
+		require.True(t, err == nil && n.Entry != nil && n.Entry.Sequence == want && n.Entry.Entry.TransitionEvent == "note", "%v %v %v", n, err, want)
 		want++
 		return n.ID
 	}
@@ -104,9 +99,7 @@ func TestWatchGoesOn(t *testing.T) {
 	for range 4 { // drained, 503, cut, 500
 		expect()
 	}
-	if len(reasons) != 4 || !errors.Is(reasons[0], errEnded) {
-		t.Errorf("got the reasons %v", reasons)
-	}
+	assert.True(t, len(reasons) == 4 && errors.Is(reasons[0], errEnded), "got the reasons %v", reasons)
 	wantStatus(t, reasons[1], 503, "")
 	// The service says 2 s; it doubles, and a longer Retry-After is kept.
 	for i, least := range []time.Duration{2, 10, 8, 16} {
@@ -116,15 +109,12 @@ func TestWatchGoesOn(t *testing.T) {
 		}
 	}
 	for i, r := range s.Requests()[1:] {
-		if got := r.Header.Get("Last-Event-ID"); got != place {
-			t.Errorf("request %d: got Last-Event-ID %q, want %s", i+1, got, place)
-		}
+		assert.Equal(t, place, r.Header.Get("Last-Event-ID"), "request %d: got Last-Event-ID", i+1)
 	}
 	s.Drain() // the wait begins anew after a success
 	expect()
-	if got := waits[4]; got < 2*time.Second || got > 3*time.Second {
-		t.Errorf("got the wait %v after a success, want 2 to 3 s", got)
-	}
+	got := waits[4]
+	assert.True(t, got >= 2*time.Second && got <= 3*time.Second, "got the wait %v after a success, want 2 to 3 s", got)
 	s.Fail("watch", servertest.Fault{Status: 401, Code: "Unauthorized"}) // the token was revoked
 	s.Drain()
 	_, err := next()
@@ -144,13 +134,10 @@ func TestWatchFromAPlace(t *testing.T) {
 	next, stop := notices(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave", LastEventID: "of-another-process"}))
 	defer stop()
 	n, err := next()
-	if err != nil || n.Entry != nil || !strings.Contains(n.Lost, "entries are missing") || n.ID == "" || n.ID == "of-another-process" {
-		t.Fatalf("got %+v, %v, want a loss and the place behind it", n, err)
-	}
+	require.True(t, err == nil && n.Entry == nil && strings.Contains(n.Lost, "entries are missing") && n.ID != "" && n.ID != "of-another-process", "%v %v", n, err)
 	s.Send(id, "approve")
-	if n, err = next(); err != nil || n.Entry == nil || n.Entry.Sequence != 3 {
-		t.Errorf("got %+v, %v, want the entry after the loss", n, err)
-	}
+	n, err = next()
+	assert.True(t, err == nil && n.Entry != nil && n.Entry.Sequence == 3, "got %+v, %v, want the entry after the loss", n, err)
 }
 
 // TestWatchEnds is about errors that another attempt would not cure.
@@ -159,9 +146,7 @@ func TestWatchEnds(t *testing.T) {
 		s, c := started(t, Options{})
 		s.Fail("watch", servertest.Fault{Status: status, Code: "x"})
 		wantStatus(t, endOf(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave"})), status, "x")
-		if n := len(s.Requests()); n != 1 {
-			t.Errorf("%d: got %d requests, want 1", status, n)
-		}
+		assert.Len(t, s.Requests(), 1, status)
 	}
 }
 
@@ -170,9 +155,7 @@ func TestWatchCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s.Create(`{}`)
 	watch := c.Watch(ctx, WatchRequest{WorkflowID: "leave", Opened: func(string) { cancel() }})
-	if err := endOf(t, watch); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", err)
-	}
+	assert.ErrorIs(t, endOf(t, watch), context.Canceled)
 }
 
 // streaming is a service whose every stream is the given text, and then open.
@@ -199,9 +182,7 @@ func TestWatchThatIsNone(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			c := streaming(t, test.kind, test.text, Options{EventBytesMax: 1000})
-			if err := endOf(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave"})); !errors.Is(err, ErrProtocol) {
-				t.Errorf("got %v, want ErrProtocol", err)
-			}
+			assert.ErrorIs(t, endOf(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave"})), ErrProtocol)
 		})
 	}
 }
@@ -210,9 +191,8 @@ func TestWatchPassesOverWhatIsNew(t *testing.T) {
 	c := streaming(t, "text/event-stream; charset=utf-8", "data: plain\n\nevent: later\ndata: x\n\nevent: lost\ndata: {\"message\":\"m\"}\n\n", Options{})
 	next, stop := notices(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave"}))
 	defer stop()
-	if n, err := next(); err != nil || n.Lost != "m" {
-		t.Errorf("got %+v, %v, want the loss alone", n, err)
-	}
+	n, err := next()
+	assert.True(t, err == nil && n.Lost == "m", "got %+v, %v, want the loss alone", n, err)
 }
 
 // TestWatchSilence holds that a stream which brings nothing is given up.
@@ -225,10 +205,6 @@ func TestWatchSilence(t *testing.T) {
 			cancel()
 		}
 	}})
-	if err := endOf(t, watch); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", err)
-	}
-	if len(reasons) != 2 || !errors.Is(reasons[0], errSilent) || !errors.Is(reasons[1], errSilent) {
-		t.Errorf("got the reasons %v, want silence twice", reasons)
-	}
+	assert.ErrorIs(t, endOf(t, watch), context.Canceled)
+	assert.True(t, len(reasons) == 2 && errors.Is(reasons[0], errSilent) && errors.Is(reasons[1], errSilent), "got the reasons %v, want silence twice", reasons)
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestPut(t *testing.T) {
@@ -13,9 +15,7 @@ func TestPut(t *testing.T) {
 	w.Put("%s%d%.1f", Raw("<br>"), 3, 0.25)
 	w.Put("%v %v", errors.New("<e>"), time.Duration(0))
 	want := `<a title="&#34; onclick=&#34;x">&lt;b&gt;&amp;</a><br>30.2&lt;e&gt; 0s`
-	if got := string(w.Raw()); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	assert.Equal(t, want, string(w.Raw()))
 }
 
 // named is a text of another type, as names of methods and statuses are.
@@ -24,9 +24,7 @@ type named string
 func TestPutEscapesNamedTexts(t *testing.T) {
 	var w Writer
 	w.Put("%s", named("<b>"))
-	if got := string(w.Raw()); got != "&lt;b&gt;" {
-		t.Errorf("got %s", got)
-	}
+	assert.Equal(t, "&lt;b&gt;", string(w.Raw()))
 }
 
 // FuzzPut: no value makes a tag, whatever its type.
@@ -37,8 +35,7 @@ func FuzzPut(f *testing.F) {
 		var w Writer
 		w.Put("%s", text)
 		w.Put("%v", errors.New(text))
-		if got := string(w.Raw()); strings.ContainsAny(got, `<>"'`) {
-			t.Errorf("%q is written as %q", text, got)
-		}
+		got := string(w.Raw())
+		assert.False(t, strings.ContainsAny(got, `<>"'`), "%q is written as %q", text, got)
 	})
 }

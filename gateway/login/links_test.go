@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/identity"
 )
 
@@ -12,9 +15,7 @@ import (
 func secretOf(t *testing.T, path string) string {
 	t.Helper()
 	page, secret, found := strings.Cut(path, "#link=")
-	if !found || page != "/login?next=%2Foperations" || len(secret) < 26 {
-		t.Fatalf("got %q", path)
-	}
+	require.True(t, found && page == "/login?next=%2Foperations" && len(secret) >= 26, "got %q", path)
 	return secret
 }
 
@@ -26,9 +27,8 @@ func TestALinkWorksOnceWithinItsTime(t *testing.T) {
 	john, mary, late := add("john.doe"), add("mary.major"), add("late")
 	wants := func(when, secret, user string) {
 		t.Helper()
-		if got, ok := links.Take(secret); string(got) != user || ok != (user != "") {
-			t.Errorf("%s: got %q, %v, want %q", when, got, ok, user)
-		}
+		got, ok := links.Take(secret)
+		assert.True(t, string(got) == user && ok == (user != ""), "%s: got %q, %v, want %q", when, got, ok, user)
 	}
 	wants("a secret that is none", "x", "")
 	wants("none", "", "")
@@ -38,7 +38,5 @@ func TestALinkWorksOnceWithinItsTime(t *testing.T) {
 	wants("the first link at the end of its time", john, "john.doe")
 	now = now.Add(time.Nanosecond)
 	wants("a link whose time is over", late, "")
-	if len(links.invited) != 0 {
-		t.Errorf("%d links are kept although none can be used", len(links.invited))
-	}
+	assert.Empty(t, links.invited, "links are kept although none can be used")
 }

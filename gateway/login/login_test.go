@@ -6,6 +6,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestDestination(t *testing.T) {
@@ -76,9 +79,7 @@ func TestDestination(t *testing.T) {
 			if c.want == kept {
 				c.want = c.asked
 			}
-			if got := Destination(c.base, c.asked); got != c.want {
-				t.Errorf("Next(%q, %q): got %q, want %q", c.base, c.asked, got, c.want)
-			}
+			assert.Equal(t, c.want, Destination(c.base, c.asked), "Next(%q, %q)", c.base, c.asked)
 		})
 	}
 }
@@ -98,20 +99,12 @@ func FuzzDestination(f *testing.F) {
 			base = "/platform"
 		}
 		next := Destination(base, asked)
-		if again := Destination(base, next); again != next {
-			t.Fatalf("%q gives %q, and that gives %q", asked, next, again)
-		}
+		require.Equal(t, next, Destination(base, next), asked)
 		at, _ := url.Parse("https://ours.example" + base + "/login")
 		to, err := at.Parse(stripped.Replace(strings.Trim(next, "\x00 ")))
-		if err != nil || to.Scheme != "https" || to.Host != "ours.example" || to.User != nil {
-			t.Errorf("%q leads to %v, %v", asked, to, err)
-		}
-		if to != nil && to.Path != base && !strings.HasPrefix(to.Path, base+"/") {
-			t.Errorf("%q leads out of the base path, to %v", asked, to)
-		}
-		if strings.ContainsAny(next, "\r\n\t \\") {
-			t.Errorf("%q gives %q", asked, next)
-		}
+		assert.True(t, err == nil && to.Scheme == "https" && to.Host == "ours.example" && to.User == nil, "%q leads to %v, %v", asked, to, err)
+		assert.False(t, to != nil && to.Path != base && !strings.HasPrefix(to.Path, base+"/"), "%q leads out of the base path, to %v", asked, to)
+		assert.False(t, strings.ContainsAny(next, "\r\n\t \\"), "%q gives %q", asked, next)
 	})
 }
 
@@ -131,22 +124,15 @@ func TestPage(t *testing.T) {
 		`<a href="/platform/login/oidc?next=%2Fplatform%2Fx%3Fa%3D%22%3E%3Cscript%3Ealert%281%29%3C%2Fscript%3E%26b%3D%27">Sign in with &lt;b onclick=&#34;x&#34;&gt;</a>`,
 		`autocomplete="username"`, `autocomplete="current-password"`, `method="post"`, `<noscript>`,
 	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page has no %s", want)
-		}
+		assert.Contains(t, page, want, "the page has no")
 	}
-	if n := strings.Count(page, "<script"); n != 1 {
-		t.Errorf("the page has %d scripts, want one", n)
-	}
+	assert.Equal(t, 1, strings.Count(page, "<script"), "the page")
 	// NB: a positive tabindex or an element that is none of a form's would break
 	// the order of the keyboard.
-	if found := regexp.MustCompile(`https?:|"//|<[^>]*\son[a-z]+=|\sstyle=|<style|javascript:|tabindex|\{\{`).FindString(page); found != "" {
-		t.Errorf("the page has %q in it", found)
-	}
+	assert.Empty(t, regexp.MustCompile(`https?:|"//|<[^>]*\son[a-z]+=|\sstyle=|<style|javascript:|tabindex|\{\{`).FindString(page))
 	for name, text := range map[string]string{"style": string(Style()), "script": string(Script())} {
-		if found := regexp.MustCompile(`https?:|//[a-z]|url\(|@import|\beval\b|innerHTML|document\.write|\{\{`).FindString(text); found != "" || text == "" {
-			t.Errorf("the %s has %q in it", name, found)
-		}
+		found := regexp.MustCompile(`https?:|//[a-z]|url\(|@import|\beval\b|innerHTML|document\.write|\{\{`).FindString(text)
+		assert.True(t, found == "" && text != "", "the %s has %q in it", name, found)
 	}
 	if again := string(Page(Options{})); !strings.Contains(again, `src="/login/script.js"`) || !strings.Contains(again, `data-session="/session"`) || !strings.Contains(again, `data-next="/"`) || strings.Contains(again, "oidc") || strings.Contains(again, "{{") {
 		t.Errorf("without a base path: got %s", again)
@@ -159,48 +145,34 @@ func TestScript(t *testing.T) {
 	page, script := string(Page(Options{})), string(Script())
 	found := regexp.MustCompile(`getElementById\("([^"]+)"\)`).FindAllStringSubmatch(script, -1)
 	for _, id := range found {
-		if strings.Count(page, ` id="`+id[1]+`"`) != 1 {
-			t.Errorf("the page has no single element %q", id[1])
-		}
+		assert.Equal(t, 1, strings.Count(page, ` id="`+id[1]+`"`), "the page has no single element %q", id[1])
 	}
-	if len(found) != 6 || !strings.Contains(script, "fetch(form.dataset.session") || !strings.Contains(script, "location.replace(form.dataset.next)") {
-		t.Errorf("the script looks for %d elements, or takes its addresses from elsewhere", len(found))
-	}
+	assert.True(t, len(found) == 6 && strings.Contains(script, "fetch(form.dataset.session") && strings.Contains(script, "location.replace(form.dataset.next)"),
+		"the script looks for %d elements, or takes its addresses from elsewhere", len(found))
 }
 
 // TestLanguages: both languages have the same texts, and none is left out of the page.
 func TestLanguages(t *testing.T) {
 	for key, english := range words[English] {
 		german := words[German][key]
-		if german == "" || strings.Contains(english, "#") != strings.Contains(german, "#") || len(words[English]) != len(words[German]) {
-			t.Errorf("%s: got %q for %q", key, german, english)
-		}
+		assert.True(t, german != "" && strings.Contains(english, "#") == strings.Contains(german, "#") && len(words[English]) == len(words[German]),
+			"%s: got %q for %q", key, german, english)
 	}
 	for status := range problems[English] {
-		if problems[German][status] == "" || len(problems[English]) != len(problems[German]) {
-			t.Errorf("%d has no German text", status)
-		}
+		assert.True(t, problems[German][status] != "" && len(problems[English]) == len(problems[German]), "%d has no German text", status)
 	}
 	page := string(Page(Options{Language: German, Failed: 418, Provider: "X"}))
 	for _, want := range []string{`<html lang="de">`, "<h1>Anmelden</h1>", "Die Anmeldung ist fehlgeschlagen.", "Anmelden mit X", `data-wrong="Benutzer oder Passwort ist falsch."`} {
-		if !strings.Contains(page, want) || strings.Contains(page, "{{") {
-			t.Errorf("the German page has no %s: %s", want, page)
-		}
+		assert.True(t, strings.Contains(page, want) && !strings.Contains(page, "{{"), "the German page has no %s: %s", want, page)
 	}
 	for line, want := range map[string]Language{"": English, "fr": English, "de": German, "fr,DE-at,en": German, "en-GB,de": English, "deutsch": English} {
-		if got := Speak(strings.Split(line, ",")); got != want {
-			t.Errorf("%q: got %s, want %s", line, got, want)
-		}
+		assert.Equal(t, want, Speak(strings.Split(line, ",")), line)
 	}
 }
 
 func TestPolicy(t *testing.T) {
 	for _, want := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'", "connect-src 'self'"} {
-		if !strings.Contains(Policy+";", want+";") {
-			t.Errorf("the policy lacks %s", want)
-		}
+		assert.Contains(t, Policy+";", want+";", "the policy lacks %s", want)
 	}
-	if strings.Contains(Policy, "unsafe") || strings.Contains(Policy, "*") || strings.Contains(Policy, "http") {
-		t.Errorf("the policy %q is not strict", Policy)
-	}
+	assert.True(t, !strings.Contains(Policy, "unsafe") && !strings.Contains(Policy, "*") && !strings.Contains(Policy, "http"), "the policy %q is not strict", Policy)
 }

@@ -5,19 +5,18 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // theInterface is the description that the program serves.
 func theInterface(t *testing.T) *Document {
 	t.Helper()
 	source, err := os.ReadFile("../openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d, err := Parse(source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return d
 }
 
@@ -25,45 +24,30 @@ func theInterface(t *testing.T) *Document {
 // description itself.
 func TestLinksLeadSomewhere(t *testing.T) {
 	page, err := theInterface(t).Page()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ids := map[string]bool{}
 	for _, m := range regexp.MustCompile(`\sid="([^"]+)"`).FindAllSubmatch(page, -1) {
-		if ids[string(m[1])] {
-			t.Errorf("the id %s stands there twice", m[1])
-		}
+		assert.False(t, ids[string(m[1])], "the id %s stands there twice", m[1])
 		ids[string(m[1])] = true
 	}
 	links := regexp.MustCompile(`(?:href|src)="([^"]*)"`).FindAllSubmatch(page, -1)
 	for _, m := range links {
 		address := string(m[1])
 		inside, found := strings.CutPrefix(address, "#")
-		if found && !ids[inside] || !found && address != "openapi.yaml" && address != "openapi.json" && address != "favicon.ico" {
-			t.Errorf("the link %q leads nowhere", address)
-		}
+		assert.True(t, (!found || ids[inside]) && !(!found && address != "openapi.yaml" && address != "openapi.json" && address != "favicon.ico"), address)
 	}
-	if len(links) < 300 || len(ids) < 150 {
-		t.Errorf("the page has only %d links and %d places", len(links), len(ids))
-	}
-	if found := regexp.MustCompile(`<script|\son[a-z]+=|\sstyle=|javascript:|<form|<no value>|ZgotmplZ`).Find(page); found != nil {
-		t.Errorf("the page has %q in it", found)
-	}
+	assert.True(t, len(links) >= 300 && len(ids) >= 150, "the page has only %d links and %d places", len(links), len(ids))
+	assert.Nil(t, regexp.MustCompile(`<script|\son[a-z]+=|\sstyle=|javascript:|<form|<no value>|ZgotmplZ`).Find(page), "the page")
 }
 
 // TestPolicyFits holds that the page's only style is the one that the policy names.
 func TestPolicyFits(t *testing.T) {
 	page, err := theInterface(t).Page()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	styles := regexp.MustCompile(`(?s)<style>(.*?)</style>`).FindAllSubmatch(page, -1)
-	if len(styles) != 1 || !strings.Contains(Policy, hashOf(string(styles[0][1]))) {
-		t.Errorf("%d styles, and the policy %s", len(styles), Policy)
-	}
-	if strings.Contains(Policy, "unsafe") || strings.Contains(Policy, "*") || strings.Contains(Policy, "http") || strings.Contains(Policy, "script") {
-		t.Errorf("the policy %q is not strict", Policy)
-	}
+	assert.True(t, len(styles) == 1 && strings.Contains(Policy, hashOf(string(styles[0][1]))), "%d styles, and the policy %s", len(styles), Policy)
+	assert.True(t, !strings.Contains(Policy, "unsafe") && !strings.Contains(Policy, "*") && !strings.Contains(Policy, "http") && !strings.Contains(Policy, "script"),
+		"the policy %q is not strict", Policy)
 }
 
 const small = `{"openapi":"3.1.0","info":{"title":"<b>","version":"1","description":"TEXT"},"tags":[{"name":"a b"}],
@@ -91,9 +75,7 @@ func TestPage(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.line, func(t *testing.T) {
 			d, err := Parse([]byte(strings.Replace(small, "TEXT", c.text, 1)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			page, err := d.Page()
 			if err != nil || !strings.Contains(string(page), c.want) {
 				t.Errorf("got %v and a page without %s:\n%s", err, c.want, page[strings.Index(string(page), "<main"):])
@@ -103,26 +85,19 @@ func TestPage(t *testing.T) {
 }
 
 func TestBrokenDescriptions(t *testing.T) {
-	if _, err := Parse([]byte("a: [")); err == nil {
-		t.Error("what is no YAML was taken")
-	}
+	_, err := Parse([]byte("a: ["))
+	assert.Error(t, err, "what is no YAML was taken")
 	for _, reference := range []string{"#/components/schemas/None", "#/components/schemas", "other.yaml#/S", ""} {
 		d, err := Parse([]byte(strings.Replace(small, "#/components/schemas/S", reference, 1)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := d.Page(); err == nil || !strings.Contains(err.Error(), "leads nowhere") {
-			t.Errorf("%q: got %v, want that it leads nowhere", reference, err)
-		}
+		require.NoError(t, err)
+		_, err = d.Page()
+		assert.True(t, err != nil && strings.Contains(err.Error(), "leads nowhere"), "%q: got %v, want that it leads nowhere", reference, err)
 	}
 }
 
 func TestJSONKeepsTheOrder(t *testing.T) {
 	d, err := Parse([]byte("b: 1\na: {d: x, c: [true, null]}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := d.JSON(); err != nil || string(got) != `{"b":1,"a":{"d":"x","c":[true,null]}}` {
-		t.Errorf("got %s, %v", got, err)
-	}
+	require.NoError(t, err)
+	got, err := d.JSON()
+	assert.True(t, err == nil && string(got) == `{"b":1,"a":{"d":"x","c":[true,null]}}`, "got %s, %v", got, err)
 }

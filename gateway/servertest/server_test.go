@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"troupe/gateway/api"
@@ -17,9 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func open(t *testing.T, s *Server, method, path, body string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.URL+api.BasePath+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r.Close = true
 	r.Header.Set("Authorization", "svc.token "+s.Token)
 	r.Header.Set("Content-Type", "application/json")
@@ -39,9 +39,7 @@ func ask(t *testing.T, s *Server, method, path, body string) (status int, text s
 	}
 	defer func() { _ = in.Body.Close() }()
 	read, err := io.ReadAll(in.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return in.StatusCode, string(read)
 }
 
@@ -51,16 +49,13 @@ func TestFaults(t *testing.T) {
 	s := Start(t)
 	s.Fail("create", Fault{Status: 503, Code: "Busy"}, Fault{}, Fault{Status: 504, Done: true}, Fault{Done: true})
 	for n, want := range []struct{ status, instances int }{{503, 0}, {0, 0}, {504, 1}, {0, 2}, {200, 3}} {
-		if status, text := ask(t, s, "POST", "/create", `{"workflowId":"leave"}`); status != want.status {
-			t.Errorf("request %d: got %d %s, want %d", n, status, text, want.status)
-		}
-		if _, text := ask(t, s, "GET", "/instances/leave", ""); strings.Count(text, `"_id"`) != want.instances {
-			t.Errorf("request %d: got %s, want %d instances", n, text, want.instances)
-		}
+		status, text := ask(t, s, "POST", "/create", `{"workflowId":"leave"}`)
+		assert.Equal(t, want.status, status, "request %d, %s", n, text)
+		_, text = ask(t, s, "GET", "/instances/leave", "")
+		assert.Equal(t, want.instances, strings.Count(text, `"_id"`), "request %d: got %s", n, text)
 	}
-	if r := s.Requests(); len(r) != 10 || r[0].Body != `{"workflowId":"leave"}` || r[1].Path != "/workflow/api/v1/instances/leave" {
-		t.Errorf("got the requests %+v", r)
-	}
+	r := s.Requests()
+	assert.True(t, len(r) == 10 && r[0].Body == `{"workflowId":"leave"}` && r[1].Path == "/workflow/api/v1/instances/leave", "got the requests %+v", r)
 }
 
 // TestDrain holds that a stream has ended when Drain returns, and that what comes
@@ -74,7 +69,5 @@ func TestDrain(t *testing.T) {
 	s.Drain()
 	s.Send(id, "approve")
 	text, err := io.ReadAll(stream.Body)
-	if err != nil || !strings.HasPrefix(string(text), "retry: ") || strings.Contains(string(text), "approve") {
-		t.Errorf("got %q, %v, want an opening and nothing of what came after the end", text, err)
-	}
+	assert.True(t, err == nil && strings.HasPrefix(string(text), "retry: ") && !strings.Contains(string(text), "approve"), "%v %v", text, err)
 }

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 )
 
 const (
@@ -30,9 +32,8 @@ func TestWhatIsChargedIsWaitedFor(t *testing.T) {
 		{time.Hour, CreditBytes, time.Second / 4},
 	} {
 		wait, ok := a.Charge(start+step.now, step.n, second)
-		if off := wait - step.want; !ok || off < 0 || off > time.Microsecond {
-			t.Errorf("step %d: got %v, %v, want %v", i, wait, ok, step.want)
-		}
+		off := wait - step.want
+		assert.True(t, ok && off >= 0 && off <= time.Microsecond, "step %d: got %v, %v, want %v", i, wait, ok, step.want)
 	}
 }
 
@@ -46,17 +47,13 @@ func TestWhoOwesTooMuchIsChargedNothing(t *testing.T) {
 		}
 		owed += CreditBytes
 	}
-	if owed != CreditBytes+second+CreditBytes {
-		t.Errorf("%d bytes are owed, want the credit, those of WaitMax and one body", owed)
-	}
+	assert.Equal(t, int64(CreditBytes+second+CreditBytes), owed, "bytes are owed, want the credit, those of WaitMax and one body")
 	for range 100 {
-		if _, ok := a.Charge(start, CreditBytes, second); ok {
-			t.Error("more was charged")
-		}
+		_, ok := a.Charge(start, CreditBytes, second)
+		assert.False(t, ok, "more was charged")
 	}
-	if wait, ok := a.Charge(start+time.Second/4, 1, second); !ok || wait != WaitMax {
-		t.Errorf("a quarter of a second later: got %v, %v, want %v", wait, ok, WaitMax)
-	}
+	wait, ok := a.Charge(start+time.Second/4, 1, second)
+	assert.True(t, ok && wait == WaitMax, "a quarter of a second later: got %v, %v, want %v", wait, ok, WaitMax)
 }
 
 // TestManyAtOnceAreChargedOneByOne: no two get the same time.
@@ -67,15 +64,12 @@ func TestManyAtOnceAreChargedOneByOne(t *testing.T) {
 	for range 16 {
 		all.Go(func() {
 			wait, ok := a.Charge(start, CreditBytes/4, second)
-			if !ok {
-				t.Error("refused")
-			}
+			assert.True(t, ok, "refused")
 			sum.Add(int64(wait))
 		})
 	}
 	all.Wait()
 	// Five go at once: four have the credit, and the fifth begins when nothing is owed. The others wait in turn.
-	if want := int64(11*12/2) * int64(time.Second/16); sum.Load() != want {
-		t.Errorf("all waited %v together, want %v", time.Duration(sum.Load()), time.Duration(want))
-	}
+	want := int64(11*12/2) * int64(time.Second/16)
+	assert.Equal(t, want, sum.Load(), "all waited %v together, want %v", time.Duration(sum.Load()), time.Duration(want))
 }

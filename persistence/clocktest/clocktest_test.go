@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/persistence/clocktest"
 )
 
@@ -24,9 +26,7 @@ func TestAdvance(t *testing.T) {
 // TestAdvanceOutsideOfABubble: on a real clock it panics instead of waiting.
 func TestAdvanceOutsideOfABubble(t *testing.T) {
 	defer func() {
-		if recover() == nil {
-			t.Error("it waited on a real clock")
-		}
+		assert.NotNil(t, recover(), "it waited on a real clock")
 	}()
 	clocktest.Advance(time.Hour)
 }

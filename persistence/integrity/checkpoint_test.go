@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/persistence/internal/file"
@@ -34,10 +36,7 @@ func TestACheckpointIsReadAsItWasWritten(t *testing.T) {
 		want := drawCheckpoint(t)
 		got, err := parseCheckpoint(want.encode())
 		must(t, err)
-		if string(got.encode()) != string(want.encode()) ||
-			!slices.Equal(got.logs, want.logs) || !slices.Equal(got.tables, want.tables) {
-			t.Fatalf("got %+v, want %+v", got, want)
-		}
+		require.True(t, string(got.encode()) == string(want.encode()) && slices.Equal(got.logs, want.logs) && slices.Equal(got.tables, want.tables), "%v %v", got, want)
 	})
 }
 
@@ -50,9 +49,8 @@ func TestAnAlteredCheckpointIsNotRead(t *testing.T) {
 		case 1:
 			data = data[:rapid.IntRange(0, len(data)-1).Draw(t, "length")]
 		}
-		if w, err := parseCheckpoint(data); err == nil {
-			t.Fatalf("%q was read as %+v", data, w)
-		}
+		w, err := parseCheckpoint(data)
+		require.Error(t, err, "%q was read as %+v", data, w)
 	})
 }
 
@@ -67,9 +65,8 @@ func FuzzParseCheckpoint(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			if again, err := parseCheckpoint(w.encode()); err != nil || string(again.encode()) != string(w.encode()) {
-				t.Errorf("%q parses to %+v, which is read back as %+v, %v", data, w, again, err)
-			}
+			again, err := parseCheckpoint(w.encode())
+			assert.True(t, err == nil && string(again.encode()) == string(w.encode()), "%q parses to %+v, which is read back as %+v, %v", data, w, again, err)
 		}
 	})
 }

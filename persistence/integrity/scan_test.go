@@ -11,6 +11,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/record"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/persistence/internal/file"
@@ -61,15 +63,12 @@ func TestAManifestIsReadToItsLastWholeRecord(t *testing.T) {
 		minLog uint64
 	}{{ends[0], 3}, {ends[1], 5}, {ends[2], 5}, {ends[3], 9}} {
 		got := scanManifest(file[:ends[i]], 0)
-		if got.end != want.end || got.minLog != want.minLog || got.hole != -1 || got.later != -1 {
-			t.Errorf("after record %d: got %+v, want end %d and log %d", i, got, want.end, want.minLog)
-		}
+		assert.True(t, got.end == want.end && got.minLog == want.minLog && got.hole == -1 && got.later == -1, "%v %v %v %v", i, got, want.end, want.minLog)
 	}
 	// From the middle, as the recorder reads it: the slice begins at a block.
 	from := ends[0]
-	if got := scanManifest(file, from); got.end != len(file) || got.minLog != 9 {
-		t.Errorf("from %d: got %+v, want end %d and log 9", from, got, len(file))
-	}
+	got := scanManifest(file, from)
+	assert.True(t, got.end == len(file) && got.minLog == 9, "from %d: got %+v, want end %d and log 9", from, got, len(file))
 }
 
 func TestATornManifestRecordIsNoDamage(t *testing.T) {
@@ -101,18 +100,16 @@ func TestAManifestWithAHoleIsDamaged(t *testing.T) {
 		var last int // where the last record begins
 		for _, r := range records {
 			last = b.Len()
-			if _, err := w.WriteRecord(r); err != nil {
-				t.Fatal(err)
-			}
+			_, err := w.WriteRecord(r)
+			require.NoError(t, err)
 			must(t, w.Flush())
 		}
 		file := b.Bytes()
 		off, bit := rapid.IntRange(0, last-1).Draw(t, "offset"), rapid.IntRange(0, 7).Draw(t, "bit")
 		padding := blockEnd(off, len(file))-off < manifestHeaderBytes && len(bytes.Trim(file[off:blockEnd(off, len(file))], "\x00")) == 0
 		file[off] ^= 1 << bit
-		if got := scanManifest(file, 0); got.later < 0 && !padding {
-			t.Fatalf("bit %d of byte %d of %d flipped: got %+v, want a later record", bit, off, len(file), got)
-		}
+		got := scanManifest(file, 0)
+		require.False(t, got.later < 0 && !padding, "bit %d of byte %d of %d flipped: got %+v, want a later record", bit, off, len(file), got)
 	})
 }
 
@@ -158,12 +155,10 @@ func TestPebbleReadsEveryRecordThatIsWholeHere(t *testing.T) {
 				clear(file[from:])
 			}
 		}
-		if got, want := scanLog(log, 1).end, pebbleEnds(log, true); got != 0 && !slices.Contains(want, got) {
-			t.Fatalf("log: whole to %d, and Pebble's records end at %d", got, want)
-		}
-		if got, want := scanManifest(manifest, 0).end, pebbleEnds(manifest, false); got != 0 && !slices.Contains(want, got) {
-			t.Fatalf("MANIFEST: whole to %d, and Pebble's records end at %d", got, want)
-		}
+		got, want := scanLog(log, 1).end, pebbleEnds(log, true)
+		require.False(t, got != 0 && !slices.Contains(want, got), "log: whole to %d, and Pebble's records end at %d", got, want)
+		got, want = scanManifest(manifest, 0).end, pebbleEnds(manifest, false)
+		require.False(t, got != 0 && !slices.Contains(want, got), "MANIFEST: whole to %d, and Pebble's records end at %d", got, want)
 	})
 }
 
@@ -177,9 +172,8 @@ func TestWhatPebblesReaderPassesOverIsAHole(t *testing.T) {
 	}
 	joined, ends := manifestOf(t, edit(3, 10), edit(5, 40_000), edit(7, 10))
 	copy(joined[blockBytes:], joined[:ends[0]])
-	if got := scanManifest(joined, 0); got.end != ends[0] || got.hole != blockBytes || got.later < 0 {
-		t.Errorf("a record begins within another: got %+v, want a hole at %d and a later record", got, blockBytes)
-	}
+	got := scanManifest(joined, 0)
+	assert.True(t, got.end == ends[0] && got.hole == blockBytes && got.later >= 0, "%v %v", got, blockBytes)
 	file := logOf(t, batchOf(10, 1, watermark{}, 10), batchOf(11, 1, watermark{}, 10), batchOf(12, 1, watermark{1, 12}, 10))
 	second := scanLog(file[:logHeaderBytes+headBytes+2+stampBytes+10], 1).end
 	file[second+7] = 2
@@ -201,9 +195,7 @@ func TestTheOldestLiveLogIsReadFromPebblesManifest(t *testing.T) {
 		must(t, err)
 		logs, err := listLogs(fs, "db")
 		must(t, err)
-		if got, want := scanManifest(data, 0).minLog, logs[len(logs)-1]; got != want {
-			t.Errorf("got log %d, want %d, the newest", got, want)
-		}
+		assert.Equal(t, logs[len(logs)-1], scanManifest(data, 0).minLog, "got log")
 	}
 	must(t, db.Close())
 }
@@ -241,18 +233,13 @@ func batchOf(seq uint64, n uint32, w watermark, filler int) []byte {
 func TestALogIsReadToItsEnd(t *testing.T) {
 	file := logOf(t, batchOf(10, 2, watermark{}, 100), batchOf(12, 3, watermark{}, 50_000), batchOf(15, 1, watermark{}, 10))
 	got := scanLog(file, 1)
-	if !got.clean || got.seq != 16 || got.hole != -1 {
-		t.Errorf("got %+v, want a clean end behind sequence 16", got)
-	}
-	if got := scanLog(file[:len(file)-trailerBytes], 1); got.clean || got.seq != 16 || got.end != len(file)-trailerBytes {
-		t.Errorf("without its trailer: got %+v, want the same records and no clean end", got)
-	}
-	if got := scanLog(file, 2); got.clean || got.hole != 0 || got.seq != 0 || got.stamp != (watermark{}) {
-		t.Errorf("as another log: got %+v, want nothing", got)
-	}
-	if got := scanLog(append(bytes.Clone(file[:300]), make([]byte, 100_000)...), 1); got.clean || got.seq != 12 {
-		t.Errorf("with zeros behind: got %+v, want the first record", got)
-	}
+	assert.True(t, got.clean && got.seq == 16 && got.hole == -1, "got %+v, want a clean end behind sequence 16", got)
+	got = scanLog(file[:len(file)-trailerBytes], 1)
+	assert.True(t, !got.clean && got.seq == 16 && got.end == len(file)-trailerBytes, "without its trailer: got %+v, want the same records and no clean end", got)
+	got = scanLog(file, 2)
+	assert.True(t, !got.clean && got.hole == 0 && got.seq == 0 && got.stamp == (watermark{}), "as another log: got %+v, want nothing", got)
+	got = scanLog(append(bytes.Clone(file[:300]), make([]byte, 100_000)...), 1)
+	assert.True(t, !got.clean && got.seq == 12, "with zeros behind: got %+v, want the first record", got)
 }
 
 // TestAStampBehindAHoleTellsWhatStoodThere holds what follows of
@@ -276,12 +263,8 @@ func TestAStampBehindAHoleTellsWhatStoodThere(t *testing.T) {
 		got := scanLog(file, 1)
 		fault := checkLogEnd("000001.log", got, got.seq, 1, watermark{})
 		lost := records - int(got.seq)/10
-		if lost > 3 && !errors.Is(fault, ErrDamaged) {
-			rt.Fatalf("bit %d of byte %d: %d records lost and no fault; %+v", bit, off, lost, got)
-		}
-		if lost == 0 && fault != nil {
-			rt.Fatalf("bit %d of byte %d: nothing lost, got %v", bit, off, fault)
-		}
+		require.False(rt, lost > 3 && !errors.Is(fault, ErrDamaged), "bit %d of byte %d: %d records lost and no fault; %+v", bit, off, lost, got)
+		require.False(rt, lost == 0 && fault != nil, "bit %d of byte %d: nothing lost, got %v", bit, off, fault)
 	})
 }
 
@@ -309,9 +292,7 @@ func TestAWatermarkCountsOnlyWhileItsLogIsLive(t *testing.T) {
 		"nothing recovered, and nothing was live":   {logScan{hole: 0}, 0, 7, watermark{6, 40}, nil},
 	} {
 		got := checkLogEnd("000007.log", c.scan, c.seq, c.minLog, c.was)
-		if !errors.Is(got, c.want) || (got == nil) != (c.want == nil) {
-			t.Errorf("%s: got %v, want %v", name, got, c.want)
-		}
+		assert.True(t, errors.Is(got, c.want) && (got == nil) == (c.want == nil), "%s: got %v, want %v", name, got, c.want)
 	}
 }
 
@@ -320,9 +301,7 @@ func FuzzScanLog(f *testing.F) {
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, file []byte) {
 		got := scanLog(file, 1)
-		if got.end > len(file) || got.hole >= len(file) || (got.clean && got.hole >= 0) || (got.hole >= 0 && got.hole < got.end) {
-			t.Errorf("got %+v for a file of %d bytes", got, len(file))
-		}
+		assert.True(t, got.end <= len(file) && got.hole < len(file) && (!got.clean || got.hole < 0) && (got.hole < 0 || got.hole >= got.end), "%v %v", got, len(file))
 	})
 }
 
@@ -332,9 +311,7 @@ func FuzzScanManifest(f *testing.F) {
 	f.Add(edit(3, 1))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		got := scanManifest(file, 0)
-		if got.end > len(file) || got.hole >= len(file) || (got.later >= 0 && got.later <= got.hole) {
-			t.Errorf("got %+v for a file of %d bytes", got, len(file))
-		}
+		assert.True(t, got.end <= len(file) && got.hole < len(file) && (got.later < 0 || got.later > got.hole), "got %+v for a file of %d bytes", got, len(file))
 		minUnflushedLog(file)
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -150,9 +152,7 @@ func TestParsingABuiltKeyGivesItsParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawKey(t, "key")
 		got, ok := Parse(build(want))
-		if !ok || got != want {
-			t.Fatalf("got %+v, %t, want %+v", got, ok, want)
-		}
+		require.True(t, ok && got == want, "got %+v, %t, want %+v", got, ok, want)
 	})
 }
 
@@ -244,9 +244,7 @@ func TestAPrefixCoversItsKeysAndNoOthers(t *testing.T) {
 		}
 		key, end := build(b), PrefixEnd(prefix)
 		inRange := bytes.Compare(prefix, key) <= 0 && (end == nil || bytes.Compare(key, end) < 0)
-		if inRange != same || bytes.HasPrefix(key, prefix) != same {
-			t.Fatalf("prefix of %+v is %x\n%+v is %x\nin its range: %t, want %t", a, prefix, b, key, inRange, same)
-		}
+		require.True(t, inRange == same && bytes.HasPrefix(key, prefix) == same, "%v %v %v %v %v %v", a, prefix, b, key, inRange, same)
 	})
 }
 
@@ -279,9 +277,7 @@ func TestKeysAreInTheDocumentedOrder(t *testing.T) {
 		"definitions by version": {Definition(nil, "wf", 9), Definition(nil, "wf", 10), Definition(nil, "wf", 256)},
 		"shards, meta last":      {ShardPrefix(nil, 0), Record(nil, 0, "", id(1)), ShardPrefix(nil, 1), ShardPrefix(nil, 300), ShardPrefix(nil, Meta)},
 	} {
-		if !slices.IsSortedFunc(keys, bytes.Compare) {
-			t.Errorf("%s: not in order: %x", name, keys)
-		}
+		assert.True(t, slices.IsSortedFunc(keys, bytes.Compare), "%s: not in order: %x", name, keys)
 	}
 }
 
@@ -307,14 +303,10 @@ func TestTheBytesOfKeysDoNotChange(t *testing.T) {
 		"000371" + "027766" + "0168" + "0000000000000009" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007" + "00000002": Attempt(nil, 3, "wf", 9, Delivery{id, "h", 7, 2}),
 		"000372" + "ff00ff" + strings.Repeat("61", 255) + "0102030405060708090a0b0c0d0e0f10":                                     Record(nil, 3, strings.Repeat("a", 255), id),
 	} {
-		if got := hex.EncodeToString(key); got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
-		}
+		assert.Equal(t, want, hex.EncodeToString(key))
 	}
 	for id, want := range map[ID]Shard{{}: 0, {1}: 15, id: 0, {15: 1}: 13} {
-		if got := id.Shard(16); got != want {
-			t.Errorf("shard of %x: got %d, want %d", id, got, want)
-		}
+		assert.Equal(t, want, id.Shard(16), "shard of %x", id)
 	}
 }
 
@@ -337,30 +329,22 @@ func TestThePartsOfAKeyCanBeReadAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := drawKey(t, "key")
 		key := build(k)
-		if id, ok := RecordID(key); ok != (k.Table == "record") || (ok && id != k.ID) {
-			t.Fatalf("RecordID of %+v: got %x, %t", k, id, ok)
-		}
-		if seq, ok := EntrySeq(key); ok != (k.Table == "entry") || (ok && seq != k.Number) {
-			t.Fatalf("EntrySeq of %+v: got %d, %t", k, seq, ok)
-		}
-		if id, ok := NodeID(key); ok != (k.Table == "node") || (ok && id != k.ID) {
-			t.Fatalf("NodeID of %+v: got %x, %t", k, id, ok)
-		}
-		if m, ok := NodeMachine(key); ok != (k.Table == "node") || (ok && string(m) != k.Machine) {
-			t.Fatalf("NodeMachine of %+v: got %q, %t", k, m, ok)
-		}
-		if v, id, ok := ParseIndex(key); ok != (k.Table == "index") || (ok && (string(v) != k.Value || id != k.ID)) {
-			t.Fatalf("ParseIndex of %+v: got %q %x, %t", k, v, id, ok)
-		}
-		if p, id, ok := ParseList(key); ok != (k.Table == "list") || (ok && (binary.BigEndian.Uint64(p) != ^k.Number || id != k.ID)) {
-			t.Fatalf("ParseList of %+v: got %x %x, %t", k, p, id, ok)
-		}
-		if p, timer, ok := ParseTimer(key); ok != (k.Table == "timer") || (ok && (PlaceTime(p) != k.Due || timer != Timer{k.Due, k.ID, k.Number, k.Place})) {
-			t.Fatalf("ParseTimer of %+v: got %x %+v, %t", k, p, timer, ok)
-		}
-		if d, ok := ParseDelivery(key); ok != (k.Table == "delivery") || (ok && d != Delivery{k.ID, k.Name, k.Number, k.Place}) {
-			t.Fatalf("ParseDelivery of %+v: got %+v, %t", k, d, ok)
-		}
+		id, ok := RecordID(key)
+		require.True(t, ok == (k.Table == "record") && (!ok || id == k.ID), "RecordID of %+v: got %x, %t", k, id, ok)
+		seq, ok := EntrySeq(key)
+		require.True(t, ok == (k.Table == "entry") && (!ok || seq == k.Number), "EntrySeq of %+v: got %d, %t", k, seq, ok)
+		id, ok = NodeID(key)
+		require.True(t, ok == (k.Table == "node") && (!ok || id == k.ID), "NodeID of %+v: got %x, %t", k, id, ok)
+		m, ok := NodeMachine(key)
+		require.True(t, ok == (k.Table == "node") && (!ok || string(m) == k.Machine), "NodeMachine of %+v: got %q, %t", k, m, ok)
+		v, id, ok := ParseIndex(key)
+		require.True(t, ok == (k.Table == "index") && !(ok && (string(v) != k.Value || id != k.ID)), "ParseIndex of %+v: got %q %x, %t", k, v, id, ok)
+		p, id, ok := ParseList(key)
+		require.True(t, ok == (k.Table == "list") && !(ok && (binary.BigEndian.Uint64(p) != ^k.Number || id != k.ID)), "ParseList of %+v: got %x %x, %t", k, p, id, ok)
+		p, timer, ok := ParseTimer(key)
+		require.True(t, ok == (k.Table == "timer") && !(ok && (PlaceTime(p) != k.Due || timer != Timer{k.Due, k.ID, k.Number, k.Place})), "%v %v %v %v", k, p, timer, ok)
+		d, ok := ParseDelivery(key)
+		require.True(t, ok == (k.Table == "delivery") && (!ok || d == Delivery{k.ID, k.Name, k.Number, k.Place}), "ParseDelivery of %+v: got %+v, %t", k, d, ok)
 		if w, p, when, d, ok := ParseAttempt(key); ok != (k.Table == "attempt") ||
 			(ok && (w != k.Workflow || PlaceTime(p) != k.Due || when != k.Due || d != Delivery{k.ID, k.Name, k.Number, k.Place})) {
 			t.Fatalf("ParseAttempt of %+v: got %q %x %d %+v, %t", k, w, p, when, d, ok)
@@ -391,12 +375,10 @@ func FuzzParseKey(f *testing.F) {
 		if ok && !bytes.Equal(build(k), key) {
 			t.Errorf("%x parses to %+v, which is built as %x", key, k, build(k))
 		}
-		if _, isRecord := RecordID(key); isRecord != (ok && k.Table == "record") {
-			t.Errorf("%x: RecordID says %t, Parse %+v %t", key, isRecord, k, ok)
-		}
-		if _, isNode := NodeID(key); isNode != (ok && k.Table == "node") {
-			t.Errorf("%x: NodeID says %t, Parse %+v %t", key, isNode, k, ok)
-		}
+		_, isRecord := RecordID(key)
+		assert.Equal(t, ok && k.Table == "record", isRecord, "%x: RecordID, %+v, %t", key, k, ok)
+		_, isNode := NodeID(key)
+		assert.Equal(t, ok && k.Table == "node", isNode, "%x: NodeID, %+v, %t", key, k, ok)
 		_ = k.String()
 	})
 }

@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
 	"troupe/persistence/key"
@@ -57,28 +60,20 @@ func TestWhoComesLateIsToldWhatIsLed(t *testing.T) {
 		epochs := map[key.Shard]uint64{0: first.Epoch(0), key.Meta: first.Epoch(key.Meta)}
 		got := leads[0].take()
 		slices.Sort(got)
-		if want := []string{fmt.Sprintf("led 0 in %d", epochs[0]), fmt.Sprintf("led %d in %d", key.Meta, epochs[key.Meta])}; !slices.Equal(got, want) {
-			t.Errorf("the leader's part was told %q, want %q", got, want)
-		}
+		want := []string{fmt.Sprintf("led 0 in %d", epochs[0]), fmt.Sprintf("led %d in %d", key.Meta, epochs[key.Meta])}
+		assert.True(t, slices.Equal(got, want), "the leader's part was told %q, want %q", got, want)
 		w := first.NewBatch(key.Meta)
 		w.Set(key.Setting(nil, "any"), []byte("value"))
-		if err := storeWrites(first, w); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, storeWrites(first, w))
 		clocktest.Advance(time.Second)
 		for i := range follows {
-			if got := follows[i].take(); !slices.Equal(got, []string{"changed setting any"}) {
-				t.Errorf("node %d was told %q", i, got)
-			}
+			assert.Equal(t, []string{"changed setting any"}, follows[i].take(), "node %d was told", i)
 		}
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, c.Close())
 		got = leads[0].take()
 		slices.Sort(got)
-		if want := []string{fmt.Sprintf("ended 0 in %d", epochs[0]), fmt.Sprintf("ended %d in %d", key.Meta, epochs[key.Meta])}; !slices.Equal(got, want) {
-			t.Errorf("at the end the leader's part was told %q, want %q", got, want)
-		}
+		want = []string{fmt.Sprintf("ended 0 in %d", epochs[0]), fmt.Sprintf("ended %d in %d", key.Meta, epochs[key.Meta])}
+		assert.True(t, slices.Equal(got, want), "at the end the leader's part was told %q, want %q", got, want)
 	})
 }
 
@@ -86,13 +81,9 @@ func TestWhoComesLateIsToldWhatIsLed(t *testing.T) {
 func startCluster(t *testing.T, nodes, shards int) *replicatest.Cluster {
 	t.Helper()
 	c, err := replicatest.Start(t.Context(), replicatest.Options{Nodes: nodes, Shards: shards})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, c.Close())
 	})
 	return c
 }

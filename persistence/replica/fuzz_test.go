@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // FuzzACopyFromAnotherNode: whatever a node sends as the rows of a shard, it is put in place
@@ -21,25 +23,19 @@ func FuzzACopyFromAnotherNode(f *testing.F) {
 		m := newMemory()
 		m.rows["old"] = "row"
 		s, err := openState(m, []byte("a "), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		saved := newSnapshots(m, []byte("a "), s)
 		sink, err := saved.Create(raft.SnapshotVersionMax, 4, 7, raft.Configuration{}, 1, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_, err = sink.Write(sent)
 		if err != nil {
 			err = errors.Join(err, sink.Cancel())
 		} else {
 			err = sink.Close()
 		}
-		if _, is := m.rows["old"]; is != (len(sent) == 0 || err != nil) {
-			t.Errorf("the old rows are there: %v; the answer was %v", is, err)
-		}
-		if again, opened := openState(m, []byte("a "), nil); opened != nil || newSnapshots(m, []byte("a "), again).check() != nil {
-			t.Errorf("nobody can start on what is there: %v (%v)", opened, err)
-		}
+		_, is := m.rows["old"]
+		assert.Equal(t, len(sent) == 0 || err != nil, is, "the old rows are there, %v", err)
+		again, opened := openState(m, []byte("a "), nil)
+		assert.True(t, opened == nil && newSnapshots(m, []byte("a "), again).check() == nil, "nobody can start on what is there: %v (%v)", opened, err)
 	})
 }

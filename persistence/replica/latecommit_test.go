@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/persistence/clocktest"
 	"troupe/persistence/key"
@@ -27,14 +29,10 @@ func TestEntriesOfAnEarlierLeaderAreNotApplied(t *testing.T) {
 			w.Set(key(n), nil)
 			return storeWrites(was.Store, w)
 		}
-		if err := write(1); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, write(1))
 		confirmed := group.Applied()
 		was.Isolate(true)
-		if write(2) == nil {
-			t.Fatal("a write was confirmed by nobody")
-		}
+		require.Error(t, write(2), "a write was confirmed by nobody")
 
 		late := raft.NewNetworkTransport(streamLayer{c.Net.Streams("later leader")(0)}, 1, time.Second, nil)
 		request := raft.AppendEntriesRequest{
@@ -42,20 +40,14 @@ func TestEntriesOfAnEarlierLeaderAreNotApplied(t *testing.T) {
 			Term:      1000, PrevLogEntry: confirmed, PrevLogTerm: group.Stats().Term, LeaderCommitIndex: confirmed + 5,
 		}
 		var answer raft.AppendEntriesResponse
-		if err := late.AppendEntries("node0", raft.ServerAddress(was.Name), &request, &answer); err != nil || !answer.Success {
-			t.Fatalf("the message was not taken: %+v, %v", answer, err)
-		}
+		err := late.AppendEntries("node0", raft.ServerAddress(was.Name), &request, &answer)
+		require.True(t, err == nil && answer.Success, "the message was not taken: %+v, %v", answer, err)
 		clocktest.Advance(time.Second)
-		if at := group.Applied(); at != confirmed {
-			t.Errorf("entries up to %d are applied, and up to %d they are confirmed", at, confirmed)
-		}
-		if _, err := was.Store.Load(key(2)); err == nil {
-			t.Error("a write that nobody confirmed is there")
-		}
+		assert.Equal(t, confirmed, group.Applied(), "entries up")
+		_, err = was.Store.Load(key(2))
+		assert.Error(t, err, "a write that nobody confirmed is there")
 		late.CloseStreams()
-		if err := late.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, late.Close())
 	})
 }
 

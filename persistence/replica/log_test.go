@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func logOf(term uint64, indexes ...uint64) (logs []*raft.Log) {
@@ -28,9 +30,7 @@ func terms(t *testing.T, e *entries) string {
 	text := fmt.Sprint(first, ":")
 	for i := first; i != 0 && i <= last; i++ {
 		var l raft.Log
-		if err := e.GetLog(i, &l); err != nil {
-			t.Fatalf("entry %d: %v", i, err)
-		}
+		require.NoError(t, e.GetLog(i, &l), "entry %d", i)
 		if l.Index != i || string(l.Data) != fmt.Sprintf("%d of %d", i, l.Term) || string(l.Extensions) != string(rune(i)) || !l.AppendedAt.Equal(time.Unix(5, 6)) {
 			t.Fatalf("entry %d is %+v", i, l)
 		}
@@ -43,9 +43,7 @@ func terms(t *testing.T, e *entries) string {
 func openLog(t *testing.T, m *memory) *entries {
 	t.Helper()
 	e, err := openEntries(m, []byte("log "), func() func() { return func() {} })
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return e
 }
 
@@ -78,25 +76,17 @@ func TestTheLogIsWhatRaftBelieves(t *testing.T) {
 		{"again", func() error { return e.StoreLogs(logOf(5, 11)) }, nil, "9: 5 5 5"},
 	} {
 		m.fail = step.fail
-		if err := step.do(); !errors.Is(err, step.fail) || step.fail == nil && err != nil {
-			t.Fatalf("%s: %v", step.what, err)
-		}
+		err := step.do()
+		require.True(t, errors.Is(err, step.fail) && (step.fail != nil || err == nil), "%s: %v", step.what, err)
 		m.fail = nil
-		if got := terms(t, e); got != step.want {
-			t.Errorf("%s: got %s, want %s", step.what, got, step.want)
-		}
+		assert.Equal(t, step.want, terms(t, e), step.what)
 		bytes, _ := e.size()
 		e = open()
-		if got := terms(t, e); got != step.want {
-			t.Errorf("%s, after a restart: got %s, want %s", step.what, got, step.want)
-		}
-		if again, _ := e.size(); again != bytes {
-			t.Errorf("%s: it counts %d bytes, and %d after a restart", step.what, bytes, again)
-		}
+		assert.Equal(t, step.want, terms(t, e), "%s, after a restart", step.what)
+		again, _ := e.size()
+		assert.Equal(t, bytes, again, "%s: it counts", step.what)
 	}
-	if err := e.GetLog(8, new(raft.Log)); !errors.Is(err, raft.ErrLogNotFound) {
-		t.Errorf("an entry before the log: %v", err)
-	}
+	assert.ErrorIs(t, e.GetLog(8, new(raft.Log)), raft.ErrLogNotFound, "an entry before the log")
 }
 
 // TestTheLogKnowsItsMembers: the entries about them come and go with the log.
@@ -124,18 +114,14 @@ func TestTheLogKnowsItsMembers(t *testing.T) {
 		{"the beginning goes", func() error { return e.DeleteRange(1, 3) }, [10]uint64{9: 9}},
 		{"behind a snapshot", func() error { return e.StoreLogs(logOf(4, 12, 13)) }, [10]uint64{}},
 	} {
-		if err := step.do(); err != nil {
-			t.Fatalf("%s: %v", step.what, err)
-		}
+		require.NoError(t, step.do(), step.what)
 		for _, log := range []*entries{e, open()} {
 			for i, want := range step.want {
 				got := uint64(0)
 				if l := log.configuration(uint64(i)); l != nil {
 					got = l.Index
 				}
-				if got != want {
-					t.Errorf("%s: up to entry %d the members are those of entry %d, want %d", step.what, i, got, want)
-				}
+				assert.Equal(t, want, got, "%s: up to entry %d the members are those of entry", step.what, i)
 			}
 		}
 	}
@@ -146,23 +132,15 @@ func TestTheLogKnowsItsMembers(t *testing.T) {
 func TestAWriteThatMayHaveHappenedLeavesNoEnd(t *testing.T) {
 	m := newMemory()
 	e, _ := openEntries(m, nil, func() func() { return func() {} })
-	if err := e.StoreLogs(logOf(1, 1)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.StoreLogs(logOf(1, 1)))
 	m.fail = errors.New("unknown")
-	if err := e.StoreLogs(logOf(1, 2, 3, 4)); err == nil {
-		t.Fatal("the write did not fail")
-	}
+	require.Error(t, e.StoreLogs(logOf(1, 2, 3, 4)), "the write did not fail")
 	m.fail = nil
 	for _, l := range logOf(1, 2, 3, 4) { // it had happened
 		m.rows[string(e.key(l.Index))] = string(encodeEntry(l))
 	}
-	if got := terms(t, e); got != "1: 1" {
-		t.Errorf("the log shows what was not confirmed: %s", got)
-	}
-	if err := e.StoreLogs(logOf(2, 2)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Equal(t, "1: 1", terms(t, e), "the log shows what was not confirmed")
+	require.NoError(t, e.StoreLogs(logOf(2, 2)))
 	again, err := openEntries(m, nil, nil)
 	if err != nil || terms(t, again) != "1: 1 2" {
 		t.Errorf("after a restart: %s (%v), want 1: 1 2", terms(t, again), err)
@@ -175,25 +153,16 @@ func TestAWriteThatHangsIsNoticed(t *testing.T) {
 		slow, release := make(chan time.Time, 1), make(chan struct{})
 		g := &Group{o: Options{TooSlow: func() { slow <- time.Now() }, LogWriteMax: 4 * time.Second}}
 		e, err := openEntries(hanging{newMemory(), release}, nil, g.watchWrite)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		stored, begun := make(chan error), time.Now()
 		go func() { stored <- e.StoreLogs(logOf(1, 1)) }()
-		if took := (<-slow).Sub(begun); took != 4*time.Second {
-			t.Errorf("it was noticed after %s", took)
-		}
+		assert.Equal(t, 4*time.Second, (<-slow).Sub(begun), "it was noticed")
 		close(release)
-		if err := <-stored; err != nil {
-			t.Error(err)
-		}
-		if err := e.StoreLogs(logOf(1, 2)); err != nil {
-			t.Error(err)
-		}
+		err = <-stored
+		assert.NoError(t, err)
+		assert.NoError(t, e.StoreLogs(logOf(1, 2)))
 		<-time.After(time.Hour)
-		if len(slow) > 0 {
-			t.Error("a write that did not hang was called slow")
-		}
+		assert.Empty(t, slow, "a write that did not hang was called slow")
 	})
 }
 
@@ -216,13 +185,10 @@ func TestADamagedLogIsRefused(t *testing.T) {
 	} {
 		m := newMemory()
 		e, _ := openEntries(m, nil, func() func() { return func() {} })
-		if err := e.StoreLogs(logOf(1, 1, 2, 3)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, e.StoreLogs(logOf(1, 1, 2, 3)))
 		damage(m, e)
-		if _, err := openEntries(m, nil, nil); !errors.Is(err, ErrDamaged) {
-			t.Errorf("%s: got %v, want ErrDamaged", name, err)
-		}
+		_, err := openEntries(m, nil, nil)
+		assert.ErrorIs(t, err, ErrDamaged, name)
 	}
 }
 
@@ -246,9 +212,7 @@ func TestOldAnswersDoNotConfirmALeader(t *testing.T) {
 		{"one of four", map[raft.ServerID]agreement{"b": {7, 9}}, append([]raft.Server{{ID: "d"}}, servers...), false},
 	} {
 		tr := &transport{agreed: test.agreed}
-		if got := tr.confirmedSince(5, 7, "a", test.of); got != test.want {
-			t.Errorf("%s: got %v, want %v", test.what, got, test.want)
-		}
+		assert.Equal(t, test.want, tr.confirmedSince(5, 7, "a", test.of), test.what)
 	}
 }
 
@@ -277,8 +241,7 @@ func TestMessagesThatRaftWouldPanicAtAreRefused(t *testing.T) {
 		{"an old snapshot", &raft.InstallSnapshotRequest{Size: 1, Configuration: servers}, false},
 		{"a snapshot of nobody", &raft.InstallSnapshotRequest{SnapshotVersion: 1, Size: 1, Configuration: []byte{0xC1}}, false},
 	} {
-		if err := checkRequest(test.rpc); (err == nil) != test.ok {
-			t.Errorf("%s: got %v", test.what, err)
-		}
+		err := checkRequest(test.rpc)
+		assert.Equal(t, test.ok, err == nil, "%s: got %v", test.what, err)
 	}
 }

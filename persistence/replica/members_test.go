@@ -14,6 +14,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
@@ -68,9 +70,7 @@ func TestNodesAreReplacedWhileOthersWrite(t *testing.T) {
 		}
 		for sh := range c.nodes[0].store.AllShards() {
 			members := c.nodes[0].store.Replica(sh).Members()
-			if len(members) != simNodes || slices.ContainsFunc(members, func(m replica.Member) bool { return !m.Voter }) {
-				t.Errorf("shard %d has the members %v", sh, members)
-			}
+			assert.True(t, len(members) == simNodes && !slices.ContainsFunc(members, func(m replica.Member) bool { return !m.Voter }), "%v %v", sh, members)
 		}
 		c.close()
 	})
@@ -101,9 +101,7 @@ func TestACopyNeedsNoOldLog(t *testing.T) {
 				continue // it has no load
 			}
 			got, all := fresh.store.Replica(sh).Stats(), leader.Stats()
-			if got.Installed != 1 || got.LogBytes > all.LogBytes/4 {
-				t.Errorf("shard %d: %d copies, and a log of %d bytes; the leader's has %d", sh, got.Installed, got.LogBytes, all.LogBytes)
-			}
+			assert.True(t, got.Installed == 1 && got.LogBytes <= all.LogBytes/4, "%v %v %v %v", sh, got.Installed, got.LogBytes, all.LogBytes)
 		}
 		c.check(fresh.stop())
 		c.close()
@@ -127,9 +125,7 @@ func TestALearnerConfirmsNoLeader(t *testing.T) {
 		}
 		c.check(leader.store.AwaitLed(t.Context(), 0, epoch))
 		c.net.Isolate(others[1].name, c.names, true)
-		if err := leader.store.AwaitLed(t.Context(), 0, epoch); !errors.Is(err, persistence.ErrNotLed) {
-			t.Errorf("with a learner alone: got %v, want ErrNotLed", err)
-		}
+		assert.ErrorIs(t, leader.store.AwaitLed(t.Context(), 0, epoch), persistence.ErrNotLed, "with a learner alone")
 		c.net.Isolate(others[1].name, c.names, false)
 		c.check(c.leader(0).store.Replica(0).AddVoter(others[0].name))
 		c.load(rand.New(rand.NewPCG(9, 10)), 10)
@@ -153,9 +149,7 @@ func TestOneNodeIsMadeAClusterAgain(t *testing.T) {
 		}
 		left := c.nodes[1]
 		missing, err := persistence.Recover("store", left.options(nil), left.name)
-		if err != nil || len(missing) > 0 {
-			t.Fatalf("found again: %v, %v missing", err, missing)
-		}
+		require.True(t, err == nil && len(missing) <= 0, "found again: %v, %v missing", err, missing)
 		c.nodes = []*node{left}
 		left.start()
 		for sh := range left.store.AllShards() {
@@ -167,9 +161,7 @@ func TestOneNodeIsMadeAClusterAgain(t *testing.T) {
 		for _, f := range c.faults() {
 			t.Error(f)
 		}
-		if len(c.acked) == before {
-			t.Error("it takes no writes")
-		}
+		assert.NotEqual(t, before, len(c.acked), "it takes no writes")
 		c.close()
 	})
 }
@@ -192,17 +184,14 @@ func TestAShardThatWasBeingCopiedIsMissing(t *testing.T) {
 			}
 		}
 		c.pass(5 * time.Second)
-		if begun := fresh.store.Replica(0).Stats(); begun.Term == 0 || begun.Applied != 0 {
-			t.Fatalf("the copy has not begun, or has ended: %+v", begun)
-		}
+		begun := fresh.store.Replica(0).Stats()
+		require.True(t, begun.Term != 0 && begun.Applied == 0, "the copy has not begun, or has ended: %+v", begun)
 		c.close()
 		c.check(fresh.stop())
 		disk.full.Store(false)
 
 		missing, err := persistence.Recover("store", disk.options(nil), fresh.name)
-		if err != nil || !slices.Equal(missing, []key.Shard{0}) {
-			t.Errorf("found again: %v, %v missing, want shard 0", err, missing)
-		}
+		assert.True(t, err == nil && slices.Equal(missing, []key.Shard{0}), "found again: %v, %v missing, want shard 0", err, missing)
 		fresh.store, err = persistence.Open("store", disk.options(fresh.replication()))
 		c.check(err)
 		c.nodes = []*node{fresh}
@@ -210,9 +199,7 @@ func TestAShardThatWasBeingCopiedIsMissing(t *testing.T) {
 			c.leader(sh)
 			w := fresh.store.NewBatchIn(sh, fresh.store.Epoch(sh))
 			w.Set(key.Record(nil, sh, "after", key.ID{}), nil)
-			if err := storeWrites(fresh.store, w); err != nil {
-				t.Errorf("shard %d takes no writes: %v", sh, err)
-			}
+			assert.NoError(t, storeWrites(fresh.store, w), "shard %d takes no writes", sh)
 		}
 		c.close()
 	})
@@ -231,20 +218,15 @@ func TestAShardIsLeftOnAFullDisk(t *testing.T) {
 		}
 		disk.fill(fresh.store)
 		c.check(c.leader(0).store.Replica(0).Remove(fresh.name))
-		if err := fresh.store.Leave(0); err != nil {
-			t.Errorf("leave: %v", err)
-		}
+		assert.NoError(t, fresh.store.Leave(0), "leave")
 		disk.full.Store(false)
 		c.check(fresh.store.Close())
 		var err error
 		fresh.store, err = persistence.Open("store", disk.options(fresh.replication()))
 		c.check(err)
-		if fresh.store.Replica(0) != nil || fresh.store.Replica(1) == nil {
-			t.Error("after a start it has another replica than that of shard 1")
-		}
-		if _, err := fresh.store.Load(key.Record(nil, 0, "before", key.ID{})); !errors.Is(err, persistence.ErrNotFound) {
-			t.Errorf("a row of the shard: got %v, want ErrNotFound", err)
-		}
+		assert.True(t, fresh.store.Replica(0) == nil && fresh.store.Replica(1) != nil, "after a start it has another replica than that of shard 1")
+		_, err = fresh.store.Load(key.Record(nil, 0, "before", key.ID{}))
+		assert.ErrorIs(t, err, persistence.ErrNotFound, "a row of the shard")
 		c.check(fresh.store.Close())
 		c.close()
 	})
@@ -271,12 +253,8 @@ func TestAFullDiskGetsNoCopies(t *testing.T) {
 		disk.full.Store(false)
 		begun := time.Now()
 		c.check(fresh.store.AwaitApplied(t.Context(), 0, g.Applied()))
-		if took := time.Since(begun); took > 10*time.Second {
-			t.Errorf("it took %s until the node had everything", took)
-		}
-		if got := fresh.store.Replica(0).Stats().Installed; got != before.Installed {
-			t.Errorf("the node was sent %d copies of the shard for three entries", got-before.Installed)
-		}
+		assert.LessOrEqual(t, time.Since(begun), 10*time.Second, "it took")
+		assert.Equal(t, before.Installed, fresh.store.Replica(0).Stats().Installed, "the node was sent")
 		c.check(fresh.store.Close())
 		c.close()
 	})
@@ -340,12 +318,10 @@ func TestAStoreOfAClusterIsNotOpenedAlone(t *testing.T) {
 			o.ReadOnly = true
 			s, err := persistence.Open("store", o)
 			c.check(err)
-			if _, err := s.Load(key.Record(nil, 0, "before", key.ID{})); err != nil && n != fresh {
-				t.Errorf("%s: to be read it is not whole: %v", n.name, err)
-			}
-			if _, err := s.Verify(t.Context()); err != nil {
-				t.Errorf("%s: verify: %v", n.name, err)
-			}
+			_, err = s.Load(key.Record(nil, 0, "before", key.ID{}))
+			assert.False(t, err != nil && n != fresh, "%s: to be read it is not whole: %v", n.name, err)
+			_, err = s.Verify(t.Context())
+			assert.NoError(t, err, "%s: verify", n.name)
 			c.check(s.Close())
 		}
 
@@ -366,9 +342,7 @@ func TestAStoreOfAClusterIsNotOpenedAlone(t *testing.T) {
 func (n *node) wantReplicated() {
 	n.c.t.Helper()
 	s, err := persistence.Open("store", n.options(nil))
-	if !errors.Is(err, persistence.ErrReplicated) {
-		n.c.t.Errorf("%s: got %v, want ErrReplicated", n.name, err)
-	}
+	assert.ErrorIs(n.c.t, err, persistence.ErrReplicated, n.name)
 	if err == nil {
 		n.c.check(s.Close())
 	}
@@ -405,14 +379,10 @@ func TestFoundingGoesOnAfterACrash(t *testing.T) {
 			n := &node{c: c, name: first.name, fs: copyOf(left)}
 			s, err := persistence.Open("store", n.options(n.replication()))
 			refused := errors.Is(err, persistence.ErrStandalone)
-			if err != nil && !refused {
-				t.Fatalf("cut %d: with replicas: %v", i, err)
-			}
+			require.False(t, err != nil && !refused, "cut %d: with replicas: %v", i, err)
 			if err == nil {
 				for sh := range s.AllShards() {
-					if s.Replica(sh) == nil {
-						t.Errorf("cut %d: it is opened without shard %d", i, sh)
-					}
+					assert.NotNil(t, s.Replica(sh), "cut %d: it is opened without shard %d", i, sh)
 				}
 				c.check(s.Close())
 			}
@@ -423,9 +393,7 @@ func TestFoundingGoesOnAfterACrash(t *testing.T) {
 			switch {
 			case errors.Is(err, persistence.ErrReplicated):
 				whole++
-				if refused {
-					t.Fatalf("cut %d: it is opened neither alone nor with replicas", i)
-				}
+				require.False(t, refused, "cut %d: it is opened neither alone nor with replicas", i)
 			case err != nil:
 				t.Fatalf("cut %d: alone: %v", i, err)
 			default:
@@ -446,18 +414,15 @@ func TestFoundingGoesOnAfterACrash(t *testing.T) {
 				c.copyTo(joined, sh)
 				for _, name := range rows {
 					for _, has := range []*node{n, joined} {
-						if _, err := has.store.Load(key.Record(nil, sh, name, key.ID{})); err != nil {
-							t.Errorf("cut %d: %s: row %q of shard %d: %v", i, has.name, name, sh, err)
-						}
+						_, err := has.store.Load(key.Record(nil, sh, name, key.ID{}))
+						assert.NoError(t, err, "cut %d: %s: row %q of shard %d", i, has.name, name, sh)
 					}
 				}
 			}
 			c.check(joined.stop())
 			c.close()
 		}
-		if c.broken != nil || alone < 5 || whole < 2 {
-			t.Errorf("%d cuts left a store that stands alone and %d a cluster; %v", alone, whole, c.broken)
-		}
+		assert.True(t, c.broken == nil && alone >= 5 && whole >= 2, "%d cuts left a store that stands alone and %d a cluster; %v", alone, whole, c.broken)
 	})
 }
 
@@ -519,23 +484,17 @@ func TestANodeThatIsBackHasAPartAtOnce(t *testing.T) {
 		leader, away, third := c.Nodes[0], c.Nodes[1], c.Nodes[2]
 		away.Isolate(true)
 		for i := range 60 {
-			if err := write(leader.Store, fmt.Sprint(i)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, write(leader.Store, fmt.Sprint(i)))
 			clocktest.Advance(time.Second)
 		}
-		if _, known := leader.Store.Replica(key.Meta).Behind(away.Name); known {
-			t.Error("a node that is away is called up to date")
-		}
+		_, known := leader.Store.Replica(key.Meta).Behind(away.Name)
+		assert.False(t, known, "a node that is away is called up to date")
 		away.Isolate(false)
 		clocktest.Advance(3 * time.Second) // a request that was lost ends, and the next one is answered; Raft alone would pause for ten seconds
-		if lacks, known := leader.Store.Replica(key.Meta).Behind(away.Name); !known || lacks > 0 {
-			t.Errorf("a node that is back lacks %d entries (known: %v)", lacks, known)
-		}
+		lacks, known := leader.Store.Replica(key.Meta).Behind(away.Name)
+		assert.True(t, known && lacks <= 0, "a node that is back lacks %d entries (known: %v)", lacks, known)
 		third.Isolate(true)
-		if err := write(leader.Store, "without the third"); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, write(leader.Store, "without the third"))
 	})
 }
 
@@ -551,12 +510,8 @@ func TestAHandOverThatFailsLeavesNothingBehind(t *testing.T) {
 			for sh := range first.Store.AllShards() {
 				w := first.Store.NewBatchIn(sh, first.Store.Epoch(sh))
 				w.Set(key.Record(nil, sh, "w", key.ID{round}), nil)
-				if err := storeWrites(first.Store, w); err != nil {
-					t.Fatal(err)
-				}
-				if err := first.Store.Replica(sh).HandOver(t.Context(), away.Name); err == nil {
-					t.Fatal("the leadership went to a node that nobody reaches")
-				}
+				require.NoError(t, storeWrites(first.Store, w))
+				require.Error(t, first.Store.Replica(sh).HandOver(t.Context(), away.Name))
 			}
 		}
 		first.Isolate(true)
@@ -575,9 +530,7 @@ func TestAHandOverThatFailsLeavesNothingBehind(t *testing.T) {
 				}
 				clocktest.Advance(100 * time.Millisecond)
 			}
-			if first.Store.Epoch(sh) == 0 {
-				t.Errorf("shard %d: the node that had led it takes no change within a minute", sh)
-			}
+			assert.NotZero(t, first.Store.Epoch(sh), "shard %d: the node that had led it takes no change within a minute", sh)
 		}
 	})
 }
@@ -600,15 +553,11 @@ func TestAnEpochEndsWithAHandOver(t *testing.T) {
 			if i%2 == 0 { // nothing is on its way
 				done <- <-done
 			}
-			if err := first.Replica(0).HandOver(hurry, c.Nodes[1].Name); err == nil {
-				t.Fatal("the leadership was handed over by who had no time for it")
-			}
+			require.Error(t, first.Replica(0).HandOver(hurry, c.Nodes[1].Name))
 			for first.Epoch(0) == 0 {
 				clocktest.Advance(time.Millisecond)
 			}
-			if first.Epoch(0) == before {
-				t.Error("the epoch of before the hand-over goes on")
-			}
+			assert.NotEqual(t, before, first.Epoch(0), "the epoch of before the hand-over goes on")
 			_, missing := first.Load(key)
 			switch err := <-done; {
 			case err == nil && missing != nil:
@@ -635,14 +584,12 @@ func TestNobodyWaitsForWhoIsFarBehind(t *testing.T) {
 			begun := time.Now()
 			w := first.NewBatchIn(0, before)
 			w.Set(key.Record(nil, 0, "w", key.ID{1}), nil)
-			if err := storeWrites(first, w); err != nil || time.Since(begun) > 100*time.Millisecond {
-				t.Fatalf("a write took %s: %v", time.Since(begun), err)
-			}
+			err := storeWrites(first, w)
+			require.True(t, err == nil && time.Since(begun) <= 100*time.Millisecond, "a write took %s: %v", time.Since(begun), err)
 			clocktest.Advance(20 * time.Millisecond)
 		}
-		if err := <-handed; err == nil {
-			t.Error("the leadership was handed over to a node that nobody reaches")
-		}
+		err := <-handed
+		assert.Error(t, err, "the leadership was handed over to a node that nobody reaches")
 	})
 }
 
@@ -656,8 +603,6 @@ func TestTheOnlyNodeLeadsAtOnce(t *testing.T) {
 				clocktest.Advance(time.Millisecond)
 			}
 		}
-		if took := time.Since(begun); took >= time.Second {
-			t.Errorf("it led after %s, which is as long as a follower waits for a leader", took)
-		}
+		assert.Less(t, time.Since(begun), time.Second, "it led")
 	})
 }

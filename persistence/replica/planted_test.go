@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/persistence/key"
 )
 
@@ -164,9 +166,7 @@ func TestTheSimulationFindsWhatIsWrong(t *testing.T) {
 						faults = s.faults()
 					}
 					s.close()
-					if found := strings.Contains(strings.Join(faults, "\n"), mistake.said); found != made || !made && faults != nil {
-						t.Errorf("got %q, want %q: %t", faults, mistake.said, made)
-					}
+					assert.True(t, strings.Contains(strings.Join(faults, "\n"), mistake.said) == made && (made || faults == nil), "%v %v %v", faults, mistake.said, made)
 				})
 			})
 		}

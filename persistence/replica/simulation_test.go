@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/persistence"
 	"troupe/persistence/key"
@@ -128,9 +130,7 @@ func (c *cluster) found() {
 
 func (c *cluster) check(err error) {
 	c.t.Helper()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, err)
 }
 
 // pass lets virtual time pass.
@@ -682,7 +682,5 @@ func TestNothingIsLostUnderFaults(t *testing.T) {
 		total.stats.Installed += done.stats.Installed
 	}
 	t.Logf("%d acknowledged writes, %d epochs, %d copies of shards installed", total.acks, total.epochs, total.stats.Installed)
-	if total.acks < 1000*int(seeds) || total.epochs < 15*int(seeds) || total.stats.Installed == 0 {
-		t.Error("the faults do not reach what they are there for")
-	}
+	assert.True(t, total.acks >= 1000*int(seeds) && total.epochs >= 15*int(seeds) && total.stats.Installed != 0, "the faults do not reach what they are there for")
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func command(index uint64, data []byte) *raft.Log {
@@ -22,9 +24,7 @@ var epochEntry = []byte{entryVersion, kindEpoch}
 func TestWhatWasBuiltOnSomethingLostIsPassedOver(t *testing.T) {
 	m := newMemory()
 	s, err := openState(m, []byte("state "), func(reason string) { t.Fatal(reason) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, step := range []struct {
 		what  string
 		index uint64
@@ -52,13 +52,10 @@ func TestWhatWasBuiltOnSomethingLostIsPassedOver(t *testing.T) {
 		if step.row != "" {
 			want = step.row[1:]
 		}
-		if got, _ := m.Load([]byte("row a")); string(got) != want {
-			t.Errorf("%s: the row is %q, want %q", step.what, got, want)
-		}
+		got, _ := m.Load([]byte("row a"))
+		assert.Equal(t, want, string(got), "%s: the row", step.what)
 	}
-	if !errors.Is(errStale, ErrNotLed) {
-		t.Error("an entry that was passed over is not said to be without effect")
-	}
+	assert.ErrorIs(t, errStale, ErrNotLed, "an entry that was passed over is not said to be without effect")
 	again, err := openState(m, []byte("state "), nil)
 	if err != nil || again.at != s.at || again.at.applied != 11 || again.at.term != 7 {
 		t.Errorf("after a restart the position is %+v (%v), want %+v", again.at, err, s.at)
@@ -77,13 +74,10 @@ func TestEntriesThatNobodyKnowsEndTheProcess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			type fatal string
 			s, err := openState(newMemory(), nil, func(reason string) { panic(fatal(reason)) })
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer func() {
-				if _, is := recover().(fatal); !is {
-					t.Error("it was applied")
-				}
+				_, is := recover().(fatal)
+				assert.True(t, is, "it was applied")
 			}()
 			s.Apply(command(5, data))
 		})
@@ -97,14 +91,10 @@ func TestAStateOlderThanItsLogIsDamaged(t *testing.T) {
 	saved := newSnapshots(m, []byte("state "), s)
 	s.Apply(command(4, epochEntry))
 	take(t, saved, 4)
-	if err := saved.check(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, saved.check())
 	delete(m.rows, "state p")
 	s.at = position{applied: 3}
-	if err := saved.check(); !errors.Is(err, ErrDamaged) {
-		t.Errorf("got %v, want ErrDamaged", err)
-	}
+	assert.ErrorIs(t, saved.check(), ErrDamaged)
 }
 
 // TestWhatWasAppliedIsNotReadAgain: the snapshot of a group that starts goes up to where the rows are, with the
@@ -152,27 +142,20 @@ func TestWhatWasAppliedIsNotReadAgain(t *testing.T) {
 			m.rows[string(before.key(l.Index))] = string(encodeEntry(l))
 		}
 		saved.log = openLog(t, m)
-		if err := saved.raise(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, saved.raise())
 		got, err := saved.meta()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got == nil {
 			got = new(raft.SnapshotMeta)
 		}
-		if g := (snapshot{got.Index, got.Term, got.ConfigurationIndex, len(got.Configuration.Servers)}); g != c.want {
-			t.Errorf("%s: the snapshot is %+v, want %+v", name, g, c.want)
-		}
+		g := (snapshot{got.Index, got.Term, got.ConfigurationIndex, len(got.Configuration.Servers)})
+		assert.Equal(t, c.want, g, "%s: the snapshot", name)
 	}
 }
 
 func take(t *testing.T, s *snapshots, index uint64) {
 	t.Helper()
-	if err := tryTake(s, index); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, tryTake(s, index))
 }
 
 func tryTake(s *snapshots, index uint64) error {
@@ -192,18 +175,12 @@ func TestASnapshotSaysWhereTheStateIs(t *testing.T) {
 	s.Apply(command(4, epochEntry))
 	take(t, saved, 5) // behind a barrier
 	again, err := openState(m, []byte("state "), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := newSnapshots(m, []byte("state "), again).check(); err != nil {
-		t.Errorf("after a start: %v", err)
-	}
+	require.NoError(t, err)
+	assert.NoError(t, newSnapshots(m, []byte("state "), again).check(), "after a start")
 	if at, _ := s.position(); at.applied != 4 || again.at.applied != 5 || again.at.epoch != 4 {
 		t.Errorf("the state is at %+v, and at %+v after a start", at, again.at)
 	}
-	if tryTake(saved, 4) == nil {
-		t.Error("an older snapshot took the place of a newer one")
-	}
+	assert.Error(t, tryTake(saved, 4), "an older snapshot took the place of a newer one")
 }
 
 // TestACopyHasTheRowsAsTheyAreNow: who gets a snapshot gets rows that may be newer, and
@@ -216,9 +193,7 @@ func TestACopyHasTheRowsAsTheyAreNow(t *testing.T) {
 	take(t, saved, 4)
 	s.Apply(command(5, writesOf(4, 0, "x1", "y"+strings.Repeat("long", 1000))))
 	meta, rows, err := saved.Open("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	sent, err := io.ReadAll(rows)
 	if err != nil || int64(len(sent)) != meta.Size || meta.Index != 4 {
 		t.Fatalf("got %d bytes up to entry %d (%v), want %d up to 4", len(sent), meta.Index, err, meta.Size)
@@ -235,15 +210,12 @@ func TestACopyHasTheRowsAsTheyAreNow(t *testing.T) {
 	} {
 		log := openLog(t, newMemory())
 		if c.log != nil {
-			if err := log.StoreLogs(c.log); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, log.StoreLogs(c.log))
 		}
 		with := &snapshots{store: from, state: s, key: saved.key, log: log}
 		meta, rows, err := with.Open("")
-		if err != nil || meta.Index != c.index || meta.Term != c.term || meta.ConfigurationIndex != 1 || int64(len(sent)) != meta.Size {
-			t.Errorf("%s: got %+v, %v, want entry %d of term %d", name, meta, err, c.index, c.term)
-		}
+		assert.True(t, err == nil && meta.Index == c.index && meta.Term == c.term && meta.ConfigurationIndex == 1 && int64(len(sent)) == meta.Size,
+			"%s: got %+v, %v, want entry %d of term %d", name, meta, err, c.index, c.term)
 		_ = rows.Close()
 	}
 
@@ -261,26 +233,18 @@ func TestACopyHasTheRowsAsTheyAreNow(t *testing.T) {
 		return to, state, received, sink.Close()
 	}
 	to, state, received, err := install(sent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	delete(from.rows, "a s")
 	own := to.rows["a s"]
 	delete(to.rows, "a s")
-	if !mapsEqual(from.rows, to.rows) || !strings.Contains(own, `"me"`) {
-		t.Errorf("got %d rows and %s, want %d rows and its own", len(to.rows), own, len(from.rows))
-	}
+	assert.True(t, mapsEqual(from.rows, to.rows) && strings.Contains(own, `"me"`), "got %d rows and %s, want %d rows and its own", len(to.rows), own, len(from.rows))
 	to.rows["a s"] = own
 	if at, _ := state.position(); at.applied != 5 || at.revision != 1 {
 		t.Errorf("the position is %+v, want that of the rows", at)
 	}
-	if got := state.Apply(command(5, writesOf(4, 0, "x9"))); got != nil || to.rows["row x"] != "1" {
-		t.Error("an entry that the copy contains was applied again")
-	}
+	assert.True(t, state.Apply(command(5, writesOf(4, 0, "x9"))) == nil && to.rows["row x"] == "1", "an entry that the copy contains was applied again")
 	_, rows, err = received.Open("")
-	if err != nil || state.Restore(rows) != nil {
-		t.Errorf("Raft cannot go on with the copy: %v", err)
-	}
+	assert.True(t, err == nil && state.Restore(rows) == nil, "Raft cannot go on with the copy: %v", err)
 	at := bytes.Index(sent, []byte("a p")) + len("a p")
 	old := bytes.Clone(sent)
 	old[at+7] = 3 // the number of the last entry that was applied

@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/persistence/key"
 )
 
@@ -38,9 +40,8 @@ func TestWhoStopsAnswersAll(t *testing.T) {
 			t.Fatal("it does not stop")
 		}
 		for range writes {
-			if err := <-done; err != nil {
-				t.Errorf("what was committed was told: %v", err)
-			}
+			err := <-done
+			assert.NoError(t, err, "what was committed was told")
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
 )
 
 // TestWhatRaftLogs: it is there for those who debug it, and for nobody else but what is about copies.
@@ -17,9 +18,8 @@ func TestWhatRaftLogs(t *testing.T) {
 	} {
 		var lines bytes.Buffer
 		raftLog(zerolog.New(&lines).Level(level)).Info("entering follower state", "id", "a")
-		if got := lines.String(); !strings.Contains(got, want) || (want == "") != (got == "") {
-			t.Errorf("at level %s: got %q, want %q", level, got, want)
-		}
+		got := lines.String()
+		assert.True(t, strings.Contains(got, want) && (want == "") == (got == ""), "at level %s: got %q, want %q", level, got, want)
 	}
 	var lines bytes.Buffer
 	log := raftLog(zerolog.New(&lines).Level(zerolog.InfoLevel))
@@ -27,7 +27,5 @@ func TestWhatRaftLogs(t *testing.T) {
 	log.Error("failed to install snapshot", "peer", "a", "error", io.EOF)
 	const want = `{"level":"info","peer":"a","size":"7","message":"raft: installing snapshot on"}` + "\n" +
 		`{"level":"warn","peer":"a","error":"EOF","message":"raft: failed to install snapshot"}` + "\n"
-	if got := lines.String(); got != want {
-		t.Errorf("copies of a shard: got %s, want %s", got, want)
-	}
+	assert.Equal(t, want, lines.String(), "copies of a shard")
 }

@@ -2,6 +2,8 @@ package storetest
 
 import (
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // Check is one thing that every journal must do.
@@ -39,9 +41,7 @@ func Run(t *testing.T, open Opener) {
 	t.Helper()
 	for _, c := range Checks() {
 		t.Run(c.Name, func(t *testing.T) {
-			if err := c.Run(open); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, c.Run(open))
 		})
 	}
 }

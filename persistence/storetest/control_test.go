@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"troupe/persistence"
 )
 
@@ -19,9 +21,7 @@ func TestCrashesFindJournalsWithABug(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			base, err := emptyJournal(open)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for k := int64(1); ; k++ {
 				for _, survivors := range []int{0, 100} {
 					c := crash{open: open, pct: survivors, rng: rand.New(rand.NewPCG(1, 1)), load: newWorkload(1, 20)}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/assert"
 
 	"troupe/persistence"
 	"troupe/persistence/key"
@@ -25,9 +26,7 @@ func TestAGroupOfOneIsAJournal(t *testing.T) {
 				t.Skip("here it is visible when a majority has it") // persistence.Store.AwaitVisible
 			}
 			synctest.Test(t, func(t *testing.T) {
-				if err := c.Run(openAlone); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, c.Run(openAlone))
 			})
 		})
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/persistence"
 	"troupe/persistence/storetest"
 )
@@ -26,12 +28,8 @@ func TestTheSuiteFindsAnEarlyAcknowledgement(t *testing.T) {
 		if !slices.Contains(finders, c.Name) {
 			continue
 		}
-		if c.Run(storetest.EarlyAck(storetest.Store(suiteOptions))) == nil {
-			t.Errorf("a journal that acknowledges early passes %q", c.Name)
-		}
+		assert.Error(t, c.Run(storetest.EarlyAck(storetest.Store(suiteOptions))), "a journal that acknowledges early passes %q", c.Name)
 		found++
 	}
-	if found != len(finders) {
-		t.Errorf("the suite has %d of the checks %q", found, finders)
-	}
+	assert.Equal(t, len(finders), found, "the suite, %q", finders)
 }

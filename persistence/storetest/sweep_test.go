@@ -4,6 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/persistence"
 	"troupe/persistence/storetest"
 )
@@ -21,9 +24,7 @@ func sweep(t *testing.T, open storetest.Opener, o storetest.SweepOptions) storet
 	t.Helper()
 	o.Seed = uint64(time.Now().UnixNano())
 	report, err := storetest.Sweep(open, o)
-	if err != nil {
-		t.Fatalf("seed %d: %v", o.Seed, err)
-	}
+	require.NoError(t, err, "seed %d", o.Seed)
 	t.Logf("seed %d\n%s", o.Seed, report)
 	return report
 }
@@ -47,15 +48,9 @@ func TestNoDamageIsSilent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.sweep.Time = harnessTime(time.Second)
 			report := sweep(t, storetest.Store(c.store), c.sweep)
-			if report.Silent > 0 {
-				t.Errorf("%d silent, want 0: %s", report.Silent, report.First)
-			}
-			if report.Changed > 0 {
-				t.Errorf("%d stores refused and yet changed, want 0", report.Changed)
-			}
-			if c.sweep.Closed && report.Limit > 0 {
-				t.Errorf("%d lost something of a closed store, want 0", report.Limit)
-			}
+			assert.LessOrEqual(t, report.Silent, 0, "silent, want 0: %s", report.First)
+			assert.LessOrEqual(t, report.Changed, 0, "stores refused and yet changed, want 0")
+			assert.False(t, c.sweep.Closed && report.Limit > 0, "%d lost something of a closed store, want 0", report.Limit)
 		})
 	}
 }
@@ -64,7 +59,6 @@ func TestNoDamageIsSilent(t *testing.T) {
 // time that takes.
 func TestTheSweepFindsAStoreThatStartsOver(t *testing.T) {
 	open := storetest.StartOver(storetest.Store(staleCheckpoint(64 << 10)))
-	if report := sweep(t, open, storetest.SweepOptions{Flips: 1}); report.Silent == 0 {
-		t.Errorf("%d damages found nothing", report.Cases)
-	}
+	report := sweep(t, open, storetest.SweepOptions{Flips: 1})
+	assert.NotZero(t, report.Silent, "%d damages found nothing", report.Cases)
 }

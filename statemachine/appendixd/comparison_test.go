@@ -5,6 +5,8 @@ import (
 	"flag"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/statemachine"
@@ -22,9 +24,7 @@ func TestMain(m *testing.M) {
 func newParser(t *testing.T) *statemachine.Parser {
 	t.Helper()
 	p, err := statemachine.NewParser(statemachine.ParserOptions{Stored: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 
@@ -55,21 +55,13 @@ func TestCoreFollowsAppendixD(t *testing.T) {
 	})
 	t.Logf("%d steps of %d charts; %d charts refused", tally.Steps, tally.Charts, tally.Refused)
 	count := tally.Charts + tally.Refused
-	if tally.Refused > count/20 {
-		t.Errorf("%d of %d charts were refused: the generator makes too many with faults", tally.Refused, count)
-	}
-	if tally.NotStarted > count/3 {
-		t.Errorf("%d of %d charts cannot be started", tally.NotStarted, count)
-	}
+	assert.LessOrEqual(t, tally.Refused, count/20, "of %d charts were refused: the generator makes too many with faults", count)
+	assert.LessOrEqual(t, tally.NotStarted, count/3, "of %d charts cannot be started", count)
 	for f, n := range tally.Counts {
 		t.Logf("met %d times: %v", n, Feature(f))
 		least, known := least[Feature(f)]
-		if !known {
-			t.Errorf("%v: nothing says how often they must be met", Feature(f))
-		}
-		if !testing.Short() && n < least {
-			t.Errorf("%v: met %d times, want %d", Feature(f), n, least)
-		}
+		assert.True(t, known, "%v: nothing says how often they must be met", Feature(f))
+		assert.False(t, !testing.Short() && n < least, "%v: met %d times, want %d", Feature(f), n, least)
 	}
 }
 

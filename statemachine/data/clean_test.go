@@ -108,9 +108,8 @@ func TestCleanRefuses(t *testing.T) {
 			got, err := Clean([]byte(c.src))
 			var syntax *SyntaxError
 			require.True(t, errors.As(err, &syntax) && errors.Is(err, ErrSyntax), "Clean(%.80q) = %.80q, %v, want a *SyntaxError", c.src, got, err)
-			if syntax.Offset != c.offset || !strings.Contains(syntax.Reason, c.reason) {
-				t.Errorf("Clean(%.80q) fails at %d: %q, want at %d: %q", c.src, syntax.Offset, syntax.Reason, c.offset, c.reason)
-			}
+			assert.True(t, syntax.Offset == c.offset && strings.Contains(syntax.Reason, c.reason),
+				"Clean(%.80q) fails at %d: %q, want at %d: %q", c.src, syntax.Offset, syntax.Reason, c.offset, c.reason)
 			assert.Nil(t, got, "Clean(%.80q) returns", c.src)
 		})
 	}

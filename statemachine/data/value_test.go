@@ -57,13 +57,9 @@ func TestMatch(t *testing.T) {
 	for i, member := range v.Match([]string{"a", "b"}) {
 		got += fmt.Sprint(i, "=", member, " ")
 	}
-	if want := `1=1 -1={"a":2} 0=3 -1=4 `; got != want {
-		t.Errorf("Match = %s, want %s", got, want)
-	}
+	assert.Equal(t, `1=1 -1={"a":2} 0=3 -1=4 `, got, "Match")
 	for i, member := range v.Match(nil) {
-		if i != -1 || string(member) != "1" {
-			t.Errorf("Match of no keys = %d, %s first, want -1, 1", i, member)
-		}
+		assert.True(t, i == -1 && string(member) == "1", "Match of no keys = %d, %s first, want -1, 1", i, member)
 		break
 	}
 	for range Value(`[{"a":1}]`).Match([]string{"a"}) {
@@ -77,9 +73,7 @@ func TestMatch(t *testing.T) {
 			}
 		}
 	})
-	if n != 0 {
-		t.Errorf("Match made %v allocations, want none", n)
-	}
+	assert.Zero(t, n, "Match made")
 }
 
 func TestIndex(t *testing.T) {

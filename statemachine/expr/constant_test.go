@@ -75,8 +75,8 @@ func TestNames(t *testing.T) {
 			continue
 		}
 		members, all := p.PrivateMembers()
-		if nodes := p.Nodes(); fmt.Sprint(nodes) != c.nodes || fmt.Sprint(members) != c.members || all != c.all {
-			t.Errorf("%s: got %v, %v, %v, want %s, %s, %v", c.src, nodes, members, all, c.nodes, c.members, c.all)
-		}
+		nodes := p.Nodes()
+		assert.True(t, fmt.Sprint(nodes) == c.nodes && fmt.Sprint(members) == c.members && all == c.all,
+			"%s: got %v, %v, %v, want %s, %s, %v", c.src, nodes, members, all, c.nodes, c.members, c.all)
 	}
 }

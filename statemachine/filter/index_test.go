@@ -325,9 +325,8 @@ func TestPositions(t *testing.T) {
 		{`{"$nor":[{"states.nodeId":"a"}]}`, nil},
 	} {
 		got := mustParse(t, c.filter).Positions()
-		if !slices.EqualFunc(got, c.want, func(a, b Positions) bool { return a.Machine == b.Machine && slices.Equal(a.Nodes, b.Nodes) }) {
-			t.Errorf("Positions of %s = %q, want %q", c.filter, got, c.want)
-		}
+		assert.True(t, slices.EqualFunc(got, c.want, func(a, b Positions) bool { return a.Machine == b.Machine && slices.Equal(a.Nodes, b.Nodes) }),
+			"Positions of %s = %q, want %q", c.filter, got, c.want)
 	}
 }
 

@@ -131,9 +131,8 @@ func TestParseRefuses(t *testing.T) {
 		{"five positions", `{"svcPublic.0.1.2.3.4":1}`, ErrTooLarge, "4 positions"},
 	} {
 		f, err := Parse([]byte(c.src), Options{})
-		if !errors.Is(err, c.want) || f != nil || !strings.Contains(err.Error(), c.says) || len(err.Error()) > 200 {
-			t.Errorf("%s: Parse(%.100s) = %v, %v, want %v that says %q in at most 200 bytes", c.name, c.src, f, err, c.want, c.says)
-		}
+		assert.True(t, errors.Is(err, c.want) && f == nil && strings.Contains(err.Error(), c.says) && len(err.Error()) <= 200,
+			"%s: Parse(%.100s) = %v, %v, want %v that says %q in at most 200 bytes", c.name, c.src, f, err, c.want, c.says)
 	}
 }
 

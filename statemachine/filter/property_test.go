@@ -134,9 +134,8 @@ func TestIndexesFindEveryMatch(t *testing.T) {
 			keys := field.Keys(d)
 			fault, _ := indexFault(f, field, keys)
 			require.Empty(t, fault, "%s matches %+v, but on %s", q.Filter, q, path)
-			if len(keys) == 0 || !slices.IsSortedFunc(keys, bytes.Compare) || len(slices.CompactFunc(slices.Clone(keys), bytes.Equal)) != len(keys) {
-				t.Fatalf("the keys of %+v on %s are %x, want at least one, sorted, each once", q, path, keys)
-			}
+			require.True(t, len(keys) != 0 && slices.IsSortedFunc(keys, bytes.Compare) && len(slices.CompactFunc(slices.Clone(keys), bytes.Equal)) == len(keys),
+				"the keys of %+v on %s are %x, want at least one, sorted, each once", q, path, keys)
 		}
 		ids, ok := f.IDs()
 		require.False(t, ok && !slices.Contains(ids, d.ID), "%s matches %s, but IDs are %q", q.Filter, d.ID, ids)

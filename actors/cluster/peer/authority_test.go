@@ -20,9 +20,8 @@ func TestAuthoritySurvivesItsBytes(t *testing.T) {
 	a := newAuthority(testCluster)
 	b, err := ParseAuthority(must(a.Marshal()))
 	require.NoError(t, err)
-	if b.Cluster() != testCluster || b.Fingerprint() != a.Fingerprint() || !bytes.Equal(b.Certificate(), a.Certificate()) {
-		t.Errorf("got %s %s, want %s %s", b.Cluster(), b.Fingerprint(), a.Cluster(), a.Fingerprint())
-	}
+	assert.True(t, b.Cluster() == testCluster && b.Fingerprint() == a.Fingerprint() && bytes.Equal(b.Certificate(), a.Certificate()),
+		"got %s %s, want %s %s", b.Cluster(), b.Fingerprint(), a.Cluster(), a.Fingerprint())
 	i, certificate := identify(b, nodeID(1), time.Now())
 	assert.NoError(t, i.Accept(certificate, a.Certificate()), "what the copy signs")
 }

@@ -130,9 +130,8 @@ func TestThousandIdleConnections(t *testing.T) {
 			assert.LessOrEqual(t, closedAfter(c), handshakeMax, "closed")
 			_ = c.Close()
 		}
-		if m := one.Metrics(); m.Connections != 0 || len(one.mu.perAddress) != 0 {
-			t.Errorf("got %+v and %d addresses, want none left", m, len(one.mu.perAddress))
-		}
+		m = one.Metrics()
+		assert.True(t, m.Connections == 0 && len(one.mu.perAddress) == 0, "got %+v and %d addresses, want none left", m, len(one.mu.perAddress))
 		assert.NoError(t, works(), "afterwards")
 	})
 }
@@ -149,9 +148,8 @@ func TestRefusedReadsWhy(t *testing.T) {
 		near, far := net.Pipe()
 		n.listeners[addressOne].offer(halfClosing{addressed{far, "10.0.0.3:1"}})
 		begun, c := time.Now(), tls.Client(near, two.options.Identity.clientConfig(nodeID(1), protocolStream))
-		if _, err := c.Read(make([]byte, 1)); err == nil || time.Since(begun) != 0 {
-			t.Errorf("got %v after %s, want an alert at once", err, time.Since(begun))
-		}
+		_, err := c.Read(make([]byte, 1))
+		assert.True(t, err != nil && time.Since(begun) == 0, "got %v after %s, want an alert at once", err, time.Since(begun))
 		assert.Equal(t, 500*time.Millisecond, closedAfter(near), "closed")
 		_ = near.Close()
 	})

@@ -34,9 +34,8 @@ func FuzzReadShard(f *testing.F) {
 			assert.Error(t, err, "a shard of %d bytes: %d", len(data), shard)
 			return
 		}
-		if want := uint16(data[0])<<8 | uint16(data[1]); err != nil || shard != want || rest.Len() != len(data)-2 {
-			t.Errorf("got %d, %v and %d bytes left, want %d and %d", shard, err, rest.Len(), want, len(data)-2)
-		}
+		want := uint16(data[0])<<8 | uint16(data[1])
+		assert.True(t, err == nil && shard == want && rest.Len() == len(data)-2, "%v %v %v %v %v", shard, err, rest.Len(), want, len(data)-2)
 	})
 }
 

@@ -37,9 +37,8 @@ func TestAccept(t *testing.T) {
 	refused("of a clock an hour ahead", sign(a, time.Now().Add(time.Hour)), a.Certificate(), ErrExpired)
 	assert.NoError(t, i.Accept(sign(a, time.Now().Add(9*time.Minute)), a.Certificate()), "a clock 9 minutes ahead")
 	refused("of another cluster than before", sign(elsewhere, time.Now()), elsewhere.Certificate(), ErrOtherCluster)
-	if err := i.Accept(good, again.Certificate(), a.Certificate()); err != nil || i.Cluster() != testCluster {
-		t.Errorf("two authorities: got %v in %s", err, i.Cluster())
-	}
+	err = i.Accept(good, again.Certificate(), a.Certificate())
+	assert.True(t, err == nil && i.Cluster() == testCluster, "two authorities: got %v in %s", err, i.Cluster())
 	assert.Len(t, must(ParseIdentity(must(i.Marshal()))).held.Load().trust.authorities, 2, "of two authorities")
 }
 
@@ -47,9 +46,8 @@ func TestNeedsRenewalAfterTwoThirds(t *testing.T) {
 	a, now := newAuthority(testCluster), time.Now()
 	i := member(a, nodeID(1))
 	life := nodeLife + clockSkewMax
-	if want := now.Add(nodeLife); i.Expires().Sub(want).Abs() > time.Minute {
-		t.Errorf("got an end on %s, want %s", i.Expires(), want)
-	}
+	want := now.Add(nodeLife)
+	assert.LessOrEqual(t, i.Expires().Sub(want).Abs(), time.Minute, "got an end on %s, want %s", i.Expires(), want)
 	begin := i.Expires().Add(-life)
 	for after, want := range map[time.Duration]bool{-time.Hour: true, 0: false, life*2/3 - time.Minute: false, life*2/3 + time.Minute: true, 2 * life: true} {
 		assert.Equal(t, want, i.NeedsRenewal(begin.Add(after)), "%s after its begin", after)

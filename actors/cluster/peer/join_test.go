@@ -152,8 +152,7 @@ func TestSlowJoin(t *testing.T) {
 			_ = c.Close()
 		}
 		clocktest.Advance(time.Second)
-		if m := one.Metrics(); m.Connections != 0 || len(one.joinPlaces) != 0 {
-			t.Errorf("got %+v and %d places taken, want none", m, len(one.joinPlaces))
-		}
+		m := one.Metrics()
+		assert.True(t, m.Connections == 0 && len(one.joinPlaces) == 0, "got %+v and %d places taken, want none", m, len(one.joinPlaces))
 	})
 }

@@ -29,9 +29,7 @@ func TestThreeNodes(t *testing.T) {
 	}
 	for from, p := range ports {
 		s := streamsOf(t, p, 7)
-		if s.Addr().String() != string(from) {
-			t.Errorf("got the address %s, want %s", s.Addr(), from)
-		}
+		assert.Equal(t, string(from), s.Addr().String(), "got the address %s", s.Addr())
 		_ = s.Close()
 		for to := range ports {
 			for _, shard := range []uint16{0, 1, 0xffff} {

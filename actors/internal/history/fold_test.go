@@ -175,9 +175,9 @@ func TestTheEndOfAHistory(t *testing.T) {
 				}
 			}
 			from.reads = 0
-			if got, err := end.join(NewReader(from, 0, id)); err != nil || !bytes.Equal(got.Text, want.Text) || got.From != want.From {
-				t.Errorf("seed %d, %d bytes: got %d bytes from entry %d, %v, want %d from %d", seed, most, len(got.Text), got.From, err, len(want.Text), want.From)
-			}
+			got, err := end.join(NewReader(from, 0, id))
+			assert.True(t, err == nil && bytes.Equal(got.Text, want.Text) && got.From == want.From,
+				"seed %d, %d bytes: got %d bytes from entry %d, %v, want %d from %d", seed, most, len(got.Text), got.From, err, len(want.Text), want.From)
 			has := uint64(len(kept)) + 1 - want.From
 			assert.False(t, machines > 20 && uint64(len(end.entries)) > 4*has+4, "seed %d, %d bytes: %d entries are kept for %d", seed, most, len(end.entries), has)
 			assert.LessOrEqual(t, from.reads, len(end.entries)+wholeEvery, "seed %d, %d bytes", seed, most)

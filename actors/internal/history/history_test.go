@@ -85,9 +85,8 @@ func FuzzEntry(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		p, ok := split(stored)
-		if ok && HeadBytes+len(p.entry)+len(p.brought)+len(p.changes) > len(stored) {
-			t.Errorf("%d bytes hold %d, %d and %d", len(stored), len(p.entry), len(p.brought), len(p.changes))
-		}
+		assert.False(t, ok && HeadBytes+len(p.entry)+len(p.brought)+len(p.changes) > len(stored),
+			"%d bytes hold %d, %d and %d", len(stored), len(p.entry), len(p.brought), len(p.changes))
 		_ = appendWith(nil, p.entry, p.brought, p.kind)
 		_, _ = Ending(stored, []statemachine.NodeID{"a", "b"})
 	})

@@ -21,9 +21,7 @@ func FuzzFirst(f *testing.F) {
 			return
 		}
 		again, err := Parse(s.Append(nil))
-		if err != nil || again.Sequence != s.Sequence || again.At != s.At ||
-			string(again.Head) != string(s.Head) || string(again.Tail) != string(s.Tail) {
-			t.Fatalf("written and read again: got %+v, %v, want %+v", again, err, s)
-		}
+		require.True(t, err == nil && again.Sequence == s.Sequence && again.At == s.At && string(again.Head) == string(s.Head) && string(again.Tail) == string(s.Tail),
+			"written and read again: got %+v, %v, want %+v", again, err, s)
 	})
 }

@@ -125,9 +125,7 @@ func TestAWaiterWhoLeavesTakesNothing(t *testing.T) {
 		err = <-eve.done
 		assert.NoError(t, err, "eve")
 		eve.Release()
-		if s.Held()+s.Waiting()+len(s.mu.users)+s.mu.queue.Len() != 0 {
-			t.Errorf("%d held, %d waiting, %d users, want nothing", s.Held(), s.Waiting(), len(s.mu.users))
-		}
+		assert.Zero(t, s.Held()+s.Waiting()+len(s.mu.users)+s.mu.queue.Len(), "%v %v %v", s.Held(), s.Waiting(), len(s.mu.users))
 	})
 }
 
@@ -144,9 +142,7 @@ func TestASlotThatComesTooLateIsGivenBack(t *testing.T) {
 		if err := <-done; err == nil {
 			mary.Release()
 		}
-		if s.Held()+s.Waiting()+len(s.mu.users) != 0 {
-			t.Fatalf("%d held, %d waiting, want nothing", s.Held(), s.Waiting())
-		}
+		require.Zero(t, s.Held()+s.Waiting()+len(s.mu.users), "%d held, %d waiting, want nothing", s.Held(), s.Waiting())
 		cancel()
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"troupe/actors/failure"
@@ -57,9 +59,7 @@ func results(t *testing.T, b *batch.Batch) (all string) {
 
 func want(t *testing.T, what, got, want string) {
 	t.Helper()
-	if got != want {
-		t.Errorf("%s: got %q, want %q", what, got, want)
-	}
+	assert.Equal(t, want, got, what)
 }
 
 // TestNoneOvertakesOneThatWasNotDone: after a 429 or 503 the later items of an instance are
@@ -133,9 +133,7 @@ func refusedByTheStore(t *testing.T) {
 		clocktest.Advance(1e9)
 		close(hold)
 		synctest.Wait()
-		if h.Store.Accepting() == nil {
-			t.Fatal("the store takes writes: this test shows nothing")
-		}
+		require.Error(t, h.Store.Accepting(), "the store takes writes: this test shows nothing")
 		h.Disk.SetFree(1 << 40)
 		clocktest.Advance(1e9)
 		for _, id := range []string{a, c} {
@@ -145,9 +143,7 @@ func refusedByTheStore(t *testing.T) {
 		b.Event(note(free), nil)
 		want(t, "results", results(t, b), "unavailable unavailable unavailable unavailable unavailable 2")
 		for _, id := range []string{a, c} {
-			if got := h.MustSend(john, "leave", id, "submit", "").Sequence; got != 2 {
-				t.Errorf("after the disk had space again: entry %d, want 2", got)
-			}
+			assert.Equal(t, uint64(2), h.MustSend(john, "leave", id, "submit", "").Sequence)
 		}
 	})
 }
@@ -183,15 +179,12 @@ func TestACreateWaitsForAnotherWithItsKey(t *testing.T) {
 			b.Create(&message.Create{Caller: john, WorkflowID: "leave", Retry: message.Retry{Key: "k"}}, nil)
 		}
 		synctest.Wait()
-		if _, ok := second.Next(); ok {
-			t.Error("two creates with a key were done at the same time")
-		}
+		_, ok := second.Next()
+		assert.False(t, ok, "two creates with a key were done at the same time")
 		h.Disk.Release()
 		want(t, "the first", results(t, first), "1")
 		want(t, "the second", results(t, second), "1")
-		if n := len(h.Instances("leave")); n != 1 {
-			t.Errorf("%d instances, want 1", n)
-		}
+		assert.Len(t, h.Instances("leave"), 1, "instances, want 1")
 	})
 }
 
@@ -209,9 +202,8 @@ func TestAnUnknownOutcomeIsSaidOfAllThatWereOnTheirWay(t *testing.T) {
 		for done := false; !done; {
 			clocktest.Advance(workflowtest.CommitWaitMax)
 			answer, ok := b.Next()
-			if done = ok; ok && !errors.Is(answer.Err, failure.ErrOutcomeUnknown) {
-				t.Fatalf("got %v, want ErrOutcomeUnknown", answer.Err)
-			}
+			done = ok
+			require.False(t, ok && !errors.Is(answer.Err, failure.ErrOutcomeUnknown), "got %v, want ErrOutcomeUnknown", answer.Err)
 		}
 		h.Disk.Release()
 		clocktest.Advance(2e9)
@@ -303,9 +295,7 @@ func limitsWait(t *testing.T) {
 	h.Disk.Hold() // so that the two events stay on their way
 	b.Event(note(a), nil)
 	b.Event(note(a), nil)
-	if !create("k1") || create("k2") || create("k1") {
-		t.Error("a create was refused with room for it, or taken without")
-	}
+	assert.True(t, create("k1") && !create("k2") && !create("k1"), "a create was refused with room for it, or taken without")
 	h.Disk.Release()
 	want(t, "creates", results(t, b), "12 13 1")
 	create("k1")

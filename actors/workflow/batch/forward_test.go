@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/failure"
 	"troupe/actors/message"
 	"troupe/actors/workflow"
@@ -108,9 +110,7 @@ func TestItemsWaitForThoseThatArePostedHere(t *testing.T) {
 	p.answer(0)
 	s.begin(0)
 	s.posted[0].Answered(nil, failure.Elsewhere(3)) // at its commit
-	if s.begin(1) {
-		t.Error("b was begun behind a, which is led elsewhere")
-	}
+	assert.False(t, s.begin(1), "b was begun behind a, which is led elsewhere")
 	b.Ready(false)
 	want(t, "behind them", p.String(), "d abc")
 	s.elsewhere = false
@@ -169,12 +169,8 @@ func TestWhatComesBackMeanwhile(t *testing.T) {
 func TestTheNextLifeOfAnInstance(t *testing.T) {
 	b, s, p := startForwarding()
 	sendTo(b, "x", "abc")
-	if !s.beginIn(0, "first") || !s.beginIn(1, "first") {
-		t.Error("one life did not begin two items")
-	}
-	if s.beginIn(2, "second") {
-		t.Error("c was begun while nobody knows what became of a")
-	}
+	assert.True(t, s.beginIn(0, "first") && s.beginIn(1, "first"), "one life did not begin two items")
+	assert.False(t, s.beginIn(2, "second"), "c was begun while nobody knows what became of a")
 	for i := range 2 {
 		s.posted[i].Answered(nil, failure.Elsewhere(3))
 	}
@@ -183,9 +179,7 @@ func TestTheNextLifeOfAnInstance(t *testing.T) {
 	p.ends[0](true)
 	b.Ready(false)
 	for i := range 3 {
-		if !s.beginIn(3+i, "second") {
-			t.Errorf("item %d was not begun behind answered ones", i)
-		}
+		assert.True(t, s.beginIn(3+i, "second"), "item %d was not begun behind answered ones", i)
 	}
 }
 
@@ -198,9 +192,7 @@ func TestBehindWhatIsNotKnown(t *testing.T) {
 	b.Ready(false)
 	items := p.items[0]
 	items[0].AnsweredBy([]byte("unknown"), failure.ErrOutcomeUnknown)
-	if items[1].NotDone() || !items[2].NotDone() {
-		t.Error("what is behind an item that may be done, or that alone, would be sent again")
-	}
+	assert.True(t, !items[1].NotDone() && items[2].NotDone(), "what is behind an item that may be done, or that alone, would be sent again")
 	items[2].AnsweredBy([]byte("done"), nil)
 	p.ends[0](false)
 	want(t, "results", results(t, b), "unknown unavailable done")
@@ -221,9 +213,7 @@ func TestAnItemThatIsLost(t *testing.T) {
 	b.Ready(false)
 	items := p.items[0]
 	for i, again := range []bool{true, false, false, true} {
-		if items[i].Lost() != again {
-			t.Errorf("item %d may be sent again: %v, want %v", i, !again, again)
-		}
+		assert.Equal(t, again, items[i].Lost(), "item %d may be sent again: %v", i, !again)
 	}
 	items[0].AnsweredBy([]byte("done"), nil)
 	items[3].AnsweredBy([]byte("busy"), failure.ErrUnavailable)

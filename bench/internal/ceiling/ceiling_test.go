@@ -40,9 +40,8 @@ func call(t *testing.T, s *Server, method, path, body string) shown {
 	var reply struct {
 		State shown `json:"state"`
 	}
-	if err := json.Unmarshal(text, &reply); err != nil || w.Code != http.StatusOK {
-		t.Fatalf("%s %s: got %d %s, %v", method, path, w.Code, text, err)
-	}
+	err := json.Unmarshal(text, &reply)
+	require.True(t, err == nil && w.Code == http.StatusOK, "%s %s: got %d %s, %v", method, path, w.Code, text, err)
 	return reply.State
 }
 

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"troupe/bench/internal/ceiling"
@@ -88,30 +90,20 @@ func planOf(t *testing.T, args []string) (*plan, error) {
 // the first run, which makes the instances that they find, as in later ones.
 func TestQueriesLastAsLongAsTheEvents(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 	p, err := planOf(t, []string{
 		"-targets", "troupe", "-against", self, "-queries", "100", "-rounds", "2", "-duration", "100ms", "-warmup", "10ms",
 		"-connections", "2", "-instances", "8",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p.targets = []string{otherTarget}
-	if err := p.readQueries(p.Dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.readQueries(p.Dir))
 	all, stop, err := p.startTargets(t.Context())
 	defer stop()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	samples, err := p.measure(t.Context(), all)
-	if err != nil || len(samples) != 4 {
-		t.Fatalf("got %d samples, %v", len(samples), err)
-	}
+	require.True(t, err == nil && len(samples) == 4, "got %d samples, %v", len(samples), err)
 	for _, s := range samples {
 		if s.queries == nil {
 			continue
@@ -120,9 +112,7 @@ func TestQueriesLastAsLongAsTheEvents(t *testing.T) {
 			t.Errorf("round %d: got %d queries, want 10; errors %v", s.round, got, s.queries.Errors)
 		}
 	}
-	if text := p.report(samples); !strings.Contains(text, "### Beside 100 queries/s for what is in the node approved") {
-		t.Errorf("the report lacks the queries:\n%s", text)
-	}
+	assert.Contains(t, p.report(samples), "### Beside 100 queries/s for what is in the node approved")
 }
 
 // TestARunLeavesARecordAndNothingElse starts both ceilings as processes. The load
@@ -136,35 +126,24 @@ func TestARunLeavesARecordAndNothingElse(t *testing.T) {
 		"-targets", "http,durable", "-rounds", "2", "-duration", "100ms", "-warmup", "10ms", "-connections", "2,4",
 		"-instances", "8", "-replies", "full,minimal", "-mix", "create=1,event=8,read=1", "-o", record,
 	}, &out, &errs)
-	if err != nil {
-		t.Fatalf("%v: %s", err, errs.String())
-	}
+	require.NoError(t, err, errs.String())
 	text, err := os.ReadFile(record)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, part := range []string{
 		"| Command | `go run ./bench compare -targets http,durable", "| Commit |", "| Machine |", "go1.", "| Write and sync of 4 KiB | p50 ",
 		"## 2 connections, minimal replies", "## 4 connections", "| durable |", "1.00–1.00–1.00",
 	} {
-		if !strings.Contains(string(text), part) {
-			t.Errorf("the record lacks %q:\n%s", part, text)
-		}
+		assert.Contains(t, string(text), part, "the record lacks")
 	}
-	if !strings.HasSuffix(string(text), out.String()) {
-		t.Error("the record does not end with what was printed")
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
+	assert.True(t, strings.HasSuffix(string(text), out.String()), "the record does not end with what was printed")
+	left, err := os.ReadDir(dir)
+	assert.True(t, err == nil && len(left) <= 0, "left behind: %v, %v", left, err)
 }
 
 func TestAPlanHasACellForEachCombination(t *testing.T) {
 	p, err := planOf(t, []string{"-connections", "16,64", "-replies", "full,minimal", "-batch", "100,1000", "-against", "x"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := []cell{
+	require.NoError(t, err)
+	want := []cell{
 		{16, false, 0},
 		{16, true, 0},
 		{16, true, 100},
@@ -173,9 +152,8 @@ func TestAPlanHasACellForEachCombination(t *testing.T) {
 		{64, true, 0},
 		{64, true, 100},
 		{64, true, 1000},
-	}; !slices.Equal(p.cells, want) {
-		t.Errorf("got %v, want %v", p.cells, want)
 	}
+	assert.True(t, slices.Equal(p.cells, want), "got %v, want %v", p.cells, want)
 	if want := []string{"http", "durable", "troupe", "other"}; !slices.Equal(p.targets, want) {
 		t.Errorf("got %v, want %v", p.targets, want)
 	}
@@ -189,10 +167,6 @@ func TestRatiosAreWithinARound(t *testing.T) {
 	}
 	base := []*sample{at("durable", 1, 1000), at("durable", 2, 100), at("durable", 3, 2000)}
 	mine := []*sample{at("troupe", 2, 100), at("troupe", 1, 1000), at("troupe", 3, 1000)}
-	if got, want := ratios(mine, base, (*sample).perSecond), (record.Spread{Least: 0.5, Middle: 1, Most: 1}); got != want {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	if got := ratios(mine, nil, (*sample).perSecond); got != (record.Spread{}) {
-		t.Errorf("without a base: got %v", got)
-	}
+	assert.Equal(t, (record.Spread{Least: 0.5, Middle: 1, Most: 1}), ratios(mine, base, (*sample).perSecond))
+	assert.Equal(t, record.Spread{}, ratios(mine, nil, (*sample).perSecond), "without a base")
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/pprof/profile"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -57,9 +58,8 @@ func TestPartsNameWhatThereIs(t *testing.T) {
 	ours := functions(t)
 	for _, p := range parts {
 		for _, frame := range p.frames {
-			if strings.HasPrefix(frame, "troupe/") && !slices.ContainsFunc(ours, func(name string) bool { return isOf(name, frame) }) {
-				t.Errorf("%s: there is no %s", p.name, frame)
-			}
+			assert.False(t, strings.HasPrefix(frame, "troupe/") && !slices.ContainsFunc(ours, func(name string) bool { return isOf(name, frame) }),
+				"%s: there is no %s", p.name, frame)
 		}
 	}
 }

@@ -13,12 +13,13 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"troupe/bench/internal/harness"
@@ -58,9 +59,7 @@ func agree(w http.ResponseWriter, r *http.Request) {
 
 func TestARunLeavesARecordAndNothingElse(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// Under the race detector every program sleeps a second before it exits.
 	t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 	dir, record := t.TempDir(), filepath.Join(t.TempDir(), "record.md")
@@ -70,24 +69,17 @@ func TestARunLeavesARecordAndNothingElse(t *testing.T) {
 		"-program", self, "-attacks", "slow-bodies,watches,author-tasks", "-duration", "50ms", "-warmup", "0s",
 		"-records", "10", "-tasks", "10", "-loops", "2", "-connections", "2", "-o", record, "--", "--requests-max", "9",
 	}, &out, &errs)
-	if err != nil {
-		t.Fatalf("%v: %s", err, errs.String())
-	}
+	require.NoError(t, err, errs.String())
 	text, err := os.ReadFile(record)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, part := range []string{
 		"| Command | `go run ./bench fairness -program", "| Commit |", "--drain-max 1s --requests-max 9`", "### nobody: no attack",
 		"### slow-bodies: ", "### watches: ", "| livez, new connection |",
 	} {
-		if !strings.Contains(string(text), part) {
-			t.Errorf("the record lacks %q:\n%s", part, text)
-		}
+		assert.Contains(t, string(text), part, "the record lacks")
 	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
+	left, err := os.ReadDir(dir)
+	assert.True(t, err == nil && len(left) <= 0, "left behind: %v, %v", left, err)
 }
 
 // hostileTo makes a hostile user of a server, with a context that the server ends.
@@ -103,9 +95,8 @@ func hostileTo(t *testing.T, handle func(w http.ResponseWriter, r *http.Request,
 func TestALoopCountsWhatItWasAnswered(t *testing.T) {
 	var asked atomic.Int64
 	ctx, e := hostileTo(t, func(w http.ResponseWriter, r *http.Request, stop func()) {
-		if from, _, _ := net.SplitHostPort(r.RemoteAddr); from != hostileAddr || r.Header.Get("Authorization") != "svc.token t" {
-			t.Errorf("got a request from %s with %q", from, r.Header)
-		}
+		from, _, _ := net.SplitHostPort(r.RemoteAddr)
+		assert.True(t, from == hostileAddr && r.Header.Get("Authorization") == "svc.token t", "got a request from %s with %q", from, r.Header)
 		switch asked.Add(1) {
 		case 2:
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -115,32 +106,27 @@ func TestALoopCountsWhatItWasAnswered(t *testing.T) {
 		}
 	})
 	e.loop(ctx, e.caller, 1, e.floodEvents)
-	if want := map[string]int64{"status 200": 1, "status 503 (later)": 1}; !maps.Equal(e.got.Outcome(time.Second).Errors, want) {
-		t.Errorf("got %v, want %v", e.got.Outcome(time.Second).Errors, want)
-	}
+	want := map[string]int64{"status 200": 1, "status 503 (later)": 1}
+	assert.True(t, maps.Equal(e.got.Outcome(time.Second).Errors, want), "got %v, want %v", e.got.Outcome(time.Second).Errors, want)
 }
 
 func TestAnAttackEndsWithItsBudget(t *testing.T) {
 	ctx, e := hostileTo(t, func(http.ResponseWriter, *http.Request, func()) {})
 	e.budget.Store(3)
 	e.loop(ctx, e.caller, 2, e.floodEvents)
-	if e.got.Outcome(time.Second).Errors["status 200"] != 3 {
-		t.Errorf("got %v, want three answers", e.got.Outcome(time.Second).Errors)
-	}
+	assert.Equal(t, int64(3), e.got.Outcome(time.Second).Errors["status 200"], "got %v, want three answers", e.got.Outcome(time.Second).Errors)
 }
 
 // TestASlowBodyGoesOn until the attack is over: the server sees the bracket and two more bytes.
 func TestASlowBodyGoesOn(t *testing.T) {
 	ctx, e := hostileTo(t, func(_ http.ResponseWriter, r *http.Request, stop func()) {
-		if _, err := io.ReadFull(r.Body, make([]byte, 3)); err != nil {
-			t.Error(err)
-		}
+		_, err := io.ReadFull(r.Body, make([]byte, 3))
+		assert.NoError(t, err)
 		stop()
 	})
 	e.hold(ctx, 1, slowBody(e.caller, workflowPath+"/event"), trickle)
-	if want := map[string]int64{"held to the end without an answer": 1}; !maps.Equal(e.got.Outcome(time.Second).Errors, want) {
-		t.Errorf("got %v, want %v", e.got.Outcome(time.Second).Errors, want)
-	}
+	want := map[string]int64{"held to the end without an answer": 1}
+	assert.True(t, maps.Equal(e.got.Outcome(time.Second).Errors, want), "got %v, want %v", e.got.Outcome(time.Second).Errors, want)
 }
 
 func TestAHeldConnectionTellsItsStatusAndHowItEnded(t *testing.T) {
@@ -157,9 +143,7 @@ func TestAHeldConnectionTellsItsStatusAndHowItEnded(t *testing.T) {
 	})
 	e.hold(ctx, 1, e.raw("/livez", ""), 0)
 	want := map[string]int64{"status 429": 1, "closed without an answer": 1, "held to the end without an answer": 1}
-	if !maps.Equal(e.got.Outcome(time.Second).Errors, want) {
-		t.Errorf("got %v, want %v", e.got.Outcome(time.Second).Errors, want)
-	}
+	assert.True(t, maps.Equal(e.got.Outcome(time.Second).Errors, want), "got %v, want %v", e.got.Outcome(time.Second).Errors, want)
 }
 
 // TestThePoliteUserCountsEveryRequestOnce under the kind that it is of.
@@ -212,8 +196,6 @@ func TestAReportComparesWithTheBaseline(t *testing.T) {
 	}
 	text := report([]*phase{at("nobody", time.Millisecond, nil), at("flood", 30*time.Millisecond, map[string]int64{"status 503": 4})})
 	for _, part := range []string{"| flood | 90 | 4 | 1.0 | 30.0 | query |", "| 5 status 503, 1 status 200 |", "| query | 10 | 0.00 | 30.00 | 0.00 | 30.0 | 4 status 503 |"} {
-		if !strings.Contains(text, part) {
-			t.Errorf("the report lacks %q:\n%s", part, text)
-		}
+		assert.Contains(t, text, part, "the report lacks")
 	}
 }

@@ -9,13 +9,14 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"troupe/bench/internal/ceiling"
@@ -89,9 +90,7 @@ func serve(args []string) error {
 
 func TestARunLeavesARecordAndNothingElse(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// Under the race detector every program sleeps a second before it exits.
 	t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "record.md")
@@ -103,43 +102,30 @@ func TestARunLeavesARecordAndNothingElse(t *testing.T) {
 			"-program", self, "-loads", "0.5,hot,storm,idle", "-rounds", "2", "-duration", window, "-warmup", "1ms", "-share", "0",
 			"-connections", "4", "-idle", "3", "-o", file, "--", "--requests-max", "9",
 		}, &out, &errs))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		m.probeWaitMax = time.Hour // a slow machine is no error
 		if err = m.Measure(t.Context(), m.run); !errors.Is(err, errNoEvent) {
 			break
 		}
 	}
-	if err != nil {
-		t.Fatalf("%v: %s", err, errs.String())
-	}
+	require.NoError(t, err, errs.String())
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, part := range []string{
 		"| Command | `go run ./bench overload -program", "| Commit |", "`troupe serve --requests-max 9`", "no share was asked for",
 		"\n| 0.5 | ", "\n| hot | ", "\n| storm | ", "\n| idle | ", "- hot: ten times",
 	} {
-		if !strings.Contains(string(text), part) {
-			t.Errorf("the record lacks %q:\n%s", part, text)
-		}
+		assert.Contains(t, string(text), part, "the record lacks")
 	}
-	if strings.Contains(string(text), "Errors:") {
-		t.Errorf("the record has errors:\n%s", text)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
+	assert.NotContains(t, string(text), "Errors:", "the record has errors")
+	left, err := os.ReadDir(dir)
+	assert.True(t, err == nil && len(left) <= 0, "left behind: %v, %v", left, err)
 }
 
 // TestErrorsLeaveNoRecord: the table is shown, and the errors end the run.
 func TestErrorsLeaveNoRecord(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 	t.Setenv(faulty, "1")
 	file := filepath.Join(t.TempDir(), "record.md")
@@ -154,12 +140,9 @@ func TestErrorsLeaveNoRecord(t *testing.T) {
 			break
 		}
 	}
-	if err == nil || !strings.Contains(err.Error(), "load 0.5, round 1: ") || !strings.Contains(out.String(), "**Errors:**") {
-		t.Errorf("got %v\n%s", err, out.String())
-	}
-	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("there is a record: %v", err)
-	}
+	assert.True(t, err != nil && strings.Contains(err.Error(), "load 0.5, round 1: ") && strings.Contains(out.String(), "**Errors:**"), "got %v\n%s", err, out.String())
+	_, err = os.Stat(file)
+	assert.ErrorIs(t, err, os.ErrNotExist, "there is a record")
 }
 
 // TestWhatComesTooLateIsNotUseful counts four answers, of which so many came in time.
@@ -174,13 +157,9 @@ func TestWhatComesTooLateIsNotUseful(t *testing.T) {
 			}
 		}
 		r.All = r.Latencies.Summary(time.Second)
-		if got := usefulOf(&r); got != float64(inTime) {
-			t.Errorf("got %v useful answers a second, want %d", got, inTime)
-		}
+		assert.Equal(t, float64(inTime), usefulOf(&r), inTime)
 	}
-	if got := usefulOf(&load.Result{}); got != 0 {
-		t.Errorf("got %v useful answers of none", got)
-	}
+	assert.Zero(t, usefulOf(&load.Result{}))
 }
 
 // TestThePeakIsTheMostOfItsKind: a load has no more than the best one to as many
@@ -192,9 +171,8 @@ func TestThePeakIsTheMostOfItsKind(t *testing.T) {
 		all[i].figures[useful] = n
 	}
 	m.comparePeak(all, map[bool]float64{false: 100, true: 60})
-	if got := []float64{all[0].figures[peakPart], all[1].figures[peakPart], all[2].figures[peakPart]}; !slices.Equal(got, []float64{0.25, 1, 0.5}) {
-		t.Errorf("got %v", got)
-	}
+	got := []float64{all[0].figures[peakPart], all[1].figures[peakPart], all[2].figures[peakPart]}
+	assert.Equal(t, []float64{0.25, 1, 0.5}, got)
 }
 
 // TestAFolderIsNoControlGroup: only the kernel makes the files of one.
@@ -204,9 +182,8 @@ func TestAFolderIsNoControlGroup(t *testing.T) {
 	if err == nil {
 		t.Errorf("the share was limited in a plain folder: %v", end())
 	}
-	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
+	left, err := os.ReadDir(root)
+	assert.True(t, err == nil && len(left) <= 0, "left behind: %v, %v", left, err)
 }
 
 func TestProbesSayWhatFailed(t *testing.T) {
@@ -215,7 +192,6 @@ func TestProbesSayWhatFailed(t *testing.T) {
 	p.all[0].got.Answered(30 * time.Millisecond)
 	p.all[1].got.Count("metrics without an answer")
 	errors := map[string]int64{}
-	if got := p.worst(errors); got < 29 || got > 31 || errors["metrics without an answer"] != 1 {
-		t.Errorf("got %v ms and %v", got, errors)
-	}
+	got := p.worst(errors)
+	assert.True(t, !(got < 29) && !(got > 31) && errors["metrics without an answer"] == 1, "got %v ms and %v", got, errors)
 }

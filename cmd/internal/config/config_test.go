@@ -188,9 +188,8 @@ func TestDefaultsStandOnce(t *testing.T) {
 	var identities identity.Options
 	identities.EnsureDefaults()
 	c := New()
-	if c.Identity.SessionMax != identities.SessionMax || c.Gateway.Addr == "" || c.Store.CacheBytes == 0 {
-		t.Errorf("got %v, %q and %d, want the defaults of the packages", c.Identity.SessionMax, c.Gateway.Addr, c.Store.CacheBytes)
-	}
+	assert.True(t, c.Identity.SessionMax == identities.SessionMax && c.Gateway.Addr != "" && c.Store.CacheBytes != 0,
+		"got %v, %q and %d, want the defaults of the packages", c.Identity.SessionMax, c.Gateway.Addr, c.Store.CacheBytes)
 	assert.True(t, c.Workflow.QueriesOpenMax == 0 && c.Identity.Clock == nil && c.Store.Fatal == nil)
 	packages := packageDefaults()
 	for i, s := range c.Settings {

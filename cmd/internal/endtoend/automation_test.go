@@ -16,6 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/client"
 )
 
@@ -52,9 +55,7 @@ func (a *automated) connect() {
 	if err == nil {
 		a.Client, err = client.New(client.Options{Address: "http://" + address, Token: a.token, RetryMax: 50, CallMax: waitMax})
 	}
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	require.NoError(a.t, err)
 }
 
 // killed ends the program and starts it again.
@@ -75,9 +76,7 @@ func (a *automated) batch(items ...string) []string {
 	}
 	a.await("a batch", func() bool {
 		results, err := a.Batch(a.t.Context(), r)
-		if err != nil {
-			a.t.Fatal(err)
-		}
+		require.NoError(a.t, err)
 		for i := range results {
 			switch ids[i] = results[i].InstanceID; results[i].Status {
 			case 200:
@@ -151,9 +150,7 @@ func TestTheReceiverFindsWhatIsWrong(t *testing.T) {
 		for one := range strings.FieldsSeq(came) {
 			r.note(one[:1], int(one[1]-'0'), one[2:])
 		}
-		if (r.fault == nil) != right {
-			t.Errorf("%s: got %v", came, r.fault)
-		}
+		assert.Equal(t, right, r.fault == nil, "%s: got %v", came, r.fault)
 	}
 }
 
@@ -164,9 +161,7 @@ func TestKillDeliveries(t *testing.T) {
 	kills, instances := killsOf()
 	random := rand.New(rand.NewPCG(seed(t), math.MaxUint64))
 	closed, err := net.Listen("tcp", "127.0.0.1:0") // nobody listens until all deliveries wait
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	address := closed.Addr().String()
 	_ = closed.Close()
 	a := startAutomated(t, "http://"+address+"/")
@@ -179,9 +174,8 @@ func TestKillDeliveries(t *testing.T) {
 	r := &receiver{ids: map[string][]string{}}
 	s := httptest.NewUnstartedServer(r)
 	_ = s.Listener.Close()
-	if s.Listener, err = net.Listen("tcp", address); err != nil {
-		t.Fatal(err)
-	}
+	s.Listener, err = net.Listen("tcp", address)
+	require.NoError(t, err)
 	s.Start()
 	defer s.Close()
 	for kill := range kills {
@@ -192,9 +186,7 @@ func TestKillDeliveries(t *testing.T) {
 	a.await("all deliveries", func() bool { return r.has(len(events)) })
 	a.stop()
 	t.Logf("%d arrived, %d of them twice", r.arrived, r.repeated)
-	if r.fault != nil || r.arrived != len(events) {
-		t.Errorf("%d of %d arrived: %v", r.arrived, len(events), r.fault)
-	}
+	assert.True(t, r.fault == nil && r.arrived == len(events), "%d of %d arrived: %v", r.arrived, len(events), r.fault)
 }
 
 // TestKillChildren ends the program by SIGKILL while instances have children and others leave theirs: nobody has two, all end,
@@ -216,17 +208,13 @@ func TestKillChildren(t *testing.T) {
 	a.await("the end of all children", func() bool {
 		waiting, err := a.Instances(t.Context(), client.ListRequest{WorkflowID: "asking", Filter: `{"states.nodeId":"open"}`, Limit: 1})
 		outbox, err2 := a.Outbox(t.Context(), client.OutboxRequest{Limit: 1})
-		if err := errors.Join(err, err2); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(err, err2))
 		return len(waiting.Items) == 0 && len(outbox.Items) == 0
 	})
 	children := map[string][]string{} // by parent
 	for _, in := range a.everyInstance("answering") {
 		var public struct{ Of string }
-		if err := json.Unmarshal(in.Public, &public); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(in.Public, &public))
 		children[public.Of] = append(children[public.Of], in.ID)
 	}
 	heard, parents := 0, a.everyInstance("asking")
@@ -239,35 +227,26 @@ func TestKillChildren(t *testing.T) {
 		told := strings.HasPrefix(events, ",done.invoke.open,")
 		own := children[in.ID]
 		delete(children, in.ID)
-		if len(own) > 1 || told && len(own) == 0 || !slices.Contains([]string{",leave,", ",done.invoke.open,", ",done.invoke.open,leave,"}, events) {
-			t.Errorf("%s has the children %v and the events %s", in.ID, own, events)
-		}
+		assert.True(t, len(own) <= 1 && (!told || len(own) != 0) && slices.Contains([]string{",leave,", ",done.invoke.open,", ",done.invoke.open,leave,"}, events),
+			"%s has the children %v and the events %s", in.ID, own, events)
 		if told {
 			heard++
 		}
 		for _, child := range own {
 			p, err := a.Pending(t.Context(), "answering", child)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if p.Ended == nil || told && *p.Ended != "done" || len(p.Timers) > 0 {
-				t.Errorf("the child %s of %s has not ended as it should: %s", child, in.ID, p.Raw)
-			}
+			require.NoError(t, err)
+			assert.True(t, p.Ended != nil && (!told || *p.Ended == "done") && len(p.Timers) <= 0, "%v %v %v", child, in.ID, p.Raw)
 		}
 	}
 	t.Logf("%d parents were told, %d left", heard, len(parents)-heard)
-	if len(parents) != len(ids) || len(children) > 0 {
-		t.Errorf("%d of %d parents are there; children of others: %v", len(parents), len(ids), children)
-	}
+	assert.True(t, len(parents) == len(ids) && len(children) <= 0, "%d of %d parents are there; children of others: %v", len(parents), len(ids), children)
 	a.stop()
 }
 
 func (a *automated) everyInstance(workflow string) (all []client.Instance) {
 	a.t.Helper()
 	for page, err := range a.InstancePages(a.t.Context(), client.ListRequest{WorkflowID: workflow, Limit: 1000, Fields: []string{"svcHistory"}}) {
-		if err != nil {
-			a.t.Fatal(err)
-		}
+		require.NoError(a.t, err)
 		all = append(all, page.Items...)
 	}
 	return all

@@ -32,9 +32,8 @@ func commandReading(t testing.TB, stdin string, args ...string) output {
 	cmd := exec.CommandContext(ctx, binary(), args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
 	err := cmd.Run()
-	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) {
-		t.Fatalf("troupe %s: %v\n%s%s", strings.Join(args, " "), err, &stdout, &stderr)
-	}
+	exit := (*exec.ExitError)(nil)
+	require.False(t, err != nil && (!errors.As(err, &exit) || ctx.Err() != nil), "troupe %s: %v\n%s%s", strings.Join(args, " "), err, &stdout, &stderr)
 	return output{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
@@ -42,9 +41,7 @@ func commandReading(t testing.TB, stdin string, args ...string) output {
 func wantCommand(t testing.TB, args ...string) string {
 	t.Helper()
 	out := command(t, args...)
-	if out.code != 0 {
-		t.Fatalf("troupe %s: got exit code %d, want 0\n%s%s", strings.Join(args, " "), out.code, out.stdout, out.stderr)
-	}
+	require.Zero(t, out.code, "troupe %s: got exit code, %s, %s", strings.Join(args, " "), out.stdout, out.stderr)
 	return out.stdout
 }
 

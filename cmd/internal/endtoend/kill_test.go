@@ -209,9 +209,7 @@ func (got *killed) check(t *testing.T, u user, l *ledger, instances []string, ke
 	}
 	for _, p := range keys {
 		a, err := one.do(address, p.ask(one.credential))
-		if err != nil {
-			t.Fatalf("repeat %s: %v", p.key, err)
-		}
+		require.NoError(t, err, "repeat %s", p.key)
 		got.repeats++
 		if r, err := a.ReadRecord(); err != nil || len(r.History) != p.position || p.sum != [32]byte{} && sumOf(a) != p.sum { // a batch shows no record
 			got.found.lost = append(got.found.lost, fmt.Sprintf("the repeat of %s got another answer: %d %s", p.key, a.Status, a.Body))

@@ -134,9 +134,8 @@ func TestKillForms(t *testing.T) {
 	if os.Getenv(killsName) != "" {
 		kills = 6
 	}
-	if lost := killForms(t, binary(), kills); len(lost) > 0 {
-		t.Errorf("what was acknowledged is not what there is:\n%s", strings.Join(lost, "\n"))
-	}
+	lost := killForms(t, binary(), kills)
+	assert.Empty(t, lost, "what was acknowledged is not what there is:\n%s", strings.Join(lost, "\n"))
 }
 
 // TestKillFormsControl is TestKillControl for forms.

@@ -22,9 +22,8 @@ func TestOtherProcessOnTheSameHome(t *testing.T) {
 	s := newScene(t)
 	r := s.ann.Create(t, "plain", "").Record(t)
 	out := command(t, "serve", "--home", s.home.dir, "--listen", "127.0.0.1:0")
-	if out.code != 1 || !strings.Contains(out.stderr, filepath.Join(s.home.dir, "admin.sock")) || !strings.Contains(out.stderr, "in use by another process") {
-		t.Errorf("got exit code %d and %s, want 1 and a text that says why", out.code, out.stderr)
-	}
+	assert.True(t, out.code == 1 && strings.Contains(out.stderr, filepath.Join(s.home.dir, "admin.sock")) && strings.Contains(out.stderr, "in use by another process"),
+		"got exit code %d and %s, want 1 and a text that says why", out.code, out.stderr)
 	assert.Empty(t, out.stdout, "standard output")
 	// Nor does it get in where somebody removed what shows that a server is there.
 	for _, name := range []string{"data/LOCK", "admin.sock"} {

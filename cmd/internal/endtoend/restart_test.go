@@ -80,9 +80,9 @@ func TestRestart(t *testing.T) {
 	p := start(t, s.home)
 	again := p.user(s.ann.Credential...) // the token is kept, too
 	for i, a := range requests(again, id) {
-		if want := before[i]; want.Status != 200 || a.Status != 200 || a.Body != want.Body || a.Header.Get("ETag") != want.Header.Get("ETag") {
-			t.Errorf("answer %d: got %d %s %s, want %s %s", i, a.Status, a.Header.Get("ETag"), a.Body, want.Header.Get("ETag"), want.Body)
-		}
+		want := before[i]
+		assert.True(t, want.Status == 200 && a.Status == 200 && a.Body == want.Body && a.Header.Get("ETag") == want.Header.Get("ETag"),
+			"answer %d: got %d %s %s, want %s %s", i, a.Status, a.Header.Get("ETag"), a.Body, want.Header.Get("ETag"), want.Body)
 	}
 	again.Event(t, "flow", id, "go", "", key).WantFault(t, 422, "KeyReused")
 	p.wantLine("workflows/flow.yaml", "stateMachines")

@@ -16,9 +16,8 @@ import (
 func (h *home) setPassword(user, password string) {
 	h.t.Helper()
 	out := commandReading(h.t, password+"\n", "password", "set", "--home", h.dir, "--user", user)
-	if out.code != 0 || out.stdout != "" || out.stderr != "" && !strings.Contains(out.stderr, "disk space is running low") {
-		h.t.Fatalf("troupe password set: got exit code %d, %q and %q, want 0 and silence", out.code, out.stdout, out.stderr)
-	}
+	require.True(h.t, out.code == 0 && out.stdout == "" && (out.stderr == "" || strings.Contains(out.stderr, "disk space is running low")),
+		"troupe password set: got exit code %d, %q and %q, want 0 and silence", out.code, out.stdout, out.stderr)
 }
 
 // signIn asks for a session.
@@ -55,9 +54,8 @@ func TestOtherProcessPassword(t *testing.T) {
 	cookieOf(t, p.signIn(t, "bob", "beside a server"))
 	for _, c := range []struct{ user, password string }{{"nobody", "an old oak"}, {"ann", "acorn"}, {"ann", "Password1"}, {"ann", "\n"}, {"ann", "two\nlines"}} {
 		out := commandReading(t, c.password, "password", "set", "--home", h.dir, "--user", c.user)
-		if out.code != 1 || out.stdout != "" || out.stderr == "" || len(c.password) > 1 && strings.Contains(out.stderr, c.password) {
-			t.Errorf("%s, %q: got exit code %d, %q and %q, want 1 and a reason", c.user, c.password, out.code, out.stdout, out.stderr)
-		}
+		assert.True(t, out.code == 1 && out.stdout == "" && out.stderr != "" && (len(c.password) <= 1 || !strings.Contains(out.stderr, c.password)),
+			"%s, %q: got exit code %d, %q and %q, want 1 and a reason", c.user, c.password, out.code, out.stdout, out.stderr)
 	}
 	assert.Equal(t, 2, commandReading(t, "an old oak", "password", "set", "--home", h.dir).code, "without a user: got exit code")
 	p.wantLine("signed in", "ann")

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors"
 	"troupe/cmd/internal/cli"
@@ -28,13 +30,9 @@ func TestActors(t *testing.T) {
 		t.Errorf("without a server: got %d %q", code, stderr)
 	}
 	s, err := admin.Start(admin.Options{Path: filepath.Join(home, homedir.AdminSocket), Actors: func() any { return tree }, Log: zerolog.Nop()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() {
-		if err := s.Stop(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.Stop(t.Context()))
 	}()
 	want := "ACTOR          KIND        SHARD  STATE      COUNT  MAILBOX  RESTARTS\n" +
 		"service        service            running    1      0        0\n" +
@@ -46,10 +44,8 @@ func TestActors(t *testing.T) {
 	}
 	var got actors.Branch
 	code, stdout, stderr := clitest.Invoke("actors", "--home", home, "-o", "json")
-	if err := json.Unmarshal([]byte(stdout), &got); code != cli.ExitDone || stderr != "" || err != nil || got.Children[0].Children[0].Restarts != 11 {
-		t.Errorf("as JSON: got %d %q %q", code, stdout, stderr)
-	}
-	if code, stdout, _ := clitest.Invoke("actors", "--home", home, "-o", "yaml"); code != cli.ExitDone || !strings.Contains(stdout, "state: \"1 resting\"\n") {
-		t.Errorf("as YAML: got %d %q", code, stdout)
-	}
+	assert.True(t, code == cli.ExitDone && stderr == "" && json.Unmarshal([]byte(stdout), &got) == nil && got.Children[0].Children[0].Restarts == 11,
+		"as JSON: got %d %q %q", code, stdout, stderr)
+	code, stdout, _ = clitest.Invoke("actors", "--home", home, "-o", "yaml")
+	assert.True(t, code == cli.ExitDone && strings.Contains(stdout, "state: \"1 resting\"\n"), "as YAML: got %d %q", code, stdout)
 }

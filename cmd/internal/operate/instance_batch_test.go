@@ -72,9 +72,9 @@ func TestInstanceSendFile(t *testing.T) {
 	})
 	code, stdout, stderr := clitest.InvokeWith(`{"workflowId":"leave"}`+"\n"+note+"\n"+`{"workflowId":"leave"}`, send("-", "-o", "json")...)
 	var reply struct{ Created []createdItem }
-	if err := json.Unmarshal([]byte(stdout), &reply); code != cli.ExitDone || err != nil || len(reply.Created) != 2 || reply.Created[1].Line != 3 || reply.Created[1].InstanceID == "" {
-		t.Errorf("got %d %s %s, want two instances created", code, stdout, stderr)
-	}
+	err := json.Unmarshal([]byte(stdout), &reply)
+	assert.True(t, code == cli.ExitDone && err == nil && len(reply.Created) == 2 && reply.Created[1].Line == 3 && reply.Created[1].InstanceID != "",
+		"got %d %s %s, want two instances created", code, stdout, stderr)
 	_, stdout, _ = clitest.Invoke("instance", "show", "leave", id, "-o", "json")
 	assert.Equal(t, batchItems+1+2+1+2+1, strings.Count(stdout, `"transitionEvent":"note"`), "notes are there")
 }
@@ -99,14 +99,11 @@ func TestInstanceSendFileSaysHowToGoOn(t *testing.T) {
 	cmd.SetContext(ctx)
 	s := sendFile{cmd: cmd, key: "k"}
 	want := "items 1 to 2 were not done: interrupted; nothing is done twice when you repeat the same command with --key k"
-	if got := s.unsent(context.Cause(ctx), 2).Error(); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Equal(t, want, s.unsent(context.Cause(ctx), 2).Error())
 	s.Sent = 3
 	want = "interrupted after 3 items were sent; nothing is done twice when you repeat the same command with --key k"
-	if err := s.read(strings.NewReader("a line that is broken")); err == nil || err.Error() != want {
-		t.Errorf("a broken line after the interruption: got %v, want %q", err, want)
-	}
+	err := s.read(strings.NewReader("a line that is broken"))
+	assert.True(t, err != nil && err.Error() == want, "a broken line after the interruption: got %v, want %q", err, want)
 }
 
 // quietStdin interrupts this process when it is read, and then brings nothing until the test
@@ -134,9 +131,8 @@ func TestInstanceSendFileIsInterruptedWhileItWaits(t *testing.T) {
 	code := cli.Run(clitest.Program(), send, io.MultiReader(strings.NewReader(many), quietStdin{t.Context()}), &stdout, &stderr)
 	said := fmt.Sprintf("troupe: interrupted after %d items were sent; nothing is done twice when you repeat the same command with --key ", batchItems)
 	key, found := strings.CutPrefix(stderr.String(), said)
-	if code != cli.ExitFailed || stdout.String() != fmt.Sprintf("%d sent, %[1]d done, 0 failed\n", batchItems) || !found {
-		t.Fatalf("got %d, %s, %s", code, stdout.String(), stderr.String())
-	}
+	require.True(t, code == cli.ExitFailed && stdout.String() == fmt.Sprintf("%d sent, %[1]d done, 0 failed\n", batchItems) && found,
+		"got %d, %s, %s", code, stdout.String(), stderr.String())
 	invocation := clitest.Invocation{Args: append(send, "--key", strings.TrimSuffix(key, "\n")), Stdin: many, Stdout: fmt.Sprintf("%d sent, %[1]d done, 0 failed\n", 2*batchItems)}
 	invocation.Run(t)
 	_, shown, _ := clitest.Invoke("instance", "show", "leave", id, "-o", "json")

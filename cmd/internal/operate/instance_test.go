@@ -91,9 +91,8 @@ func TestInstanceListExplain(t *testing.T) {
 	s.Create(`{}`)
 	s.Create(`{}`)
 	code, stdout, stderr := clitest.Invoke("instance", "list", "leave", "-o", "json", "--all", "--limit", "1", "--explain")
-	if code != cli.ExitDone || !strings.Contains(stdout, `],"explain":{"index":null,"plan":"scan",`) || strings.Count(stdout, "explain") != 1 {
-		t.Errorf("got code %d, %q and %q, want one explanation behind the instances", code, stdout, stderr)
-	}
+	assert.True(t, code == cli.ExitDone && strings.Contains(stdout, `],"explain":{"index":null,"plan":"scan",`) && strings.Count(stdout, "explain") == 1,
+		"got code %d, %q and %q, want one explanation behind the instances", code, stdout, stderr)
 }
 
 // TestInstanceListBreaks holds that a list which is broken off does not look
@@ -105,9 +104,8 @@ func TestInstanceListBreaks(t *testing.T) {
 	for _, form := range []string{"json", "jsonl", "yaml", "table"} {
 		s.Fail("instances", servertest.Fault{Status: 503, Code: "Busy", RetryAfter: "0"}, servertest.Fault{Status: 403, Code: "AccessDenied"})
 		code, stdout, stderr := clitest.Invoke("instance", "list", "leave", "--all", "--limit", "1", "-o", form)
-		if code != cli.ExitFailed || !strings.Contains(stderr, "403 AccessDenied") || strings.HasSuffix(stdout, "}\n") && form == "json" {
-			t.Errorf("%s: got code %d, %q and %q", form, code, stdout, stderr)
-		}
+		assert.True(t, code == cli.ExitFailed && strings.Contains(stderr, "403 AccessDenied") && (!strings.HasSuffix(stdout, "}\n") || form != "json"),
+			"%s: got code %d, %q and %q", form, code, stdout, stderr)
 	}
 }
 

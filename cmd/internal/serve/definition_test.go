@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
 	"troupe/actors/home"
@@ -48,19 +50,13 @@ func TestFaultsOfAPublishedDefinition(t *testing.T) {
 		for _, dryRun := range []bool{true, false} {
 			err := o.publish(c.version, c.text, dryRun)
 			var faults document.Faults
-			if !errors.Is(err, failure.ErrInvalid) || !errors.As(err, &faults) || !strings.Contains(faults.Error(), c.faults) {
-				t.Errorf("%s: got %v, want ErrInvalid with %s", c.name, err, c.faults)
-			}
+			assert.True(t, errors.Is(err, failure.ErrInvalid) && errors.As(err, &faults) && strings.Contains(faults.Error(), c.faults), "%v %v %v", c.name, err, c.faults)
 		}
 	}
 	o.wants("after what was refused", 3, 3)
-	if err := errors.Join(o.publish("", door, true), o.publish("2", door, true)); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, errors.Join(o.publish("", door, true), o.publish("2", door, true)))
 	o.wants("after a dry run", 3, 3)
-	if err := errors.Join(o.publish("2", door, false), o.publish("", door, false)); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, errors.Join(o.publish("2", door, false), o.publish("", door, false)))
 	o.wants("published", 4, 3)
 	o.wantsLog("published", `"workflow":"door","version":2,"user":"paulo.santos"`)
 }
@@ -69,9 +65,7 @@ func TestFaultsOfAPublishedDefinition(t *testing.T) {
 func TestOnlyOwnersPublishADefinition(t *testing.T) {
 	dir := clitest.SmallHome(t)
 	o := mustOpenService(t, dir)
-	if err := o.publish("", door, false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, o.publish("", door, false))
 	o.close()
 	o = mustOpenService(t, dir)
 	defer o.close()
@@ -101,13 +95,9 @@ const doorFault = "workflow door is published by PUT definitions/door already, a
 func TestAPublishedDefinitionBesideAHome(t *testing.T) {
 	dir := clitest.SmallHome(t)
 	o := mustOpenService(t, dir)
-	if err := o.publish("", door, false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, o.publish("", door, false))
 	clitest.RemoveFile(t, dir, "workflows/purchase-order.yaml")
-	if o.reloadAll() {
-		t.Errorf("the files are tried again:\n%s", o.log)
-	}
+	assert.False(t, o.reloadAll(), "the files are tried again:\n%s", o.log)
 	o.wants("after a reload", 3, 3)
 	o.close()
 
@@ -116,18 +106,12 @@ func TestAPublishedDefinitionBesideAHome(t *testing.T) {
 	defer o.close()
 	o.wants("after a start with a file that names it", 3, 3)
 	wantsPending(t, "after a start with a file that names it", &o.reloads.definitions, "refused: workflows/door.yaml:1: workflow door is published")
-	if err := o.takeCommands(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, o.takeCommands())
 	(&clitest.Invocation{Args: []string{"check", "--home", dir}, Code: cli.ExitFailed, Stdout: "workflows/door.yaml:1: " + doorFault + "\n", Stderr: "1 problem in"}).Run(t)
 	clitest.RemoveFile(t, dir, "workflows/door.yaml")
-	if o.reloadAll() {
-		t.Errorf("the files are tried again:\n%s", o.log)
-	}
+	assert.False(t, o.reloadAll(), "the files are tried again:\n%s", o.log)
 	wantsPending(t, "the file is gone", &o.reloads.definitions, "")
-	if err := o.publish("", strings.Replace(door, "go:", "move:", 1), false); !errors.Is(err, failure.ErrExists) {
-		t.Errorf("other content: got %v, want ErrExists", err)
-	}
+	assert.ErrorIs(t, o.publish("", strings.Replace(door, "go:", "move:", 1), false), failure.ErrExists, "other content")
 }
 
 // TestPublishingADefinitionInACluster: a home that is published leaves it in use, and must not name it.
@@ -138,26 +122,22 @@ func TestPublishingADefinitionInACluster(t *testing.T) {
 	o.service.log = zerolog.Nop() // NB: the follower is a goroutine of its own
 	o.followPublished()
 	secret, _, err := o.identities.Create(context.Background(), identity.Token, identity.CreateCredential{User: "paulo.santos"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	service := wiretest.Client{Address: func() (string, error) { return o.gateway.Addr().String(), nil }}
 	put := func(text string) wiretest.Answer {
 		return service.Send(t, wiretest.Request{
 			Method: "PUT", Path: "/workflow/api/v1/definitions/door", Body: text, Headers: []string{"Authorization: svc.token " + secret, "Content-Type: application/yaml"},
 		})
 	}
-	if a := put(door); a.Status != 200 || a.Body != `{"id":"door","version":2,"current":true,"warnings":[]}` {
-		t.Errorf("got %d %s", a.Status, a.Body)
-	}
+	a := put(door)
+	assert.True(t, a.Status == 200 && a.Body == `{"id":"door","version":2,"current":true,"warnings":[]}`, "got %d %s", a.Status, a.Body)
 	put(strings.Replace(door, "go:", "move:", 1)).WantFault(t, 409, "AlreadyExists")
 	(&clitest.Invocation{Args: []string{"publish", "--home", dir}, Stdout: "in use now: 3 workflows, 3 templates and 4 users\n"}).Run(t)
 	o.wants("a home was published", 4, 3)
 	clitest.PutFile(t, dir, "workflows/door.yaml", door)
 	for _, args := range [][]string{{"publish", "--home", dir}, {"publish", "--home", dir, "--dry-run"}, {"check", "--home", dir}} {
-		if code, stdout, _ := clitest.Invoke(args...); code != cli.ExitFailed || !strings.Contains(stdout, "workflows/door.yaml:1: "+doorFault+"\n") {
-			t.Errorf("%v: got %d %s, want the fault", args, code, stdout)
-		}
+		code, stdout, _ := clitest.Invoke(args...)
+		assert.True(t, code == cli.ExitFailed && strings.Contains(stdout, "workflows/door.yaml:1: "+doorFault+"\n"), "%v: got %d %s, want the fault", args, code, stdout)
 	}
 	o.wants("after what was refused", 4, 3)
 }
@@ -184,9 +164,7 @@ func TestNobodyWaitsForACheck(t *testing.T) {
 			return err
 		},
 	} {
-		if err := ask(); !errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("%s: got %v, want ErrUnavailable", name, err)
-		}
+		assert.ErrorIs(t, ask(), failure.ErrUnavailable, name)
 	}
 	o.wants("after what nobody waits for", 3, 3)
 }

@@ -65,9 +65,7 @@ func (s *service) standing(t *testing.T, workflow string, user identity.UserID) 
 func TestDemoHasEveryState(t *testing.T) {
 	dir := clitest.ExampleHome(t)
 	s, said := startDemo(t, dir)
-	if !strings.Contains(said, "45 example requests were created") {
-		t.Errorf("it says %s", said)
-	}
+	assert.Contains(t, said, "45 example requests were created")
 	for workflow, reader := range map[string]identity.UserID{"leave-request": "mary.major", "purchase-order": "mary.major", "stock-take": "paulo.santos"} {
 		d, err := s.catalog.Newest(workflow)
 		require.NoError(t, err)
@@ -87,12 +85,9 @@ func TestDemoHasEveryState(t *testing.T) {
 			}
 		}
 	}
-	if err := s.stop(); err != nil {
-		t.Fatal(err)
-	}
-	if _, said := startDemo(t, dir); strings.Contains(said, "example requests were created") || !strings.Contains(said, "#link=") {
-		t.Errorf("at the second start it says %s", said)
-	}
+	require.NoError(t, s.stop())
+	_, said = startDemo(t, dir)
+	assert.True(t, !strings.Contains(said, "example requests were created") && strings.Contains(said, "#link="), "at the second start it says %s", said)
 }
 
 // TestDemoIsOfTheExample: another home is refused, and nothing is made in it.
@@ -167,9 +162,8 @@ func TestGreetingSaysWhatAPersonCanDo(t *testing.T) {
 	defer func() { _ = s.stop() }()
 	require.NoError(t, s.listen())
 	var said strings.Builder
-	if err := s.greet(&said); err != nil || strings.Count(said.String(), "\n") != 1 {
-		t.Errorf("a later start says %s, %v", &said, err)
-	}
+	err := s.greet(&said)
+	assert.True(t, err == nil && strings.Count(said.String(), "\n") == 1, "a later start says %s, %v", &said, err)
 	if said := (&demo.Greeting{Home: "h", Address: "http://localhost:80"}).Text(); strings.Contains(said, "#link") || !strings.Contains(said, "no sign-in links, because other machines") {
 		t.Errorf("an address that others reach: it says %s", said)
 	}

@@ -54,9 +54,8 @@ func TestJoinRefuses(t *testing.T) {
 		home := cmp.Or(c.home, filepath.Join(t.TempDir(), "new"))
 		before := tree(t, home)
 		code, stdout, stderr := clitest.Invoke("cluster", "join", c.key, "--home", home, "--cluster-listen", c.listen)
-		if code != cli.ExitFailed || stdout != "" || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("%s: got %d %q %q, want one line with %q", c.what, code, stdout, stderr, c.want)
-		}
+		assert.True(t, code == cli.ExitFailed && stdout == "" && strings.Contains(stderr, c.want) && strings.Count(stderr, "\n") == 1,
+			"%s: got %d %q %q, want one line with %q", c.what, code, stdout, stderr, c.want)
 		after := tree(t, home)
 		assert.True(t, slices.Equal(after, before), "%s: the home has changed from %q to %q", c.what, before, after)
 	}
@@ -69,9 +68,8 @@ func TestJoinRefuses(t *testing.T) {
 	says(t, "belongs to the cluster", "cluster", "join", kept, "--home", fresh, "--cluster-listen", clitest.NodeAddress())
 	before := tree(t, fresh)
 	refuses(t, "is already a node of a cluster", "cluster", "init", "--home", fresh, "--cluster-listen", clitest.NodeAddress())
-	if after := tree(t, fresh); !slices.Equal(after, before) {
-		t.Errorf("a home that has joined was changed from %q to %q", before, after)
-	}
+	after := tree(t, fresh)
+	assert.True(t, slices.Equal(after, before), "a home that has joined was changed from %q to %q", before, after)
 }
 
 // TestAnAddressThatNobodyReaches: the first who hears of it is who says it, and not the next node.
@@ -81,9 +79,8 @@ func TestAnAddressThatNobodyReaches(t *testing.T) {
 			home := filepath.Join(t.TempDir(), "new")
 			args := slices.Concat([]string{"cluster"}, command, []string{"--home", home, "--cluster-listen", clitest.NodeAddress(), "--cluster-advertise", address})
 			code, stdout, stderr := clitest.Invoke(args...)
-			if code != cli.ExitUsage || stdout != "" || !strings.Contains(stderr, "other nodes cannot reach") || homedir.Exists(home) {
-				t.Errorf("%q: got %d %q %q", args, code, stdout, stderr)
-			}
+			assert.True(t, code == cli.ExitUsage && stdout == "" && strings.Contains(stderr, "other nodes cannot reach") && !homedir.Exists(home),
+				"%q: got %d %q %q", args, code, stdout, stderr)
 		}
 	}
 }

@@ -67,9 +67,9 @@ func saysAtLast(t *testing.T, want string, args ...string) {
 // refuses runs a command that must fail with one line.
 func refuses(t *testing.T, want string, args ...string) {
 	t.Helper()
-	if code, stdout, stderr := clitest.Invoke(args...); code != cli.ExitFailed || stdout != "" || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
-		t.Errorf("%q: got %d %q %q, want one line with %q", args, code, stdout, stderr, want)
-	}
+	code, stdout, stderr := clitest.Invoke(args...)
+	assert.True(t, code == cli.ExitFailed && stdout == "" && strings.Contains(stderr, want) && strings.Count(stderr, "\n") == 1,
+		"%q: got %d %q %q, want one line with %q", args, code, stdout, stderr, want)
 }
 
 // clusterOf is the status as a home's command shows it. It fails while shards have too few replicas.
@@ -209,12 +209,8 @@ func TestAnInitThatWasCutOff(t *testing.T) {
 	alone := nodeOn(t, home)
 	require.NoError(t, alone.stop())
 	cut, err := cluster.NewAgain(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cut.Save(homedir.NodeFolder(home)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cut.Save(homedir.NodeFolder(home)))
 	refuses(t, "the store stands alone: `troupe cluster init` was interrupted; run it again on --home "+home,
 		"serve", "--home", home, "--listen", "127.0.0.1:0", "--cluster.listen", address, "--log-level", "error")
 	refuses(t, "start it with `troupe serve", "cluster", "recover", "--home", home, "--cluster-listen", address, "--i-accept-loss")
@@ -234,12 +230,9 @@ func TestARecoverThatWasCutOff(t *testing.T) {
 	cut, err := cluster.NewAgain(address)
 	require.NoError(t, err)
 	lost := fmt.Sprintf(`{%q: %q, %q: %q}`, first.node.Self(), address, "01K3Q4V7Z9W2M8N5P6R0S1T2A3", clitest.NodeAddress())
-	if err := os.WriteFile(filepath.Join(homedir.NodeFolder(home), "nodes.json"), []byte(lost), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := persistence.Recover(homedir.Data(home), first.config.StoreOptions(first.log), string(cut.Node())); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(homedir.NodeFolder(home), "nodes.json"), []byte(lost), 0o600))
+	_, err = persistence.Recover(homedir.Data(home), first.config.StoreOptions(first.log), string(cut.Node()))
+	require.NoError(t, err)
 	says(t, "is the only node of a new cluster", "cluster", "recover", "--home", home, "--i-accept-loss")
 	nodeOn(t, home)
 	await(t, func() bool {
@@ -288,9 +281,7 @@ func TestANodeIsNothingWithoutItsStore(t *testing.T) {
 	refusesAll("another store is demanded")
 	clitest.MustRename(t, demanded+".away", demanded)
 
-	if err := os.RemoveAll(data); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(data))
 	want = "`troupe cluster remove NODE --lost` on another node, then empty " + home
 	refuses(t, want, serve...)
 	clitest.MustRename(t, away, data)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/home"
 	"troupe/cmd/internal/cli"
@@ -25,9 +27,7 @@ func (o *opened) countInstance(workflow string, version uint64) {
 	o.t.Helper()
 	w := o.store.NewBatch(0)
 	w.Add(key.Count(nil, 0, workflow, version), 1)
-	if err := o.store.Commit(w); err != nil {
-		o.t.Fatal(err)
-	}
+	require.NoError(o.t, o.store.Commit(w))
 }
 
 // disable disables John in a home.
@@ -38,18 +38,15 @@ func disable(t *testing.T, dir string) {
 
 func (o *opened) wantsOut(when string) {
 	o.t.Helper()
-	if o.identities.Directory().Principal("john.doe") != nil {
-		o.t.Errorf("%s: a disabled user stays in", when)
-	}
+	assert.Nil(o.t, o.identities.Directory().Principal("john.doe"), "%s: a disabled user stays in", when)
 }
 
 // wantsPending compares why a set is not in use; "" stands for one that is.
 func wantsPending(t *testing.T, when string, r *reload, part string) {
 	t.Helper()
 	err := r.ready()
-	if pending := r.metrics().Pending == 1; pending != (err != nil) {
-		t.Errorf("%s: the metrics say pending: %t, the part says %v", when, pending, err)
-	}
+	pending := r.metrics().Pending == 1
+	assert.Equal(t, err != nil, pending, "%s: the metrics say pending, %v", when, err)
 	switch {
 	case part == "" && err != nil:
 		t.Errorf("%s: got %v, want the files in use", when, err)
@@ -79,9 +76,7 @@ func TestADisabledUserIsOutWhateverElseIsFaulty(t *testing.T) {
 			o.countInstance("leave-request", 1)
 			clitest.Edit(t, dir, c.file, c.before, c.after)
 			disable(t, dir)
-			if !o.reloadAll() {
-				t.Error("a set that was refused is not tried again")
-			}
+			assert.True(t, o.reloadAll(), "a set that was refused is not tried again")
 			o.wantsOut("while the server runs")
 			wantsPending(t, "while the server runs", &o.reloads.access, c.access)
 			wantsPending(t, "while the server runs", &o.reloads.definitions, c.definitions)
@@ -95,9 +90,7 @@ func TestADisabledUserIsOutWhateverElseIsFaulty(t *testing.T) {
 			wantsPending(t, "after a start", &o.reloads.definitions, c.definitions)
 
 			clitest.Edit(t, dir, c.file, c.after, c.before)
-			if o.reloadAll() {
-				t.Error("corrected files are tried again")
-			}
+			assert.False(t, o.reloadAll(), "corrected files are tried again")
 			wantsPending(t, "corrected", &o.reloads.access, "")
 			wantsPending(t, "corrected", &o.reloads.definitions, "")
 		})
@@ -112,9 +105,7 @@ func TestOnlyAChangeOfWhatIsInUseIsLogged(t *testing.T) {
 	defer o.close()
 	touch := func(name string) {
 		later := time.Now().Add(time.Hour)
-		if err := os.Chtimes(filepath.Join(dir, name), later, later); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chtimes(filepath.Join(dir, name), later, later))
 	}
 	for _, step := range []struct {
 		name string
@@ -142,12 +133,8 @@ func TestOnlyAChangeOfWhatIsInUseIsLogged(t *testing.T) {
 				got = append(got, line)
 			}
 		}
-		if !slices.Equal(got, step.want) {
-			t.Errorf("%s: got %q in the log, want %q", step.name, got, step.want)
-		}
-		if strings.Contains(o.log.String(), `:""`) {
-			t.Errorf("%s: a field of the log is empty:\n%s", step.name, o.log)
-		}
+		assert.True(t, slices.Equal(got, step.want), "%s: got %q in the log, want %q", step.name, got, step.want)
+		assert.NotContains(t, o.log.String(), `:""`, "%s: a field of the log is empty:\n%s", step.name, o.log)
 	}
 }
 
@@ -172,17 +159,13 @@ func TestAStoreThatRefusesForAMoment(t *testing.T) {
 	storetest.AwaitAccepting(t, o.store, false)
 	clitest.PutFile(t, dir, "workflows/small.yaml", smallFlow)
 	disable(t, dir)
-	if !o.reloadAll() {
-		t.Error("what the store refused is not tried again")
-	}
+	assert.True(t, o.reloadAll(), "what the store refused is not tried again")
 	o.wantsOut("on a full disk")
 	o.wants("on a full disk", 3, 3)
 	wantsPending(t, "on a full disk", &o.reloads.definitions, "retrying: publish: disk is full")
 	disk.SetFree(1 << 40)
 	storetest.AwaitAccepting(t, o.store, true)
-	if o.reloadDefinitions() {
-		t.Error("what was taken is tried again")
-	}
+	assert.False(t, o.reloadDefinitions(), "what was taken is tried again")
 	o.wants("with space again", 4, 3)
 	wantsPending(t, "with space again", &o.reloads.definitions, "")
 	o.close()
@@ -192,9 +175,7 @@ func TestAStoreThatRefusesForAMoment(t *testing.T) {
 func mustOpenServiceOn(t *testing.T, dir string, disk *storetest.Disk, commitWaitMax time.Duration) *opened {
 	t.Helper()
 	store, err := disk.Open(persistence.Options{Log: zerolog.Nop(), CommitWaitMax: commitWaitMax, Shards: 2, MemTableBytes: 64 << 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return openServiceOn(t, dir, store)
 }
 
@@ -208,21 +189,15 @@ func TestASetThatIsInUseButNotDurableSaysSo(t *testing.T) {
 	defer o.close()
 	// What works in the background would have commits of its own under way, and the store
 	// refuses all while an old one does not get through.
-	if err := errors.Join(o.router.Stop(t.Context()), o.store.AwaitDurable()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(o.router.Stop(t.Context()), o.store.AwaitDurable()))
 	disk.Hold()
 	clitest.PutFile(t, dir, "workflows/small.yaml", smallFlow)
 	o.log.Reset()
-	if !o.reloadDefinitions() {
-		t.Error("what is not known to be durable is not asked again")
-	}
+	assert.True(t, o.reloadDefinitions(), "what is not known to be durable is not asked again")
 	o.wants("while the disk hangs", 4, 3)
 	const want = "in use, but not confirmed as durable yet"
 	wantsPending(t, "while the disk hangs", &o.reloads.definitions, want)
-	if strings.Contains(o.log.String(), "accepted before") {
-		t.Errorf("the set before is not in use any more: %s", o.log)
-	}
+	assert.NotContains(t, o.log.String(), "accepted before", "the set before is not in use any more: %s", o.log)
 	o.wantsLog("while the disk hangs", "workflows and templates are "+want)
 	if o.reloadDefinitions(); o.log.Len() > 0 {
 		t.Errorf("the same is logged again: %s", o.log)
@@ -255,9 +230,8 @@ func TestTheSetOfDefinitionsIsOneCommit(t *testing.T) {
 	clitest.PutFile(t, dir, "forms/plain.yaml", plainForm)
 	o.reloadAll()
 	o.wants("a workflow and a form", 4, 4)
-	if n := o.store.Metrics().Appended - before; n != 1 {
-		t.Errorf("a workflow and a form: got %d commits, want 1", n)
-	}
+	n := o.store.Metrics().Appended - before
+	assert.Equal(t, uint64(1), n, "a workflow and a form")
 }
 
 // TestOnlyTheFirstFaultsAreShown, each with its place, in what a part of /readyz
@@ -270,22 +244,16 @@ func TestOnlyTheFirstFaultsAreShown(t *testing.T) {
 	}
 	r := &reload{what: "workflows"}
 	for range 2 {
-		if again, _ := r.ended(zerolog.New(&log), home.Digest{}, faults); !again {
-			t.Error("what was refused is not tried again")
-		}
+		again, _ := r.ended(zerolog.New(&log), home.Digest{}, faults)
+		assert.True(t, again, "what was refused is not tried again")
 	}
 	got := r.ready().Error()
 	for _, part := range []string{"a.yaml:2: unknown x", "b.yaml:2:", "c.yaml:2:", "; 2 more"} {
-		if !strings.Contains(got, part) {
-			t.Errorf("got %q, want it to have %q", got, part)
-		}
+		assert.Contains(t, got, part)
 	}
-	if n := r.metrics().Faults; len(got) > 512 || n != 5 {
-		t.Errorf("got %d bytes, more than are shown, or %d faults in the metrics, want 5", len(got), n)
-	}
-	if n := strings.Count(log.String(), "\n"); n != 6 {
-		t.Errorf("got %d lines in the log, want one for each fault and one for all:\n%s", n, log.String())
-	}
+	n := r.metrics().Faults
+	assert.True(t, len(got) <= 512 && n == 5, "got %d bytes, more than are shown, or %d faults in the metrics, want 5", len(got), n)
+	assert.Equal(t, 6, strings.Count(log.String(), "\n"), log.String())
 }
 
 // TestCheckBesideAServer also says what only the server knows.
@@ -296,29 +264,21 @@ func TestCheckBesideAServer(t *testing.T) {
 	defer o.close()
 	o.countInstance("leave-request", 1)
 	o.config.Admin = ""
-	if err := o.takeCommands(); err != nil {
-		t.Fatal(err)
-	}
-	if code, stdout, stderr := clitest.Invoke("check", "--home", dir); code != 0 || stdout != "" || stderr != "OK\n" {
-		t.Errorf("what is in use: got code %d, %s%s", code, stdout, stderr)
-	}
+	require.NoError(t, o.takeCommands())
+	code, stdout, stderr := clitest.Invoke("check", "--home", dir)
+	assert.True(t, code == 0 && stdout == "" && stderr == "OK\n", "what is in use: got code %d, %s%s", code, stdout, stderr)
 	clitest.Edit(t, dir, "workflows/leave-request.yaml", "name: Leave request", "name: Other")
 	const refused = "workflows/leave-request.yaml:7: workflow leave-request version 1 has instances and other content (raise version to 2)\n"
-	if code, stdout, stderr := clitest.Invoke("check", "--home", dir); code != cli.ExitFailed || stdout != refused || stderr != "troupe: 1 problem in "+dir+"\n" {
-		t.Errorf("other content: got code %d, %s%s, want %s", code, stdout, stderr, refused)
-	}
+	code, stdout, stderr = clitest.Invoke("check", "--home", dir)
+	assert.True(t, code == cli.ExitFailed && stdout == refused && stderr == "troupe: 1 problem in "+dir+"\n", "%v %v %v %v", code, stdout, stderr, refused)
 	clitest.PutFile(t, dir, "workflows/small.yaml", faultyFlow)
-	if code, stdout, _ := clitest.Invoke("check", "--home", dir); code != cli.ExitFailed || strings.Count(stdout, "\n") != 2 || !strings.Contains(stdout, "workflows/small.yaml:2") {
-		t.Errorf("faults of both kinds: got code %d, %s", code, stdout)
-	}
+	code, stdout, _ = clitest.Invoke("check", "--home", dir)
+	assert.True(t, code == cli.ExitFailed && strings.Count(stdout, "\n") == 2 && strings.Contains(stdout, "workflows/small.yaml:2"), "%v %v", code, stdout)
 	if o.reloadDefinitions(); o.catalog.Len() != 3 {
 		t.Error("checking changed what is in use")
 	}
-	if err := o.admin.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, o.admin.Stop(t.Context()))
 	clitest.Edit(t, dir, "workflows/small.yaml", "go: c", "go: b")
-	if code, stdout, stderr := clitest.Invoke("check", "--home", dir); code != 0 {
-		t.Errorf("without a server: got code %d, %s%s", code, stdout, stderr)
-	}
+	code, stdout, stderr = clitest.Invoke("check", "--home", dir)
+	assert.Zero(t, code, "without a server: got code, %s, %s", stdout, stderr)
 }

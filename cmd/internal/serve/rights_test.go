@@ -35,9 +35,7 @@ func TestRightsAreTakenOverWhateverElseIsFaulty(t *testing.T) {
 	defer o.close()
 	wants := func(when, reports string) {
 		t.Helper()
-		if got := o.readers("rml"); got != reports {
-			t.Errorf("%s: readers of reports: got %q, want %q\n%s", when, got, reports, o.log)
-		}
+		assert.Equal(t, reports, o.readers("rml"), "%s: readers of reports, %s", when, o.log)
 		assert.Equal(t, "john.doe mary.major", o.readers("txt"), "%s: readers of what is shared", when)
 	}
 	wants("the example", "mary.major")
@@ -63,9 +61,8 @@ func TestAStartOnFaultyRights(t *testing.T) {
 	clitest.PutFile(t, dir, "repository/Temp/a.txt", "x")
 	o := mustOpenService(t, dir)
 	defer o.close()
-	if got := o.readers("txt") + o.readers("rml"); got != "" {
-		t.Errorf("on faulty rights: read by %q, want nobody", got)
-	}
+	got := o.readers("txt") + o.readers("rml")
+	assert.Empty(t, got, "on faulty rights: read")
 	o.wantsLog("on faulty rights", "only holders of mod-repository-admin can read repository files")
 	clitest.RemoveFile(t, dir, "rights.yaml")
 	o.reloadAll()

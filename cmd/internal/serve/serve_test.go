@@ -85,9 +85,8 @@ func (o *opened) reloadAll() (again bool) {
 // wants compares what is offered.
 func (o *opened) wants(when string, workflows, templates int) {
 	o.t.Helper()
-	if w, f := o.catalog.Len(), o.formTemplates.Len(); w != workflows || f != templates {
-		o.t.Errorf("%s: got %d workflows and %d templates, want %d and %d\n%s", when, w, f, workflows, templates, o.log)
-	}
+	w, f := o.catalog.Len(), o.formTemplates.Len()
+	assert.True(o.t, w == workflows && f == templates, "%s: got %d workflows and %d templates, want %d and %d\n%s", when, w, f, workflows, templates, o.log)
 }
 
 func (o *opened) wantsLog(when, part string) {
@@ -155,12 +154,9 @@ func TestARestartOnFaultyTemplatesGoesOn(t *testing.T) {
 		o := mustOpenService(t, dir)
 		o.wants(name, 3, 3)
 		o.wantsLog(name, "the files accepted before stay in use")
-		if got := o.formTemplates.Enabled(form.KindForm, "leave-form"); got == nil || !got.Modified.Equal(modified) {
-			t.Errorf("%s: got %+v, want the template of %s", name, got, modified)
-		}
-		if list := o.formTemplates.OfRole(form.KindChecklist, "inspector"); len(list) != 1 {
-			t.Errorf("%s: checklists of the inspector: got %d, want 1", name, len(list))
-		}
+		got := o.formTemplates.Enabled(form.KindForm, "leave-form")
+		assert.True(t, got != nil && got.Modified.Equal(modified), "%s: got %+v, want the template of %s", name, got, modified)
+		assert.Len(t, o.formTemplates.OfRole(form.KindChecklist, "inspector"), 1, "%s: checklists of the inspector", name)
 		o.close()
 		clitest.PutFile(t, dir, "identity.yaml", "roles: [{id: employee}, {id: manager}, {id: purchasing}]\nusers: [{id: ann, roles: [employee]}]\n")
 	}

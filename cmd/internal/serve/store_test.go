@@ -43,12 +43,9 @@ func TestAHomeDemandsTheStoreThatItHad(t *testing.T) {
 	assert.Contains(t, clitest.MustInvoke(t, list...), "the first", "token list after the store came back")
 
 	clitest.MustRename(t, data, away)
-	if code, stdout, stderr := clitest.Invoke(create...); code != cli.ExitDone || stdout != "" || stderr != data+" now has an empty store\n" {
-		t.Errorf("store create: got code %d, %q and %q", code, stdout, stderr)
-	}
-	if text := clitest.MustInvoke(t, list...); strings.Contains(text, "the first") {
-		t.Errorf("token list of an empty store: got\n%s", text)
-	}
+	code, stdout, stderr = clitest.Invoke(create...)
+	assert.True(t, code == cli.ExitDone && stdout == "" && stderr == data+" now has an empty store\n", "store create: got code %d, %q and %q", code, stdout, stderr)
+	assert.NotContains(t, clitest.MustInvoke(t, list...), "the first", "token list of an empty store")
 	clitest.MustRename(t, data, data+".new")
 	clitest.MustRename(t, away, data)
 	clitest.WantRefusal(t, list, "this is another store", filepath.Join(home, homedir.StoreIDFile))
@@ -73,9 +70,8 @@ func TestAPipeInPlaceOfAFile(t *testing.T) {
 		for _, command := range [][]string{{"serve", "--listen", "127.0.0.1:0"}, {"store", "create"}, {"token", "list"}} {
 			clitest.WantRefusal(t, append(command, "--home", home), path+" is not a regular file")
 		}
-		if code, stdout, stderr := clitest.Invoke("check", "--home", home); code != cli.ExitFailed || !strings.Contains(stdout+stderr, "is not a regular file") {
-			t.Errorf("check with %s: got code %d, %s%s", name, code, stdout, stderr)
-		}
+		code, stdout, stderr := clitest.Invoke("check", "--home", home)
+		assert.True(t, code == cli.ExitFailed && strings.Contains(stdout+stderr, "is not a regular file"), "check with %s: got code %d, %s%s", name, code, stdout, stderr)
 	}
 	home := t.TempDir()
 	require.NoError(t, syscall.Mkfifo(filepath.Join(home, homedir.GitIgnoreFile), 0o600))

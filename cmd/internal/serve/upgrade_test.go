@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/identity"
 	"troupe/cmd/internal/clitest"
@@ -66,21 +68,15 @@ func TestHomesOfEarlierReleases(t *testing.T) {
 		keepHome(t, filepath.Join(homesFolder, *keep))
 	}
 	homes, err := filepath.Glob(filepath.Join(homesFolder, "format-*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	present := filepath.Join(t.TempDir(), "present") // as this program leaves it
 	keepHome(t, present)
 	for _, home := range append(homes, present) {
 		t.Run(filepath.Base(home), func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join(home, expectedFile))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var want expected
-			if err := json.Unmarshal(text, &want); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal(text, &want))
 			dir := copyHome(t, home)
 			r := runHome(t, dir, never)
 			r.token = want.Token
@@ -101,12 +97,9 @@ func TestHomesOfEarlierReleases(t *testing.T) {
 func copyHome(t *testing.T, home string) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "home")
-	if err := os.CopyFS(dir, os.DirFS(home)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(homedir.Data(dir), 0o700); err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.CopyFS(dir, os.DirFS(home)))
+	err := os.Chmod(homedir.Data(dir), 0o700)
+	require.False(t, err != nil && !os.IsNotExist(err), err)
 	return dir
 }
 
@@ -132,21 +125,16 @@ func runHome(t *testing.T, dir string, archiveAfter time.Duration) *running {
 		t.Fatalf("start on %s: %v\n%s", dir, err, r.log.String())
 	}
 	var err error
-	if r.session, _, err = r.identities.Create(t.Context(), identity.Session, identity.CreateCredential{User: "ann"}); err != nil {
-		t.Fatal(err)
-	}
+	r.session, _, err = r.identities.Create(t.Context(), identity.Session, identity.CreateCredential{User: "ann"})
+	require.NoError(t, err)
 	return r
 }
 
 func (r *running) stop() {
 	r.t.Helper()
-	if err := r.service.stop(); err != nil {
-		r.t.Error(err)
-	}
+	assert.NoError(r.t, r.service.stop())
 	for line := range strings.Lines(r.log.String()) {
-		if !ofTheMachine.MatchString(line) {
-			r.t.Errorf("the log has %s", line)
-		}
+		assert.True(r.t, ofTheMachine.MatchString(line), "the log has %s", line)
 	}
 }
 
@@ -177,9 +165,7 @@ func (r *running) ask(e exchange) (status int, body string) {
 func (r *running) must(e exchange) (answer string) {
 	r.t.Helper()
 	status, answer := r.ask(e)
-	if status != http.StatusOK {
-		r.t.Fatalf("%s %s %s: got %d %s", e.Method, e.Path, e.Body, status, answer)
-	}
+	require.Equal(r.t, http.StatusOK, status, "%v %v %v %v", e.Method, e.Path, e.Body, answer)
 	return answer
 }
 
@@ -198,14 +184,11 @@ func (r *running) record(workflow, id string) string {
 func (r *running) readsAsBefore(want *expected) {
 	r.t.Helper()
 	for _, i := range want.Instances {
-		if got := r.record(i.Workflow, i.ID); got != i.Record {
-			r.t.Errorf("%s/%s: got\n%s\nwant\n%s", i.Workflow, i.ID, got, i.Record)
-		}
+		assert.Equal(r.t, i.Record, r.record(i.Workflow, i.ID), "%v %v", i.Workflow, i.ID)
 	}
 	for _, e := range want.Reads {
-		if status, got := r.ask(e); status != http.StatusOK || !covers(decoded(r.t, got), decoded(r.t, e.Answer)) {
-			r.t.Errorf("%s: got %d\n%s\nwant at least\n%s", e.Path, status, got, e.Answer)
-		}
+		status, got := r.ask(e)
+		assert.True(r.t, status == http.StatusOK && covers(decoded(r.t, got), decoded(r.t, e.Answer)), "%s: got %d\n%s\nwant at least\n%s", e.Path, status, got, e.Answer)
 	}
 	r.repeats(want.Replays)
 }
@@ -242,24 +225,18 @@ func (r *running) listsAsBefore(want *expected, archived bool) {
 				whole[n] = form
 			}
 			answer := r.must(exchange{Session: true, Method: http.MethodGet, Path: path})
-			if !covers(decoded(r.t, answer), whole) {
-				r.t.Errorf("%s: got\n%s\nwant at least\n%v", path, answer, whole)
-			}
+			assert.True(r.t, covers(decoded(r.t, answer), whole), "%s: got\n%s\nwant at least\n%v", path, answer, whole)
 			delete(lists, path)
 		}
 	}
-	if len(lists) > 0 {
-		r.t.Errorf("no list has %v", lists)
-	}
+	assert.Empty(r.t, lists, "no list has %v", lists)
 }
 
 func decoded(t *testing.T, text string) (v any) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	require.NoError(t, d.Decode(&v), text)
 	return v
 }
 
@@ -286,9 +263,8 @@ func covers(got, want any) bool {
 func (r *running) repeats(exchanges []exchange) {
 	r.t.Helper()
 	for _, e := range exchanges {
-		if status, got := r.ask(e); status != http.StatusOK || got != e.Answer {
-			r.t.Errorf("%s %s %s %s: got %d\n%s\nwant\n%s", e.Method, e.Path, e.Key, e.Body, status, got, e.Answer)
-		}
+		status, got := r.ask(e)
+		assert.True(r.t, status == http.StatusOK && got == e.Answer, "%s %s %s %s: got %d\n%s\nwant\n%s", e.Method, e.Path, e.Key, e.Body, status, got, e.Answer)
 	}
 }
 
@@ -297,12 +273,9 @@ func (r *running) goesOn(want *expected) {
 	r.t.Helper()
 	for _, i := range want.Instances {
 		answer := r.must(exchange{Method: http.MethodPost, Path: workflowRoot + "/event", Body: eventBody(i.Workflow, i.ID, i.Event)})
-		if got := sequenceOf(answer); got != i.Sequence+1 {
-			r.t.Errorf("%s/%s after %s: got %d entries, want %d", i.Workflow, i.ID, i.Event, got, i.Sequence+1)
-		}
-		if got, before := historyOf(r.t, r.record(i.Workflow, i.ID)), historyOf(r.t, i.Record); !strings.HasPrefix(got, strings.TrimSuffix(before, "]")) {
-			r.t.Errorf("%s/%s: the history was\n%s\nand is\n%s", i.Workflow, i.ID, before, got)
-		}
+		assert.Equal(r.t, i.Sequence+1, sequenceOf(answer), "%s/%s after %s", i.Workflow, i.ID, i.Event)
+		got, before := historyOf(r.t, r.record(i.Workflow, i.ID)), historyOf(r.t, i.Record)
+		assert.True(r.t, strings.HasPrefix(got, strings.TrimSuffix(before, "]")), "%s/%s: the history was\n%s\nand is\n%s", i.Workflow, i.ID, before, got)
 	}
 }
 
@@ -315,9 +288,7 @@ func historyOf(t *testing.T, record string) string {
 	var r struct {
 		History json.RawMessage `json:"svcHistory"`
 	}
-	if err := json.Unmarshal([]byte(record), &r); err != nil {
-		t.Fatalf("%s: %v", record, err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(record), &r), record)
 	return string(r.History)
 }
 
@@ -331,9 +302,7 @@ func keepHome(t *testing.T, folder string) {
 	dir := copyHome(t, filepath.Join(homesFolder, newHome))
 	k := &keeper{running: runHome(t, dir, never)}
 	secret, _, err := k.identities.Create(t.Context(), identity.Token, identity.CreateCredential{User: "bob", Note: "of " + filepath.Base(folder)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	k.token, k.want.Token = secret, secret
 	k.firstHalf()
 	k.stop()
@@ -346,14 +315,10 @@ func keepHome(t *testing.T, folder string) {
 	k.note()
 	k.stop()
 	text, err := json.MarshalIndent(k.want, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	clitest.PutFile(t, dir, expectedFile, string(text)+"\n")
 	clitest.RemoveFile(t, dir, homedir.GitIgnoreFile) // it would keep the store out of git here
-	if err := os.CopyFS(folder, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.CopyFS(folder, os.DirFS(dir)))
 }
 
 // keeper makes a home.

@@ -10,6 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/gateway/internal/kernel"
 	"troupe/gateway/toll"
 )
@@ -18,9 +21,7 @@ import (
 func TestTheReaderOfLinesIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := kernel.New(kernel.Options{}, nil, kernel.Hooks{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		caller, conn := net.Pipe()
 		defer func() { _ = caller.Close() }()
 		w := &lateReader{ResponseWriter: httptest.NewRecorder(), Conn: conn, reading: make(chan struct{}), second: make(chan struct{})}
@@ -28,9 +29,7 @@ func TestTheReaderOfLinesIsStopped(t *testing.T) {
 		<-w.reading
 		began := time.Now()
 		source.close()
-		if took := time.Since(began); took != lingerMax {
-			t.Errorf("stopping took %v, want %v", took, lingerMax)
-		}
+		assert.Equal(t, lingerMax, time.Since(began), "stopping took")
 	})
 }
 
@@ -38,9 +37,7 @@ func TestTheReaderOfLinesIsStopped(t *testing.T) {
 func TestTheMemoryOfLinesIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := kernel.New(kernel.Options{}, nil, kernel.Hooks{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		x := &kernel.Exchange{Kernel: s, Writer: httptest.NewRecorder(), Slot: kernel.Slot{Usage: new(kernel.UserUsage)}}
 		g := new(Group)
 		line := strings.Repeat("x", 3<<20)
@@ -49,13 +46,10 @@ func TestTheMemoryOfLinesIsCounted(t *testing.T) {
 			c = l.read()
 		}
 		kept := int64(cap(l.buffers[0]) + cap(l.buffers[1]))
-		if most := x.BodyKept; kept < int64(2*len(line)) || most < kept || most > 2*kept {
-			t.Errorf("%d bytes were counted, two buffers have %d", most, kept)
-		}
+		most := x.BodyKept
+		assert.True(t, kept >= int64(2*len(line)) && most >= kept && most <= 2*kept, "%d bytes were counted, two buffers have %d", most, kept)
 		g.releaseBody(x)
-		if g.Shares.Bytes.Load() != 0 || x.Usage.BatchBytes.Load() != 0 {
-			t.Error("bytes are counted that nobody has any more")
-		}
+		assert.True(t, g.Shares.Bytes.Load() == 0 && x.Usage.BatchBytes.Load() == 0, "bytes are counted that nobody has any more")
 	})
 }
 
@@ -63,9 +57,7 @@ func TestTheMemoryOfLinesIsCounted(t *testing.T) {
 func TestLinesThatWaitToBePaidEndWithTheirBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := kernel.New(kernel.Options{}, nil, kernel.Hooks{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		usage := new(kernel.UserUsage)
 		x := &kernel.Exchange{Kernel: s, Slot: kernel.Slot{Usage: usage}}
 		for ok := true; ok; { // as much as is ever charged

@@ -14,6 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/gateway/internal/listener"
 )
@@ -45,9 +48,7 @@ func TestWhoComesAgainEarlyWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, err := New(Options{}, nil, Hooks{ErrorPage: func(*Exchange, int, string) bool { return false }})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				ann.RetryAt.Store(0)
 				bob.RetryAt.Store(0)
 				var l net.Listener
@@ -67,9 +68,8 @@ func TestWhoComesAgainEarlyWaits(t *testing.T) {
 					return x.Status
 				}
 				begun := time.Now()
-				if status := refuse(c.first); status != http.StatusServiceUnavailable || time.Since(begun) != 0 {
-					t.Fatalf("the first: got %d after %v, want 503 at once", status, time.Since(begun))
-				}
+				status := refuse(c.first)
+				require.True(t, status == http.StatusServiceUnavailable && time.Since(begun) == 0, "%v %v", status, time.Since(begun))
 				<-time.After(c.after)
 				begun = time.Now()
 				if !c.again {
@@ -79,16 +79,13 @@ func TestWhoComesAgainEarlyWaits(t *testing.T) {
 				go func() { ended <- refuse(c.second) }()
 				<-time.After(c.waited / 2)
 				synctest.Wait()
-				if n := s.InFlight.Load(); n != 0 {
-					t.Errorf("%d requests have a place while it waits, want none", n)
-				}
+				assert.Zero(t, s.InFlight.Load(), "requests have a place while it waits, want none")
 				if c.during != nil {
 					<-time.After(time.Second - c.waited/2)
 					c.during(s, l)
 				}
-				if status := <-ended; status != c.status || time.Since(begun) != c.waited {
-					t.Errorf("got %d after %v, want %d after %v", status, time.Since(begun), c.status, c.waited)
-				}
+				status = <-ended
+				assert.True(t, status == c.status && time.Since(begun) == c.waited, "got %d after %v, want %d after %v", status, time.Since(begun), c.status, c.waited)
 			})
 		})
 	}
@@ -138,9 +135,8 @@ func TestRefusedCallersAreSpread(t *testing.T) {
 		}
 	}
 	for range 1000 {
-		if s, err := strconv.Atoi(RetryAfter(retryAfterMax)[0]); err != nil || s < 1 || s > retryAfterMax {
-			t.Fatalf("got %d, %v", s, err)
-		}
+		s, err := strconv.Atoi(RetryAfter(retryAfterMax)[0])
+		require.True(t, err == nil && s >= 1 && s <= retryAfterMax, "got %d, %v", s, err)
 	}
 }
 
@@ -171,9 +167,7 @@ func TestHowLongATenthWaits(t *testing.T) {
 		for i, n := range c.since {
 			h.Counts[i] += n
 		}
-		if got := leastOfTop(h, before); got != c.want {
-			t.Errorf("%v: got %v, want %v", c.since, got, c.want)
-		}
+		assert.Equal(t, c.want, leastOfTop(h, before), c.since)
 	}
 }
 
@@ -186,9 +180,7 @@ func TestTheRuntimeSaysHowLongGoroutinesWait(t *testing.T) {
 	for _, n := range p.before {
 		seen += n
 	}
-	if seen == 0 {
-		t.Errorf("got %d goroutines in all", seen)
-	}
+	assert.NotZero(t, seen)
 }
 
 // idlePipes is a listener whose every connection is a pipe that nobody uses.

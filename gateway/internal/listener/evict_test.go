@@ -1,7 +1,6 @@
 package listener
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +12,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/persistence/clocktest"
 )
@@ -93,17 +95,15 @@ func TestEvictionOrder(t *testing.T) {
 			}
 			got := evictAll(l, all)
 			for n, want := range c.want {
-				if len(got) != len(c.want) || want >= 0 && got[n] != want {
-					t.Errorf("%s: got the order %v, want %v", c.line, got, c.want)
+				if !assert.True(t, len(got) == len(c.want) && (want < 0 || got[n] == want), "%s: got the order %v, want %v", c.line, got, c.want) {
 					break
 				}
 			}
 			for _, one := range all {
 				_ = one.Close()
 			}
-			if open := l.count.Open.Load(); open != 0 || len(l.mu.anonymous.groups)+len(l.mu.authenticated.groups) != 0 {
-				t.Errorf("%s: at the end %d connections are open", c.line, open)
-			}
+			open := l.count.Open.Load()
+			assert.True(t, open == 0 && len(l.mu.anonymous.groups)+len(l.mu.authenticated.groups) == 0, "%s: at the end %d connections are open", c.line, open)
 		})
 	}
 }
@@ -119,9 +119,7 @@ func TestAddressWithMoreThanHalfIsEvictedFirst(t *testing.T) {
 	for _, c := range all[1:] {
 		c.request(true)
 	}
-	if got := fmt.Sprint(evictAll(l, all)[:4]); got != "[1 2 3 0]" {
-		t.Errorf("got the order %s, want the address with 53 of 100 down to half, then the other", got)
-	}
+	assert.Equal(t, "[1 2 3 0]", fmt.Sprint(evictAll(l, all)[:4]), "got the order")
 }
 
 // TestStuckAnswersAreEvictedLast: an answer whose last bytes nobody takes does not keep a
@@ -132,9 +130,7 @@ func TestStuckAnswersAreEvictedLast(t *testing.T) {
 		all[0].Begin(new(http.Request))
 		all[0].End()
 		all[1].Begin(new(http.Request))
-		if l.evict() {
-			t.Error("an answer was aborted that was just sent")
-		}
+		assert.False(t, l.evict(), "an answer was aborted that was just sent")
 		clocktest.Advance(stuckMin)
 		if !l.evict() || all[0].state.Load() != stateEvicted || l.evict() {
 			t.Errorf("got the states %d and %d, want the first closed", all[0].state.Load(), all[1].state.Load())
@@ -158,29 +154,20 @@ func TestUnfinishedAnswersEndWithAReset(t *testing.T) {
 	} {
 		t.Run(line, func(t *testing.T) {
 			inner, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer func() { _ = inner.Close() }()
 			caller, err := net.Dial("tcp", inner.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer func() { _ = caller.Close() }()
 			l := New(inner, 1, new(Counts), func(netip.Addr) bool { return false })
 			accepted, err := l.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			c := accepted.(*Conn)
 			c.Begin(new(http.Request))
 			c.End()
-			if !end(l, c) {
-				t.Fatal("the connection was not closed")
-			}
-			if _, err := io.ReadAll(caller); !errors.Is(err, syscall.ECONNRESET) {
-				t.Errorf("got the end %v, want a reset", err)
-			}
+			require.True(t, end(l, c), "the connection was not closed")
+			_, err = io.ReadAll(caller)
+			assert.ErrorIs(t, err, syscall.ECONNRESET, "got the end")
 		})
 	}
 }
@@ -189,13 +176,10 @@ func TestNetworks(t *testing.T) {
 	for address, want := range map[string]string{
 		"192.0.2.1": "192.0.2.1/32", "2001:db8:1:2:3::4": "2001:db8:1:2::/64",
 	} {
-		if got := NetworkOf(netip.MustParseAddr(address)); got.String() != want {
-			t.Errorf("%s: got %s, want %s", address, got, want)
-		}
+		assert.Equal(t, want, NetworkOf(netip.MustParseAddr(address)).String(), address)
 	}
-	if got := NetworkOf(netip.Addr{}); got.IsValid() {
-		t.Errorf("no address: got %s", got)
-	}
+	got := NetworkOf(netip.Addr{})
+	assert.False(t, got.IsValid(), "no address: got %s", got)
 }
 
 // TestARestingConnectionMayBeClosed for a new one, and is not taken up again then.

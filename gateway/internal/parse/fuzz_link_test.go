@@ -5,6 +5,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // FuzzNextLink holds that the Link leads back to the same parameters, and that
@@ -18,18 +21,12 @@ func FuzzNextLink(f *testing.F) {
 		query := url.Values{"filter": {filter}, "sort": {sort}, "cursor": {"old"}}
 		got := NextLink("/base/instances/leave", []string{"filter", "limit", "cursor", "sort"}, query, cursor)
 		parts := link.FindStringSubmatch(got)
-		if parts == nil || strings.ContainsAny(parts[1], `<>",;`) {
-			t.Fatalf("got %q", got)
-		}
+		require.True(t, parts != nil && !strings.ContainsAny(parts[1], `<>",;`), "got %q", got)
 		reference, err := url.Parse(parts[1])
-		if err != nil {
-			t.Fatalf("%q: %v", got, err)
-		}
+		require.NoError(t, err, got)
 		back, err := url.ParseQuery(reference.RawQuery)
 		want := url.Values{"filter": {filter}, "sort": {sort}, "cursor": {cursor}}
-		if err != nil || back.Encode() != want.Encode() || reference.Fragment != "" {
-			t.Errorf("%q leads to %v (%v), want %v", got, back, err, want)
-		}
+		assert.True(t, err == nil && back.Encode() == want.Encode() && reference.Fragment == "", "%q leads to %v (%v), want %v", got, back, err, want)
 	})
 }
 
@@ -40,9 +37,8 @@ func FuzzLastEventID(f *testing.F) {
 	shape := regexp.MustCompile(`^[!-~]*$`)
 	f.Fuzz(func(t *testing.T, line string) {
 		got, err := LastEventID([]string{line})
-		if ok := shape.MatchString(line) && len(line) <= lastEventIDCharsMax; (err == nil) != ok || ok && got != line {
-			t.Errorf("%q: got %q, %v", line, got, err)
-		}
+		ok := shape.MatchString(line) && len(line) <= lastEventIDCharsMax
+		assert.True(t, (err == nil) == ok && (!ok || got == line), "%q: got %q, %v", line, got, err)
 	})
 }
 
@@ -58,8 +54,6 @@ func TestQuote(t *testing.T) {
 		strings.Repeat("x", 60) + "\x00": `"` + strings.Repeat("x", 60) + `\x00"`,
 		strings.Repeat("x", 61) + "\x00": `"` + strings.Repeat("x", 61) + `"…`,
 	} {
-		if got := Quote(in); got != want {
-			t.Errorf("quote(%q): got %s, want %s", in, got, want)
-		}
+		assert.Equal(t, want, Quote(in), "quote(%q)", in)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/actors/failure"
@@ -62,9 +64,8 @@ func FuzzTokenHeaders(f *testing.F) {
 		authentication := slices.Repeat([]string{second}, int(m%3))
 		token, present, err := readTokens(authorization, authentication)
 		wantToken, wantPresent, ambiguous := referenceToken(authorization, authentication)
-		if token != wantToken || present != wantPresent || errors.Is(err, failure.ErrInvalid) != ambiguous {
-			t.Errorf("%q %q: got %q, %v, %v; want %q, %v, ambiguous %v", authorization, authentication, token, present, err, wantToken, wantPresent, ambiguous)
-		}
+		assert.True(t, token == wantToken && present == wantPresent && errors.Is(err, failure.ErrInvalid) == ambiguous,
+			"%q %q: got %q, %v, %v; want %q, %v, ambiguous %v", authorization, authentication, token, present, err, wantToken, wantPresent, ambiguous)
 	})
 }
 
@@ -90,9 +91,7 @@ func FuzzCookie(f *testing.F) {
 		}
 		switch {
 		case len(values) > 1:
-			if !errors.Is(err, failure.ErrInvalid) {
-				t.Errorf("%q: got %v with %d session cookies", lines, err, len(values))
-			}
+			assert.ErrorIs(t, err, failure.ErrInvalid, "%v %v", lines, len(values))
 		case err != nil || present != (len(values) == 1):
 			t.Errorf("%q: got present %v, %v with %d session cookies", lines, present, err, len(values))
 		case len(values) == 1 && shape.MatchString(values[0]) && session != values[0], len(values) == 1 && !shape.MatchString(values[0]) && session != "":
@@ -107,9 +106,7 @@ func FuzzCookie(f *testing.F) {
 			return
 		}
 		for _, std := range (&http.Request{Header: http.Header{"Cookie": lines}}).CookiesNamed("session") {
-			if session != "" && std.Value != "" && strings.TrimLeft(std.Value, " \t") != session {
-				t.Errorf("%q: got %q, net/http reads %q", lines, session, std.Value)
-			}
+			assert.False(t, session != "" && std.Value != "" && strings.TrimLeft(std.Value, " \t") != session, "%q: got %q, net/http reads %q", lines, session, std.Value)
 		}
 	})
 }
@@ -132,9 +129,7 @@ func FuzzIdempotencyKey(f *testing.F) {
 		if len(want) > 255 {
 			want = ""
 		}
-		if got != want || (err == nil) != (want != "") {
-			t.Errorf("%q: got %q, %v; want %q", line, got, err, want)
-		}
+		assert.True(t, got == want && (err == nil) == (want != ""), "%q: got %q, %v; want %q", line, got, err, want)
 	})
 }
 
@@ -155,18 +150,14 @@ func FuzzIfMatch(f *testing.F) {
 		lines := strings.Split(text, "\n")
 		got, err := IfMatch(lines)
 		if text == "*" {
-			if got != nil || err != nil {
-				t.Errorf("*: got %v, %v, want any", got, err)
-			}
+			assert.True(t, got == nil && err == nil, "*: got %v, %v, want any", got, err)
 			return
 		}
 		for _, line := range lines {
 			if strings.Count(line, `"`)%2 == 0 {
 				continue
 			}
-			if err == nil {
-				t.Fatalf("%q: got %v, want an error: a tag does not go on in the next line", text, got)
-			}
+			require.Error(t, err, "%q: got %v, want an error: a tag does not go on in the next line", text, got)
 			return
 		}
 		// NB: the oracle reads bytes; as Latin-1 each is one character.
@@ -175,9 +166,8 @@ func FuzzIfMatch(f *testing.F) {
 			latin = append(latin, rune(b))
 		}
 		tags := strong.FindAllStringSubmatch(string(latin), -1)
-		if ok := list.MatchString(string(latin)) && len(tags) <= entityTagsMax; (err == nil) != ok {
-			t.Fatalf("%q: got %v, %v; want ok %v", text, got, err, ok)
-		}
+		ok := list.MatchString(string(latin)) && len(tags) <= entityTagsMax
+		require.Equal(t, ok, err == nil, "%q: got %v, %v; want ok", text, got, err)
 		if err != nil {
 			return
 		}
@@ -194,9 +184,7 @@ func FuzzIfMatch(f *testing.F) {
 		if len(want) == 0 {
 			want = []uint64{0} // which is no sequence number
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%q: got %v, want %v", text, got, want)
-		}
+		assert.True(t, slices.Equal(got, want), "%q: got %v, want %v", text, got, want)
 	})
 }
 
@@ -206,16 +194,12 @@ func FuzzPrefer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		got := PrefersMinimal([]string{line})
-		if got && !strings.Contains(line, "minimal") {
-			t.Errorf("%q: got a wish that is not there", line)
-		}
-		if alone := !strings.ContainsAny(line, `",`) && regexp.MustCompile(`(?i)^[ \t]*return[ \t]*=[ \t]*(?-i:minimal)[ \t]*(;.*)?$`).MatchString(line); alone && !got {
-			t.Errorf("%q: the wish was not heard", line)
-		}
+		assert.False(t, got && !strings.Contains(line, "minimal"), "%q: got a wish that is not there", line)
+		alone := !strings.ContainsAny(line, `",`) && regexp.MustCompile(`(?i)^[ \t]*return[ \t]*=[ \t]*(?-i:minimal)[ \t]*(;.*)?$`).MatchString(line)
+		assert.False(t, alone && !got, "%q: the wish was not heard", line)
 		// A list is what its lines are.
-		if before, after, found := strings.Cut(line, ","); found && !strings.Contains(line, `"`) && PrefersMinimal([]string{before, after}) != got {
-			t.Errorf("%q: two lines mean something else", line)
-		}
+		before, after, found := strings.Cut(line, ",")
+		assert.False(t, found && !strings.Contains(line, `"`) && PrefersMinimal([]string{before, after}) != got, "%q: two lines mean something else", line)
 	})
 }
 
@@ -227,15 +211,9 @@ func FuzzContentType(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
 		err := CheckContentType(http.Header{"Content-Type": {line}}, "application/json", HeaderRequired)
 		lower := strings.ToLower(strings.TrimSpace(line))
-		if err == nil && !strings.HasPrefix(lower, "application/json") {
-			t.Errorf("%q passed", line)
-		}
-		if err != nil && !errors.Is(err, failure.ErrMediaType) {
-			t.Errorf("%q: got %v", line, err)
-		}
-		if err != nil && simple.MatchString(line) && !strings.ContainsFunc(line, func(r rune) bool { return r > '~' }) {
-			t.Errorf("%q was refused", line)
-		}
+		assert.False(t, err == nil && !strings.HasPrefix(lower, "application/json"), "%q passed", line)
+		assert.False(t, err != nil && !errors.Is(err, failure.ErrMediaType), "%q: got %v", line, err)
+		assert.False(t, err != nil && simple.MatchString(line) && !strings.ContainsFunc(line, func(r rune) bool { return r > '~' }), "%q was refused", line)
 	})
 }
 

@@ -2,6 +2,8 @@ package parse
 
 import (
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // TestPrefer holds gateway/INTERFACE.md, "Prefer", and RFC 7240.
@@ -30,8 +32,6 @@ func TestPrefer(t *testing.T) {
 		{"empty", []string{"", ","}, false},
 	}
 	for _, c := range cases {
-		if got := PrefersMinimal(c.lines); got != c.want {
-			t.Errorf("%s: prefersMinimal(%q): got %v, want %v", c.line, c.lines, got, c.want)
-		}
+		assert.Equal(t, c.want, PrefersMinimal(c.lines), "%s: prefersMinimal(%q)", c.line, c.lines)
 	}
 }

@@ -1,9 +1,10 @@
 package parse
 
 import (
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // TestAcceptLanguage holds gateway/INTERFACE.md, "Languages".
@@ -20,13 +21,9 @@ func TestAcceptLanguage(t *testing.T) {
 		strings.Repeat("de,", 10) + "en":   strings.Repeat("de ", 10) + "en",
 		strings.Repeat("de,", 1000) + "en": "",
 	} {
-		if got := strings.Join(AcceptLanguage([]string{header}), " "); got != want {
-			t.Errorf("%.60q: got %q, want %q", header, got, want)
-		}
+		assert.Equal(t, want, strings.Join(AcceptLanguage([]string{header}), " "), header)
 	}
-	if got := AcceptLanguage([]string{"en;q=0.1", "de"}); !slices.Equal(got, []string{"de", "en"}) {
-		t.Errorf("two lines: got %q", got)
-	}
+	assert.Equal(t, []string{"de", "en"}, AcceptLanguage([]string{"en;q=0.1", "de"}), "two lines")
 }
 
 func FuzzAcceptLanguage(f *testing.F) {
@@ -34,8 +31,6 @@ func FuzzAcceptLanguage(f *testing.F) {
 		f.Add(header)
 	}
 	f.Fuzz(func(t *testing.T, header string) {
-		if got := AcceptLanguage([]string{header}); len(got) > LanguagesMax {
-			t.Errorf("%d languages", len(got))
-		}
+		assert.LessOrEqual(t, len(AcceptLanguage([]string{header})), LanguagesMax, "languages")
 	})
 }

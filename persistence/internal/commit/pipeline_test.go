@@ -10,6 +10,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"troupe/persistence/clocktest"
@@ -47,9 +49,7 @@ func (w told) Committed(err error) { w <- err }
 func TestWhatWaitsForASlowDiskGathers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, err := engine.Open(vfs.NewMem(), "db", &pebble.Options{FS: vfs.NewMem()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var db atomic.Pointer[engine.Generation]
 		db.Store(g)
 		disk := slowDisk{make(chan struct{})}
@@ -58,9 +58,7 @@ func TestWhatWaitsForASlowDiskGathers(t *testing.T) {
 		wantValue := func(want int) {
 			t.Helper()
 			value, closer, err := g.Get([]byte("a"))
-			if err != nil || string(value) != fmt.Sprint(want) {
-				t.Errorf("got %q, %v, want %d", value, err, want)
-			}
+			assert.True(t, err == nil && string(value) == fmt.Sprint(want), "got %q, %v, want %d", value, err, want)
 			if err == nil {
 				_ = closer.Close()
 			}
@@ -70,9 +68,7 @@ func TestWhatWaitsForASlowDiskGathers(t *testing.T) {
 		for n := range cap(commits) {
 			ticket := &Ticket{Owner: owner{}, Batch: g.EmptyBatch(0), DB: g, Waiter: commits}
 			_ = ticket.Batch.Set([]byte("a"), []byte(fmt.Sprint(n)), nil)
-			if !p.Append(ticket) {
-				t.Fatal("refused")
-			}
+			require.True(t, p.Append(ticket), "refused")
 			if n < groupsMax {
 				synctest.Wait() // a group of its own
 			}
@@ -80,23 +76,16 @@ func TestWhatWaitsForASlowDiskGathers(t *testing.T) {
 		synctest.Wait()
 		wantValue(groupsMax - 1)
 		p.queue.mu.Lock()
-		if groups := len(p.queue.mu.groups); groups != groupsMax {
-			t.Errorf("got %d groups, want %d", groups, groupsMax)
-		}
+		assert.Len(t, p.queue.mu.groups, groupsMax)
 		p.queue.mu.Unlock()
 		close(disk.released)
 		for range cap(commits) {
-			if err := <-commits; err != nil {
-				t.Fatal(err)
-			}
+			err := <-commits
+			require.NoError(t, err)
 		}
 		wantValue(cap(commits) - 1)
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := g.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, p.Close())
+		assert.NoError(t, g.Close())
 	})
 }
 
@@ -113,8 +102,7 @@ func TestAStoppedProcessDoesNotBlameTheDisk(t *testing.T) {
 			before := w.clock.Load()
 			took = append(took, time.Duration(w.advance(waitMax)-before)/tick)
 		}
-		if want := []time.Duration{1, 2, 4, 1}; !slices.Equal(took, want) {
-			t.Errorf("the clock advanced by %d ticks, want %d", took, want)
-		}
+		want := []time.Duration{1, 2, 4, 1}
+		assert.True(t, slices.Equal(took, want), "the clock advanced by %d ticks, want %d", took, want)
 	})
 }

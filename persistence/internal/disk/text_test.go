@@ -3,6 +3,7 @@ package disk
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/persistence/internal/file"
@@ -25,8 +26,6 @@ func TestAnIDIsReadAsItWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.StringMatching(`[0-9a-f]{1,40}`).Draw(t, "id")
 		got, err := parseID(encodeID(want))
-		if err != nil || got != want {
-			t.Fatalf("got %q, %v, want %q", got, err, want)
-		}
+		require.True(t, err == nil && got == want, "got %q, %v, want %q", got, err, want)
 	})
 }

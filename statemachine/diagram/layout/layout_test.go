@@ -94,9 +94,8 @@ func TestPlace(t *testing.T) {
 		for i := range g.Nodes {
 			n := &g.Nodes[i]
 			at := map[Pin]int{Top: 0, Bottom: g.Height}
-			if y, pinned := at[n.Pin]; pinned && n.Y != y || n.X < 0 || n.X+n.Width > g.Width || n.Pin == Top && n.X < g.TopMin {
-				t.Errorf("node %d stands at %+v of %d x %d", i, n, g.Width, g.Height)
-			}
+			y, pinned := at[n.Pin]
+			assert.True(t, (!pinned || n.Y == y) && n.X >= 0 && n.X+n.Width <= g.Width && (n.Pin != Top || n.X >= g.TopMin), "%v %v %v %v", i, n, g.Width, g.Height)
 		}
 		for i := range g.Edges {
 			e := &g.Edges[i]
@@ -106,9 +105,8 @@ func TestPlace(t *testing.T) {
 			if e.Up {
 				wantBegin, wantEnd = from.Y, to.Y+to.Height
 			}
-			if begin.Y != wantBegin || end.Y != wantEnd || begin.X < from.X || begin.X > from.X+from.Width || end.X < to.X || end.X > to.X+to.Width {
-				t.Errorf("edge %d from %+v to %+v: %+v", i, from, to, e)
-			}
+			assert.True(t, begin.Y == wantBegin && end.Y == wantEnd && begin.X >= from.X && begin.X <= from.X+from.Width && end.X >= to.X && end.X <= to.X+to.Width,
+				"edge %d from %+v to %+v: %+v", i, from, to, e)
 			assert.Equal(t, e.Up, begin.Y > end.Y, "edge %d leads the other way", i)
 			for k := 1; k < len(e.Points); k++ {
 				assert.False(t, e.Points[k].X != e.Points[k-1].X && e.Points[k].Y != e.Points[k-1].Y, "edge %d slants: %v", i, e.Points)

@@ -87,9 +87,8 @@ func TestRewriting(t *testing.T) {
 		assert.True(t, err == nil && value == c.value, "%s as a value: got %s, %v, want %s", c.src, value, err, c.value)
 		assert.Equal(t, c.result, evaluate(t, value), c.src)
 		condition, err := e.Condition(names())
-		if err != nil || c.condition != "" && !strings.Contains(condition, "?") && condition != c.condition {
-			t.Errorf("%s as a condition: got %s, %v, want %s", c.src, condition, err, c.condition)
-		}
+		assert.True(t, err == nil && !(c.condition != "" && !strings.Contains(condition, "?") && condition != c.condition),
+			"%s as a condition: got %s, %v, want %s", c.src, condition, err, c.condition)
 		got := evaluate(t, condition)
 		assert.False(t, c.holds != "" && got != c.holds, "%s holds: got %s, want %s", c.src, got, c.holds)
 	}

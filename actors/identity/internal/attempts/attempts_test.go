@@ -202,9 +202,8 @@ func TestAttemptsAreBounded(t *testing.T) {
 		}
 	}
 	accounts, addresses := &d.mu.accounts, &d.mu.addresses
-	if len(accounts.byKey) != size || accounts.order.Len() != size || len(addresses.byKey) != size || addresses.order.Len() != size {
-		t.Errorf("got %d and %d accounts, %d and %d addresses, want %d", len(accounts.byKey), accounts.order.Len(), len(addresses.byKey), addresses.order.Len(), size)
-	}
+	assert.True(t, len(accounts.byKey) == size && accounts.order.Len() == size && len(addresses.byKey) == size && addresses.order.Len() == size,
+		"got %d and %d accounts, %d and %d addresses, want %d", len(accounts.byKey), accounts.order.Len(), len(addresses.byKey), addresses.order.Len(), size)
 	f, _ := accounts.at("john.doe", d.now)
 	assert.GreaterOrEqual(t, f.count, 5, "an account that is tried again and again")
 }

@@ -32,9 +32,7 @@ func TestYAMLMeansWhatWasWritten(t *testing.T) {
 func checkSources(t *rapid.T, w *Writer, read, written *document.Node) {
 	if from := w.SourceOf(read.Line, read.Column); from != written && read.Line > 2 {
 		// A mapping or list begins where its first member does.
-		if from == nil || len(read.Fields)+len(read.Items) == 0 {
-			t.Fatalf("%d:%d is %v, want %v in\n%s", read.Line, read.Column, from, written, w.text.String())
-		}
+		require.True(t, from != nil && len(read.Fields)+len(read.Items) != 0, "%d:%d is %v, want %v in\n%s", read.Line, read.Column, from, written, w.text.String())
 	}
 	for i, f := range read.Fields {
 		checkSources(t, w, f.Key, written.Fields[i].Key)
