@@ -178,7 +178,7 @@ func TestRetryAfterHasJitter(t *testing.T) {
 // TestQuotaErrorNamesTheQuota holds gateway/INTERFACE.md, "Quotas": the answer names the
 // quota, and says when the next request passes.
 func TestQuotaErrorNamesTheQuota(t *testing.T) {
-	const rate, entries = "a user may send 3 events a second", "an instance may have 7 history entries, and this one has as many"
+	const rate, entries = "a user can send at most 3 events per second", "an instance can have at most 7 history entries"
 	for _, c := range []struct {
 		err         error
 		want, retry string

@@ -303,7 +303,7 @@ func draftConditions(t *testing.T, s *scene) {
 	ann.submit(t, place, `{"days":5}`, `If-Match: "7"`).Record(t) // ignored
 	late := bob.save(t, place, `{}`)
 	late.WantFault(t, 409, "Conflict")
-	assert.Equal(t, "the form takes no draft or submission now, or not with this data", late.Message())
+	assert.Equal(t, "the form does not accept a draft or submission now, or not with this data", late.Message())
 	bob.sends(t, "DELETE draft/"+place, "no JSON").WantStatus(t, 200)
 }
 

@@ -54,7 +54,7 @@ func TestTaskForms(t *testing.T) {
 			answers = append(answers, ask("GET", "", ""), ask("GET", "/draft", ""))
 		}
 		for _, a := range answers {
-			assert.True(t, a.Status == want && (want != 409 || a.Message() == "somebody else has the task"), "%v: got %d %s", err, a.Status, a.Body)
+			assert.True(t, a.Status == want && (want != 409 || a.Message() == "the task is assigned to someone else"), "%v: got %d %s", err, a.Status, a.Body)
 		}
 	}
 }

@@ -195,7 +195,7 @@ func (s *Store) recordID() {
 		s.log.Warn().Str("file", s.folder.File).Err(err).Msg("the id of the store cannot be kept there: that the store is missing will not be noticed")
 		return
 	}
-	s.log.Info().Str("file", s.folder.File).Str("id", s.folder.Own).Msg("the home now demands this store")
+	s.log.Info().Str("file", s.folder.File).Str("id", s.folder.Own).Msg("store registered with this home")
 }
 
 // CheckStoreID says whether the store in dir is the one that a file demands, as Open does with Options.IDFile. It opens no

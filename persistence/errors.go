@@ -51,7 +51,7 @@ var (
 
 	// ErrStandalone is returned by Open with Options.Replication, and by Recover, for a store with rows
 	// that Bootstrap has not made one of a cluster, or not wholly. Nothing of it was changed.
-	ErrStandalone = errors.New("the store stands alone")
+	ErrStandalone = errors.New("the store is standalone")
 
 	// ErrStalled is returned by Accepting and given to the waiter of an Append while commits do not get through: the
 	// disk hangs, or flushing cannot keep up. Nothing was applied; the caller answers 503 and retries later.

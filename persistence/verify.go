@@ -82,7 +82,7 @@ func (s *Store) verifyKeys(ctx context.Context, g *engine.Generation, r *VerifyR
 		}
 		k, ok := key.Parse(it.Key())
 		if !ok {
-			faults.add(fmt.Errorf("%w: key %x is of no known form", ErrCorrupt, it.Key()))
+			faults.add(fmt.Errorf("%w: key %x has an unknown form", ErrCorrupt, it.Key()))
 			continue
 		}
 		r.Keys[k.Table]++

@@ -131,7 +131,7 @@ var unseen = []struct{ fault, why string }{
 	{`unknown (target|role|privilege|guard|action|webhook|event|id|zone) `, "names that stand elsewhere"},
 	{`duplicate (node|state machine)|contains itself|cannot be a variable|must lie inside|no exit|unreachable|can never be taken|cycle of eventless|cannot be active together|default of history node|needs a target as its default|has no node that can be active|cannot be a region`, "the chart as a whole"},
 	{`cannot be (raised|sent|the event of an outcome|an event that callers send)`, "names that are reserved"},
-	{`is applied in every state|"apply" cannot hold|says nothing: |takes the data as a whole`, "keys that depend on others"},
+	{`is applied in every state|"apply" cannot hold|the rule is empty: |takes all the data`, "keys that depend on others"},
 	{`JSON Schema: `, "the schemas inside, which have a schema of their own"},
 	{`a constant cannot be an expression|cannot be the name of a constant`, "texts that are expressions, and the words of their language"},
 	{`a delay is at most|"(P|P1DT|1e3)": a delay is a duration`, "the range of a delay, and numbers that are written otherwise"},

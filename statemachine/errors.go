@@ -23,8 +23,8 @@ var (
 	ErrForbidden = errors.New("caller may not send the event")
 	// ErrMayNotCreate: a user on whose behalf a child is invoked may not create it.
 	ErrMayNotCreate = errors.New("the user may not create such an instance")
-	// ErrClaimed: a transition would take the event from this caller, but somebody else has the task of its node.
-	ErrClaimed = errors.New("somebody else has the task")
+	// ErrClaimed: a transition would take the event from this caller, but the task is assigned to someone else of its node.
+	ErrClaimed = errors.New("the task is assigned to someone else")
 	// ErrRejected: nothing takes the event now, and the definition says reject.
 	ErrRejected = errors.New("event is not allowed now")
 	// ErrNoTask: the instance has no such open task.
@@ -40,7 +40,7 @@ var (
 // ErrNoChild: the instance does not wait for such a child any more.
 var ErrNoChild = errors.New("there is no such child")
 
-// ErrEnded: the instance was stopped, or cancelled by its parent, and takes nothing more.
+// ErrEnded: the instance was stopped, or cancelled by its parent, and accepts no more events.
 var ErrEnded = errors.New("the instance was stopped, or cancelled by its parent")
 
 // ErrNoTimer: the instance has no such timer any more.

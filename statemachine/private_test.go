@@ -81,7 +81,7 @@ const ownSteps = "a circle of steps that the instance causes itself starts here,
 func TestWarnings(t *testing.T) {
 	p := newParser(t)
 	const chart = "stateMachines: {m: {initial: a, states: {a: {on: {go: {guard: 'svcPrivate.limit > 1', target: b}}}, b: {on: {back: a}}}}}\n"
-	const told = `w.yaml:3:63: the condition reads svcPrivate.limit, and whoever creates an instance may replace its default (make it const.limit, or say what may be set: create: {svcPrivate: false})`
+	const told = `w.yaml:3:63: the condition reads svcPrivate.limit, but users who create an instance can replace its default (make it const.limit, or say what may be set: create: {svcPrivate: false})`
 	at := func(place, key string) string {
 		return strings.NewReplacer("3:63", place, "limit", key).Replace(told)
 	}
@@ -99,8 +99,8 @@ func TestWarnings(t *testing.T) {
 		{
 			"texts that are no expressions", "id: w\nactions: {tell: [{redirect: 'by ${user.id}'}]}\nstateMachines: {m: {initial: a, states: {a: {on: {go: {actions: [tell, tell, " +
 				"{assign: {svcPublic.x: ['${user.id', '${user.id}', '$ {']}}]}}}}}}\n",
-			`w.yaml:2:29: "by ${user.id}" has "${" and is no expression: only a text that is wholly ${…} is one (${'…' + …} joins texts)` + "\n" +
-				`w.yaml:3:102: "${user.id" has "${" and is no expression: only a text that is wholly ${…} is one (${'…' + …} joins texts)`,
+			`w.yaml:2:29: "by ${user.id}" has "${" but is not an expression: only a text that is wholly ${…} is one (${'…' + …} joins texts)` + "\n" +
+				`w.yaml:3:102: "${user.id" has "${" but is not an expression: only a text that is wholly ${…} is one (${'…' + …} joins texts)`,
 		},
 		{"a send to itself", "id: w\nstateMachines:\n  m:\n    initial: a\n    states:\n      a:\n        on:\n          go: {actions: [{send: {event: go}}]}\n", "w.yaml:8: %s"},
 		{"sends in a circle", "id: w\nstateMachines:\n  m:\n    initial: a\n    states:\n      a:\n        on:\n          go: {actions: [{send: {event: come, delay: PT0.1S}}]}\n          come: b\n      b: {entry: [{send: {event: go}}], on: {go: a}}\n", ""},

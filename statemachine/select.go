@@ -31,7 +31,7 @@ type refusal uint8
 const (
 	notRefused refusal = iota
 	byRights           // the caller may not
-	byClaim            // the caller may, but somebody else has the task of its node
+	byClaim            // the caller may, but the task is assigned to someone else of its node
 )
 
 // selectTransitions picks, for each active leaf in document order, the first enabled transition on the way up, and removes the conflicts
@@ -159,7 +159,7 @@ func (m *macrostep) guard(p *expr.Program) bool {
 	return ok
 }
 
-// isHeld reports whether a transition is kept from the caller because somebody else has the task of its node
+// isHeld reports whether a transition is kept from the caller because the task is assigned to someone else of its node
 // (statemachine/DEFINITION.md, "Claims").
 func (m *macrostep) isHeld(t *chart.Transition) bool {
 	if t.Source.Task == nil || t.Allow == nil || m.caller.OverridesClaims {

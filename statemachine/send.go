@@ -94,7 +94,7 @@ func (m *macrostep) sendAs(a *chart.Dispatch, id string) error {
 			return err
 		}
 		if v.Kind() != data.String {
-			return fmt.Errorf("%s is no text", data.Shorten(string(v)))
+			return fmt.Errorf("%s is not a text", data.Shorten(string(v)))
 		}
 		texts[i] = v.Text()
 	}

@@ -85,9 +85,9 @@ func TestWarningsForAuthors(t *testing.T) {
 		{"words that are near and another's", "id: w\nevents: {approve: {}, submit: {}}\n" + two("approve: b, submit", "disapprove: a, resubmit"), ""},
 		{
 			"languages that readers do not ask for", "id: w\ntitle: {deutsch: '${svcPublic.a}', de-AT: A, pt-BR: B, gsw: C}\nevents: {go: {label: {deu: Los, en-GB: Go}, done: {jp: x}}}\n" + chart,
-			`w.yaml:2:9: "deutsch" is the tag of no known language (write one such as "en" or "pt-BR")` + "\n" +
+			`w.yaml:2:9: "deutsch" is not the tag of a known language (write one such as "en" or "pt-BR")` + "\n" +
 				`w.yaml:3:23: readers ask for the language by its shorter tag, and not for "deu" (did you mean "de"?)` + "\n" +
-				`w.yaml:3:52: "jp" is the tag of no known language (write one such as "en" or "pt-BR")`,
+				`w.yaml:3:52: "jp" is not the tag of a known language (write one such as "en" or "pt-BR")`,
 		},
 		{"a computed delay", "id: w\nschema: {svcPublic: {properties: {due: {type: string, format: date}}}}\n" + after(`svcPublic.due + "T08:00:00Z"`), ""},
 	} {

@@ -201,9 +201,9 @@ func TestANumberThatAClusterHasRetired(t *testing.T) {
 		l.first.retires(t, "a version", ann, "door", 1, nil, 1)
 		l.first.bounds.versions = 2
 		l.first.takes(t, "the last", ann, doorTwo)
-		l.first.isTooMany(t, ann, doorThree, "workflow door has had 2 versions, and no more are allowed: ask a holder of mod-admin")
+		l.first.isTooMany(t, ann, doorThree, "workflow door has had 2 versions, which is the limit: ask a holder of mod-admin")
 		var faults document.Faults
-		if err := l.first.Check(l.first.sources(t, plain)); !errors.As(err, &faults) || faults[0].Reason != "workflow plain version 1 was retired, and in a cluster its number cannot be used again" || faults[0].Suggestion != "raise version to 3" {
+		if err := l.first.Check(l.first.sources(t, plain)); !errors.As(err, &faults) || faults[0].Reason != "workflow plain version 1 was retired, and in a cluster its number cannot be reused" || faults[0].Suggestion != "raise version to 3" {
 			t.Errorf("a file with its number: got %v", err)
 		}
 	})

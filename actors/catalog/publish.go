@@ -119,7 +119,7 @@ func (c *Catalog) prepareLocked(set []Source) (*publication, error) {
 		if other, twice := seen[key]; twice {
 			p.faults = append(p.faults, document.Fault{
 				File: s.File, Line: 1,
-				Reason: fmt.Sprintf("workflow %s version %d stands in %s as well", key.workflow, key.version, other),
+				Reason: fmt.Sprintf("workflow %s version %d is also in %s", key.workflow, key.version, other),
 			})
 			continue
 		}
@@ -169,15 +169,15 @@ func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) er
 	if other, err := c.write(p, s, ""); err != nil || !other && !isGone {
 		return err
 	}
-	reason := "has other content, and in a cluster a version never gets another"
+	reason := "has different content, and in a cluster a version never changes"
 	if isGone {
-		reason = "was retired, and in a cluster its number cannot be used again"
+		reason = "was retired, and in a cluster its number cannot be reused"
 	} else if c.store.Standalone() { // NB: else other nodes have instances and creates as well
 		free, err := c.closeLocked(p, key)
 		if err != nil || free {
 			return err
 		}
-		reason = "has instances and other content"
+		reason = "is in use and its content changed"
 	}
 	free, err := c.freeVersion(key.workflow)
 	if err != nil {
@@ -356,7 +356,7 @@ func (c *Catalog) errExists(key versionKey, gone bool) error {
 	}
 	has := "has other content"
 	if gone {
-		has = "was retired, and in a cluster its number cannot be used again"
+		has = "was retired, and in a cluster its number cannot be reused"
 	}
 	return failure.Refuse(failure.ErrExists, "workflow %s version %d %s: raise version to %d", key.workflow, key.version, has, free)
 }
@@ -364,7 +364,7 @@ func (c *Catalog) errExists(key versionKey, gone bool) error {
 func (s *Source) secondSource() document.Fault {
 	return document.Fault{
 		File: s.File, Line: s.Line("id"),
-		Reason:     fmt.Sprintf("workflow %s is published by PUT definitions/%[1]s already, and has one source only", s.Parsed.ID),
+		Reason:     fmt.Sprintf("workflow %s is already published by PUT definitions/%[1]s, and can have only one source", s.Parsed.ID),
 		Suggestion: "remove the file, or give its workflow another id",
 	}
 }

@@ -29,7 +29,7 @@ func (c *Catalog) bounded(owners map[string]ownership, k versionKey, now *curren
 			}
 		}
 		if count >= c.bounds.workflows {
-			return failure.Refuse(failure.ErrConflict, "%s has published %d workflows, retired ones included, and no more are allowed: ask a holder of %s", by.ID, count, identity.Admin)
+			return failure.Refuse(failure.ErrConflict, "%s has published %d workflows, including retired ones, which is the limit: ask a holder of %s", by.ID, count, identity.Admin)
 		}
 	}
 	published, err := c.published(key.DefinitionPrefix(nil, k.workflow))
@@ -39,9 +39,9 @@ func (c *Catalog) bounded(owners map[string]ownership, k versionKey, now *curren
 	all, gone := published[k.workflow], c.retirements.Load().Gone[k.workflow]
 	if count := len(all) + len(gone); count >= c.bounds.versions && !slices.Contains(all, k.version) {
 		if len(gone) > 0 {
-			return failure.Refuse(failure.ErrConflict, "workflow %s has had %d versions, and no more are allowed: ask a holder of %s", k.workflow, count, identity.Admin)
+			return failure.Refuse(failure.ErrConflict, "workflow %s has had %d versions, which is the limit: ask a holder of %s", k.workflow, count, identity.Admin)
 		}
-		return failure.Refuse(failure.ErrConflict, "workflow %s has %d versions, and no more are allowed: retire some that nobody uses", k.workflow, count)
+		return failure.Refuse(failure.ErrConflict, "workflow %s has %d versions, which is the limit: retire unused ones", k.workflow, count)
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (c *Catalog) prepareRetirementLocked(workflow string, number uint64, by *id
 	}
 	for _, version := range gone {
 		if now.listed && !now.published && (version == now.version || slices.Contains(now.older, version)) {
-			return p, failure.Refuse(failure.ErrConflict, "version %d of workflow %s comes from a file of the home: remove that first", version, workflow)
+			return p, failure.Refuse(failure.ErrConflict, "version %d of workflow %s comes from a file of the home: remove the file first", version, workflow)
 		}
 	}
 	for _, version := range gone {
@@ -178,7 +178,7 @@ func (c *Catalog) retireEverywhere(ctx context.Context, workflow string, number 
 			return p, err
 		}
 		if !slices.EqualFunc(p.removed, now.Versions, func(key versionKey, version uint64) bool { return key.version == version }) {
-			return p, failure.Refuse(failure.ErrConflict, "a version of workflow %s was published meanwhile: nothing was retired", workflow)
+			return p, failure.Refuse(failure.ErrConflict, "a version of workflow %s was published in the meantime: nothing was retired", workflow)
 		}
 		next := &retirements{Last: c.retirements.Load().Last, Gone: maps.Clone(c.retirements.Load().Gone)}
 		if next.Gone == nil {
@@ -281,7 +281,7 @@ func (c *Catalog) vacateAll(ctx context.Context, now *retirement) error {
 			defer func() { <-room }()
 			v := Vacancy{Shard: uint16(sh), Number: now.Number, Workflow: now.Workflow, Versions: now.Versions}
 			if used, err := c.vacate(ctx, v); err != nil {
-				end(failure.Refuse(failure.ErrUnavailable, "it is not known whether instances of shard %d use workflow %s, so nothing was retired: %w", sh, v.Workflow, err))
+				end(failure.Refuse(failure.ErrUnavailable, "cannot tell whether instances of shard %d use workflow %s, so nothing was retired: %w", sh, v.Workflow, err))
 			} else if used != 0 {
 				end(errInUse(v.Workflow, used))
 			}

@@ -112,7 +112,7 @@ func TestAPublisherHasABound(t *testing.T) {
 	for n := range 3 {
 		c.takes(t, "a workflow", ann, named(n))
 	}
-	const many = "ann has published 3 workflows, retired ones included, and no more are allowed: ask a holder of mod-admin"
+	const many = "ann has published 3 workflows, including retired ones, which is the limit: ask a holder of mod-admin"
 	c.isTooMany(t, ann, named(3), many)
 	c.takes(t, "of another", mallory, named(3))
 	c.takes(t, "of an administrator", root, named(4))
@@ -120,15 +120,15 @@ func TestAPublisherHasABound(t *testing.T) {
 		c.takes(t, "a version", ann, later(version))
 	}
 	for _, version := range []int{4, 8} {
-		c.isTooMany(t, ann, later(version), "workflow door-0 has 4 versions, and no more are allowed: retire some that nobody uses")
+		c.isTooMany(t, ann, later(version), "workflow door-0 has 4 versions, which is the limit: retire unused ones")
 	}
 	c.takes(t, "what there is already", ann, later(3))
 	c.takes(t, "of an administrator", root, later(8))
-	c.isTooMany(t, ann, later(9), "workflow door-0 has 5 versions, and no more are allowed: retire some that nobody uses")
+	c.isTooMany(t, ann, later(9), "workflow door-0 has 5 versions, which is the limit: retire unused ones")
 	c.retires(t, "some versions", ann, "door-0", 2, nil, 2)
 	c.retires(t, "some versions", ann, "door-0", 1, nil, 1)
 	c.takes(t, "after some are retired", ann, later(9))
-	c.isTooMany(t, ann, later(10), "workflow door-0 has 4 versions, and no more are allowed: retire some that nobody uses")
+	c.isTooMany(t, ann, later(10), "workflow door-0 has 4 versions, which is the limit: retire unused ones")
 	c.retires(t, "a workflow", ann, "door-1", 0, nil, 1)
 	c.isTooMany(t, ann, named(5), many)
 	c.takes(t, "its id stays hers", ann, named(1))

@@ -99,7 +99,7 @@ func TestAWorkflowHasOneSource(t *testing.T) {
 	for _, publish := range []func([]Source) error{c.Check, func(set []Source) error { return c.Publish(set) }} {
 		err := publish(c.sources(t, plain, doorTwo))
 		var faults document.Faults
-		if !errors.As(err, &faults) || len(faults) != 1 || faults[0].File != "workflows/1.yaml" || faults[0].Line != 1 || !strings.Contains(faults[0].Reason, "workflow door is published") {
+		if !errors.As(err, &faults) || len(faults) != 1 || faults[0].File != "workflows/1.yaml" || faults[0].Line != 1 || !strings.Contains(faults[0].Reason, "workflow door is already published") {
 			t.Errorf("a file that names what is published: got %v, want one fault with the file", err)
 		}
 	}

@@ -302,7 +302,7 @@ func (c *Catalog) loadRetirements() (*retirements, error) {
 }
 
 func errRetired(key versionKey) error {
-	return failure.Refuse(failure.ErrUnavailable, "version %d of workflow %s was retired meanwhile: try again", key.version, key.workflow)
+	return failure.Refuse(failure.ErrUnavailable, "version %d of workflow %s was retired in the meantime: try again", key.version, key.workflow)
 }
 
 type rightsChange struct {

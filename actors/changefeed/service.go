@@ -140,7 +140,7 @@ func (s *Service) Walk(sn *persistence.Snapshot, c Cursor, visit func(*Row) erro
 type Cursor []key.FeedPlace
 
 // ErrGone: the feed no longer has what comes behind the cursor.
-var ErrGone = failure.Refuse(failure.ErrGone, "the feed of changes no longer has what comes behind this cursor; read the present state, and go on without it")
+var ErrGone = failure.Refuse(failure.ErrGone, "the change feed no longer has the entries after this cursor; read the current state and continue without the cursor")
 
 // cursors are cursors of one list, whatever a reader picks from it.
 var cursors = query.List{"changes"}

@@ -420,7 +420,7 @@ func TestWhoMayNotJoin(t *testing.T) {
 			{"an address where another process is", func(r *joinRequest) {
 				invited(r)
 				r.Word, r.Address = "me", "taken:1"
-			}, "at taken:1 is another process"},
+			}, "another process answers at taken:1"},
 			{"an address without an end", func(r *joinRequest) { r.Address = strings.Repeat("x", 300) }, "nor where"},
 			{"no key, and a version far ahead", func(r *joinRequest) { r.Level = levelHere + 2 }, "does not know the join key"},
 			{"no key, and a clock ahead", func(r *joinRequest) { r.Clock = r.Clock.Add(2 * time.Minute) }, "does not know the join key"},

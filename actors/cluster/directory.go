@@ -273,7 +273,7 @@ func sign(authority *peer.Authority, identity *peer.Identity, now time.Time) err
 	return identity.Accept(certificate, authority.Certificate())
 }
 
-var errRemoved = errors.New("this node was removed from the cluster; its folder is of no use any more")
+var errRemoved = errors.New("this node was removed from the cluster; its folder is no longer needed")
 
 const renewEvery = time.Hour
 

@@ -310,9 +310,9 @@ func (n *Node) find(ctx context.Context, in joinRequest) error {
 	defer cancel()
 	switch word, err := n.listen(ctx, in.Address); {
 	case err != nil:
-		return failure.Refuse(failure.ErrInvalid, "the new node cannot be reached at %s: %v; see to the network, or give the address that the others reach it at with --cluster-advertise", in.Address, err)
+		return failure.Refuse(failure.ErrInvalid, "the new node cannot be reached at %s: %v; check the network, or give the address where other nodes reach it with --cluster-advertise", in.Address, err)
 	case word != in.Word:
-		return failure.Refuse(failure.ErrInvalid, "at %s is another process than the new node; give the address that the others reach it at with --cluster-advertise", in.Address)
+		return failure.Refuse(failure.ErrInvalid, "another process answers at %s, not the new node; give the address where other nodes reach it with --cluster-advertise", in.Address)
 	}
 	return nil
 }

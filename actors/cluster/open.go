@@ -186,7 +186,7 @@ func (n *Node) Stop(ctx context.Context) error {
 	case <-ended:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("what the node does by itself has not ended: %w", ctx.Err())
+		return fmt.Errorf("background work of the node has not ended: %w", ctx.Err())
 	}
 }
 

@@ -28,9 +28,9 @@ const (
 	// ErrNotAllowed: no transition takes the event now and the definition says reject, or a form takes no draft or
 	// submission now (409 EventNotAllowed).
 	ErrNotAllowed
-	// ErrClaimed: somebody else has the task (409 Claimed). Nothing was stored.
+	// ErrClaimed: the task is assigned to someone else (409 Claimed). Nothing was stored.
 	ErrClaimed
-	ErrEnded // the instance was stopped, or cancelled by its parent, and takes nothing more (409 Ended)
+	ErrEnded // the instance was stopped, or cancelled by its parent, and accepts no more events (409 Ended)
 	// ErrConflict: this server is not run in a way that has what the request is about, or it belongs to somebody else
 	// (409 Conflict).
 	ErrConflict
@@ -140,7 +140,7 @@ func MayNotRead(workflow string) error {
 
 // Needs is ErrForbidden for who lacks a privilege, which it names.
 func Needs[P ~string](privilege P) error {
-	return Refuse(ErrForbidden, "you have no right to do this: it needs %s", privilege)
+	return Refuse(ErrForbidden, "permission denied: this needs %s", privilege)
 }
 
 // Errorf returns an error whose text is for the log.

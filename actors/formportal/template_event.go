@@ -85,7 +85,7 @@ func (p *templateParser) creatable(n *document.Node) {
 		}
 		if d, _ := p.known.Workflow(item.Text); d != nil {
 			if err := d.TakesNoData(); err != nil {
-				p.Add(item, "workflow %q cannot be created without data, and a new form has none: %v", item.Text, err).
+				p.Add(item, "workflow %q cannot be created without data, but a new form is empty: %v", item.Text, err).
 					Suggestion = "let create of the workflow do without, and ask for it in the event"
 			}
 		}

@@ -321,7 +321,7 @@ func TestEveryFaultHasItsPlaceAndAdvice(t *testing.T) {
 		},
 		{
 			"a workflow that is not created without data", form.KindForm, plainFile("workflows: [leave, closed]\nsubmit: submit\n"),
-			[]string{`t.yaml:4:20: workflow "closed" cannot be created without data, and a new form has none: on create svcPublic: data does not fit the schema: at /: missing property 'who'`},
+			[]string{`t.yaml:4:20: workflow "closed" cannot be created without data, but a new form is empty: on create svcPublic: data does not fit the schema: at /: missing property 'who'`},
 		},
 		{"the same without brackets", form.KindForm, plainFile("workflows: closed\n"), []string{`t.yaml:4:12: workflow "closed" cannot be created without data`}},
 		{"a field that goes to svcPrivate", form.KindForm, fitFile("open", "svcPrivate: {}", ""), []string{`t.yaml:5:37: the event "open" of workflow "strict" refuses the field "svcPrivate"`}},

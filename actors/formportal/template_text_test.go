@@ -150,10 +150,10 @@ t.yaml:5:89: the hint "ui:options": expected a mapping, found a list
 t.yaml:5:125: the hint "placeholder": expected a text, found true or false (quote it)
 t.yaml:5:149: the hint "ui:enumNames": expected a text, found a number (quote it)
 t.yaml:5:169: the hint "ui:widget": expected a text, found a mapping`},
-		{"languages", fillFile("properties: {a: {title: {en: A, deutsch: B}}}", "a: {'ui:help': {eng: A}}") + "name: {xx: A, de-AT: B}\n", `t.yaml:4:56: "deutsch" is the tag of no known language (write one such as "en" or "pt-BR")
+		{"languages", fillFile("properties: {a: {title: {en: A, deutsch: B}}}", "a: {'ui:help': {eng: A}}") + "name: {xx: A, de-AT: B}\n", `t.yaml:4:56: "deutsch" is not the tag of a known language (write one such as "en" or "pt-BR")
 t.yaml:5:22: readers ask for the language by its shorter tag, and not for "eng" (did you mean "en"?)
-t.yaml:6:8: "xx" is the tag of no known language (write one such as "en" or "pt-BR")`},
-		{"a file beside it", fillFile("$ref: s.json", ""), `s.json:1:12: "xx" is the tag of no known language (write one such as "en" or "pt-BR")
+t.yaml:6:8: "xx" is not the tag of a known language (write one such as "en" or "pt-BR")`},
+		{"a file beside it", fillFile("$ref: s.json", ""), `s.json:1:12: "xx" is not the tag of a known language (write one such as "en" or "pt-BR")
 s.json:1:24: the page knows no hint "ui:hlep": it does nothing (did you mean "ui:help"?)`},
 	} {
 		of, err := ParseTemplate(TemplateText{Kind: form.KindForm, File: "t.yaml", Text: []byte(c.text), Read: func(string) ([]byte, error) {

@@ -148,7 +148,7 @@ func CheckTemplates(set []TemplateSource) document.Faults {
 		key := templateKey{s.Parsed.Kind, s.Parsed.ID}
 		if other, twice := first[key]; twice {
 			faults = append(faults, document.Fault{
-				File: s.File, Line: 1, Column: 1, Reason: fmt.Sprintf("%s %s stands in %s as well", key.kind, key.id, other),
+				File: s.File, Line: 1, Column: 1, Reason: fmt.Sprintf("%s %s is also in %s", key.kind, key.id, other),
 			})
 			continue
 		}

@@ -106,7 +106,7 @@ func TestARefusedSetChangesNothing(t *testing.T) {
 	twin.File = "forms/g.yaml"
 	err := h.publish(source(t, plainFile("")), source(t, safety), twin)
 	var faults document.Faults
-	assert.True(t, errors.As(err, &faults) && err.Error() == "forms/g.yaml:1:1: form f stands in forms/f.yaml as well", "got %v", err)
+	assert.True(t, errors.As(err, &faults) && err.Error() == "forms/g.yaml:1:1: form f is also in forms/f.yaml", "got %v", err)
 	h.stop()
 	h.End()
 	assert.Error(t, h.publish(source(t, safety)), "a set was taken without being written")

@@ -192,7 +192,7 @@ func (d *Definitions) unknownChildren() (warnings document.Faults) {
 			}
 			warnings = append(warnings, document.Fault{
 				File: d.Workflows[i].File, Line: of.Line, Reason: fmt.Sprintf("no file defines workflow %s", data.Quote(of.Name)),
-				Suggestion: cmp.Or(document.DidYouMean(of.Name, ids), "it must be published by itself"),
+				Suggestion: cmp.Or(document.DidYouMean(of.Name, ids), "publish it individually"),
 			})
 		}
 	}
@@ -277,7 +277,7 @@ func isZone(name string) bool {
 // the name that faults show, and its extension says YAML or JSON. The error is document.Faults.
 func ParseDefinition(file string, text []byte, parser *statemachine.Parser, directory *identity.Directory) (s catalog.Source, warnings document.Faults, err error) {
 	parsed, err := parser.With(mayName(directory)).Parse(statemachine.Source{File: file, Text: text, Read: func(string) ([]byte, error) {
-		return nil, errors.New("a definition that is published by itself has no files beside it")
+		return nil, errors.New("a definition that is published individually cannot refer to files")
 	}})
 	if err != nil {
 		return s, nil, err
@@ -352,7 +352,7 @@ func twins(sources []catalog.Source) document.Faults {
 		if other, twice := first[v]; twice {
 			faults = append(faults, document.Fault{
 				File: s.File, Line: 1, Column: 1,
-				Reason: fmt.Sprintf("workflow %s version %d stands in %s as well", v.id, v.number, other),
+				Reason: fmt.Sprintf("workflow %s version %d is also in %s", v.id, v.number, other),
 			})
 			continue
 		}

@@ -79,7 +79,7 @@ func TestLoadRefusesAFaultySetWithEveryFault(t *testing.T) {
 	set, err := Load(os.DirFS(dir), parser(t))
 	var faults document.Faults
 	require.ErrorAs(t, err, &faults)
-	for _, want := range []string{`workflows/a.yaml:2:25: unknown role "clerc" (did you mean "clerk"?)`, "workflows/b.yaml:2:1: ", "workflows/d.json:1:1: workflow simple version 1 stands in workflows/c.yaml as well"} {
+	for _, want := range []string{`workflows/a.yaml:2:25: unknown role "clerc" (did you mean "clerk"?)`, "workflows/b.yaml:2:1: ", "workflows/d.json:1:1: workflow simple version 1 is also in workflows/c.yaml"} {
 		assert.Contains(t, err.Error(), want, "faults")
 	}
 	assert.NotNil(t, set.Directory, "the directory of a right identity.yaml is missing")

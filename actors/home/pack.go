@@ -92,7 +92,7 @@ func Unpack(archive io.Reader) (fs.FS, error) {
 		return nil, notPacked("it has more than %d bytes", MaxPackedBytes)
 	case !bytes.HasSuffix(all, endOfArchive[:]):
 		// NB: package tar takes an archive whose end is missing: a part of a home would be published as the whole.
-		return nil, notPacked("it is no tar archive, or a part of one")
+		return nil, notPacked("it is not a tar archive, or only part of one")
 	}
 	return unpack(tar.NewReader(bytes.NewReader(all)))
 }
@@ -111,7 +111,7 @@ func unpack(r *tar.Reader) (fs.FS, error) {
 			return files, noFolders(files)
 		}
 		if err != nil {
-			return nil, notPacked("it is no tar archive: %v", err)
+			return nil, notPacked("it is not a tar archive: %v", err)
 		}
 		if entries++; entries > maxPackedFiles {
 			return nil, notPacked("it has more than %d entries", maxPackedFiles)
@@ -154,7 +154,7 @@ func placeOf(h *tar.Header) (name string, kept bool, err error) {
 		}
 	}
 	if !fs.ValidPath(name) {
-		return "", false, notPacked("%.60q is no path in a home", h.Name)
+		return "", false, notPacked("%.60q is not a path in a home", h.Name)
 	}
 	parts := strings.Split(name, "/")
 	if slices.ContainsFunc(parts, func(part string) bool { return strings.HasPrefix(part, ".") }) {

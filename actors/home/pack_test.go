@@ -101,8 +101,8 @@ func TestUnpackRefusesWhatIsNoHome(t *testing.T) {
 		archive []byte
 		want    string
 	}{
-		"absolute":         {archive(file("/identity.yaml")), "no path"},
-		"above":            {archive(file("workflows/../../a.yaml")), "no path"},
+		"absolute":         {archive(file("/identity.yaml")), "not a path"},
+		"above":            {archive(file("workflows/../../a.yaml")), "not a path"},
 		"twice":            {archive(file("identity.yaml"), file("./identity.yaml")), "twice"},
 		"settings":         {archive(file("troupe.yaml")), "does not belong"},
 		"the store":        {archive(file("data/CURRENT")), "does not belong"},
@@ -116,7 +116,7 @@ func TestUnpackRefusesWhatIsNoHome(t *testing.T) {
 		"too much":         {archive(large...), "more than 33554432 bytes"},
 		"too many":         {archive(many...), "more than 10000 entries"},
 		"cut off":          {whole[:700], "part of one"},
-		"no archive":       {bytes.Repeat([]byte("text "), 500), "no tar archive"},
+		"no archive":       {bytes.Repeat([]byte("text "), 500), "not a tar archive"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Unpack(bytes.NewReader(c.archive))

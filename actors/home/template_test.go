@@ -110,10 +110,10 @@ func TestLoadReportsTheFaultsOfAllFilesTogether(t *testing.T) {
 		"workflows/wrong.yaml:1:",
 		`forms/a.yaml:4:9: workflow "simple" declares no event "goo" (did you mean "go"?)`,
 		`forms/b.yaml:2:18: unknown role "clark" (did you mean "clerk"?)`,
-		"forms/d.json:1:1: form survey stands in forms/c.yaml as well",
+		"forms/d.json:1:1: form survey is also in forms/c.yaml",
 		"forms/large.yaml:1: large.yaml is larger than 1048576 bytes",
 		"forms/pipe.yaml:1: pipe.yaml is not a regular file",
-		"checklists/tidy.yaml:1:1: checklist tidy stands in checklists/tidier.yaml as well",
+		"checklists/tidy.yaml:1:1: checklist tidy is also in checklists/tidier.yaml",
 		"checklists/wrong.yaml:1:1: the checklist has no items",
 	}
 	for _, want := range wants {

@@ -135,7 +135,7 @@ func (r *Row) merge(later *Row) {
 }
 
 func (k Kind) retry() error {
-	instead := "whoever sent the event was told that it failed, and can send it again"
+	instead := "the sender of the event was told that it failed, and can send it again"
 	switch k {
 	case Loop:
 		instead = "send the instance an event that leads it out, or publish a version without the circle and migrate it"
@@ -236,7 +236,7 @@ func (s *Service) LogFailed(of *statemachine.Definition, workflow string, instan
 			line = line.Err(err)
 		}
 		line.Str("workflow", workflow).Str("instance", instanceid.Text(instance)).Str("event", string(t.Event)).
-			Str("incident", instanceid.PartText(instance, t.ID.Sequence, t.ID.Number)).Msg("an event that came by itself has failed; it is an incident")
+			Str("incident", instanceid.PartText(instance, t.ID.Sequence, t.ID.Number)).Msg("a timer or callback has failed; it is an incident")
 	}
 }
 

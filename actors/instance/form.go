@@ -189,7 +189,7 @@ func (s submittedTask) may(a access) error {
 	case err != nil:
 		return err
 	case s.Event != "" && !slices.Contains(a.of.TaskSends(t.At), statemachine.EventName(s.Event)):
-		return failure.Refuse(failure.ErrInvalid, "the task is not brought on by the event %s", data.Quote(s.Event))
+		return failure.Refuse(failure.ErrInvalid, "the task does not accept the event %s", data.Quote(s.Event))
 	}
 	return s.Refusal
 }

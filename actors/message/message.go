@@ -286,9 +286,9 @@ type TaskChange struct {
 }
 
 var (
-	errNoCandidate  = failure.Refuse(failure.ErrInvalid, "a task is assigned to a user who may take it over and see its instance")
-	errForOthers    = failure.Refuse(failure.ErrForbidden, "permission denied: the task is for others")
-	errNotAssignees = failure.Refuse(failure.ErrForbidden, "only who has the task, or a holder of mod-workflows, assigns it: claim it first")
+	errNoCandidate  = failure.Refuse(failure.ErrInvalid, "a task can be assigned only to users who can claim it and see its instance")
+	errForOthers    = failure.Refuse(failure.ErrForbidden, "permission denied: you are not a candidate for this task")
+	errNotAssignees = failure.Refuse(failure.ErrForbidden, "only the assignee or a holder of mod-workflows can assign the task: claim it first")
 )
 
 // Decide says who has the task then, and what that is. The errors are those of Router.ChangeTask.
@@ -366,13 +366,13 @@ func (req *TaskForm) Find(in *statemachine.Instance) (*statemachine.Task, error)
 	case t == nil, t.Form == "":
 		return nil, failure.ErrNotFound
 	case t.Form != req.Task.Form:
-		return nil, failure.Errorf(failure.ErrNotAllowed, "the task has another form by now")
+		return nil, failure.Errorf(failure.ErrNotAllowed, "the form of the task has changed")
 	}
 	return t, nil
 }
 
 // MayFill asks whether the caller may fill in the form: failure.ErrForbidden for who is no candidate,
-// failure.ErrClaimed when somebody else has the task.
+// failure.ErrClaimed when the task is assigned to someone else.
 func (req *TaskForm) MayFill(of *task.Whole, t *statemachine.Task, now time.Time) error {
 	c := catalog.CallerOf(req.Caller)
 	return mayWork(of, t, c, now, c.OverridesClaims)

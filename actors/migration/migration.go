@@ -189,7 +189,7 @@ func (s *Service) plan(workflowID, file string, text []byte) (plan *statemachine
 	if passing != nil {
 		err = passing
 	} else if errors.As(err, &faults) {
-		err = &failure.Error{Kind: failure.ErrInvalid, Reason: "the plan has faults; nothing was migrated", Cause: faults}
+		err = &failure.Error{Kind: failure.ErrInvalid, Reason: "the plan has errors; nothing was migrated", Cause: faults}
 	}
 	return plan, release, err
 }

@@ -318,7 +318,7 @@ type IncidentPage struct {
 }
 
 // HiddenReason stands for why an event or a delivery failed, which may quote data of the instance.
-const HiddenReason = "why is told to those who may read the instance"
+const HiddenReason = "the reason is shown to users who can read the instance"
 
 // Reason is why an event failed, for a caller who may read the instance or not.
 func Reason(reason string, mayRead bool) string {

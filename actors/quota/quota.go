@@ -54,7 +54,7 @@ func (q *Limits) MayAdd(entries uint64) error {
 	if most == 0 || entries < uint64(most) {
 		return nil
 	}
-	return exceeded(FullWait, fmt.Sprintf("an instance may have %s, and this one has as many", counted(most, "history entry", "history entries")))
+	return exceeded(FullWait, fmt.Sprintf("an instance can have at most %s", counted(most, "history entry", "history entries")))
 }
 
 // Buckets hold each user to a rate. A nil one lets everything pass. Its methods are safe for concurrent use.
@@ -96,7 +96,7 @@ func (b *Buckets) Take(user identity.UserID, now time.Time) error {
 		return nil
 	}
 	token.CancelAt(now)
-	return exceeded(wait, fmt.Sprintf("a user may send %s a second", counted(b.perSecond, b.what, b.what+"s")))
+	return exceeded(wait, fmt.Sprintf("a user can send at most %s per second", counted(b.perSecond, b.what, b.what+"s")))
 }
 
 // Sweep forgets full buckets. So only users who sent something lately have one.

@@ -66,7 +66,7 @@ type Lists struct {
 	Bounds  Bounds
 }
 
-var errTooManyTitles = failure.Refuse(failure.ErrInvalid, "there are too many tasks to sort them by title: narrow the list, or sort it by something else")
+var errTooManyTitles = failure.Refuse(failure.ErrInvalid, "too many tasks to sort by title: narrow the list or sort by something else")
 
 // List returns a page of tasks that the caller may see. It sees one consistent moment, with everything that was
 // acknowledged before, and wakes nobody.
@@ -139,7 +139,7 @@ func (l *Lists) newReading(req *ListRequest) (*reading, error) {
 		}
 	case ScopeDone:
 		if req.Sort != "" {
-			return nil, failure.Refuse(failure.ErrInvalid, "what is done comes newest first, and is not sorted otherwise")
+			return nil, failure.Refuse(failure.ErrInvalid, "completed tasks are sorted newest first only")
 		}
 	default:
 		return nil, failure.Refuse(failure.ErrInvalid, "the scope must be mine, open, all, done or every")
@@ -175,7 +175,7 @@ func (r *reading) sortBy(text string) error {
 	case "title":
 		r.order, r.titles = ByCreated, true
 	default:
-		return failure.Refuse(failure.ErrInvalid, "tasks are sorted by due, created, priority or title, or by one of them behind -")
+		return failure.Refuse(failure.ErrInvalid, "tasks can be sorted by due, created, priority or title, with a leading - for descending order")
 	}
 	return nil
 }

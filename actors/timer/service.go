@@ -205,7 +205,7 @@ func (s *Service) fire(at *place, rows []Row) bool {
 		default:
 			s.metrics.again.Add(1)
 			if at.backoff(row, now) {
-				s.o.Log.Warn().Err(err).Str("workflow", row.Workflow).Str("instance", instanceid.Text(row.Instance)).Msg("a timer is due, and its instance does not take it")
+				s.o.Log.Warn().Err(err).Str("workflow", row.Workflow).Str("instance", instanceid.Text(row.Instance)).Msg("a timer is due, but its instance does not accept it")
 			}
 		}
 	}

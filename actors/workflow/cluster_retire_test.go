@@ -275,7 +275,7 @@ func TestARetirementThatCannotEnd(t *testing.T) {
 				return nil
 			}
 			err := c.retires("a shard without a leader", 2, failure.ErrUnavailable)
-			const reason = "it is not known whether instances of shard 1 use workflow door, so nothing was retired: no node leads shard 1: are most of its nodes running?"
+			const reason = "cannot tell whether instances of shard 1 use workflow door, so nothing was retired: no node leads shard 1: are most of its nodes running?"
 			assert.Equal(t, reason, failure.Of(err).Reason, "got %v", err)
 			c.wantVersion("afterwards", c.nodes[0], 2)
 		})

@@ -98,7 +98,7 @@ func (r *Router) TaskForm(_ context.Context, req *message.TaskForm) (*message.Ta
 }
 
 // SaveTaskDraft keeps or drops the caller's draft for a task; it is durable when SaveTaskDraft returns. Besides the
-// errors of TaskForm: failure.ErrPrecondition, and to keep one failure.ErrClaimed when somebody else has the task.
+// errors of TaskForm: failure.ErrPrecondition, and to keep one failure.ErrClaimed when the task is assigned to someone else.
 func (r *Router) SaveTaskDraft(_ context.Context, req *message.TaskDraft) (form.Draft, error) {
 	kept := &message.Draft{Data: req.Data, Template: req.Template, DraftCondition: req.DraftCondition}
 	err := r.accepting()

@@ -199,7 +199,7 @@ func (r *scenarioReader) text(n *document.Node) text {
 		return nil
 	}
 	if filled := t.append(nil, newContent(0)); !json.Valid(filled) {
-		r.Add(n, "with its placeholders filled in this is no JSON: %s", filled)
+		r.Add(n, "with its placeholders filled in this is not JSON: %s", filled)
 	}
 	return t
 }

@@ -272,7 +272,7 @@ func (w *worker) load(s *subject) *fault {
 func (w *worker) list() *fault {
 	body, f := w.ask(Query, w.script.query())
 	if f == nil && (!bytes.HasPrefix(body, []byte(`{"instances":[`)) || body[len(body)-1] != '}') {
-		f = &fault{kind: Query, reason: "the answer is no list"}
+		f = &fault{kind: Query, reason: "the answer is not a list"}
 	}
 	return f
 }

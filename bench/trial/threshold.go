@@ -92,7 +92,7 @@ func parseThreshold(text string) (t Threshold, err error) {
 		if near := document.Closest(parts[1], MetricNames()); near != "" {
 			advice = "did you mean " + near + "?"
 		}
-		return t, fmt.Errorf("%s is no figure of a run: %s", parts[1], advice)
+		return t, fmt.Errorf("%s is not a figure of a run: %s", parts[1], advice)
 	}
 	t = Threshold{metric: metrics[at], sign: parts[2], text: strings.Join(parts[1:], "")}
 	t.bound, err = t.metric.parse(parts[3])

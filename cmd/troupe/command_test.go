@@ -96,7 +96,7 @@ func TestCheck(t *testing.T) {
 		}},
 		{"a default that nobody can replace", context, cli.ExitDone, nil},
 		{"what whoever creates an instance could decide", append(context, [3]string{leave, "  svcPrivate: false\n", ""}), cli.ExitDone, []string{
-			`warning: workflows/leave-request\.yaml:\d+:\d+: the condition reads svcPrivate\.daysWithoutAsking, and whoever creates .*`,
+			`warning: workflows/leave-request\.yaml:\d+:\d+: the condition reads svcPrivate\.daysWithoutAsking, but users who create .*`,
 		}},
 		{"a form that nobody could submit", [][3]string{
 			{form, "    reason:\n", "    colour: {type: string}\n    reason:\n"},

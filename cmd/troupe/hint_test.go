@@ -22,7 +22,7 @@ func TestHints(t *testing.T) {
 		{Name: "a command of a group", Args: []string{"instance", "lst"}, Code: cli.ExitUsage, Stderr: `; did you mean list?`},
 		{Name: "a workflow", Args: []string{"instance", "list", "laeve"}, Code: cli.ExitFailed, Stderr: "did you mean leave?"},
 		{Name: "a workflow to retire", Args: []string{"definition", "retire", "laeve@1"}, Code: cli.ExitFailed, Stderr: "did you mean leave?"},
-		{Name: "a version to retire", Args: []string{"definition", "retire", "leave@9"}, Code: cli.ExitFailed, Stderr: "404 NotFound: there is nothing here, or nothing that you may see\n"},
+		{Name: "a version to retire", Args: []string{"definition", "retire", "leave@9"}, Code: cli.ExitFailed, Stderr: "404 NotFound: not found, or you don't have access\n"},
 		{Name: "an event", Args: []string{"instance", "send", "leave", id, "sumbit"}, Code: cli.ExitFailed, Stderr: "did you mean submit?"},
 		{Name: "JSON", Args: []string{"instance", "send", "leave", id, "submit", "--data", "{\n  \"days\": 5,\n  why: 1}"}, Code: cli.ExitUsage, Stderr: "--data: must be JSON, @file or -: line 3, column 3: invalid character 'w'"},
 		{Name: "JSON that ends early", Args: []string{"instance", "send", "leave", id, "submit", "--data", `{"days"`}, Code: cli.ExitUsage, Stderr: "line 1, column 8: unexpected end of JSON input"},

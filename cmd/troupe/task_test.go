@@ -41,7 +41,7 @@ func TestTasks(t *testing.T) {
 		{[]string{"task", "list", "--scope", "mine", "-o", "jsonl"}, `"assignee":"john.doe"`, "", 0},
 		{[]string{"task", "release", id}, "", "", 0},
 		{[]string{"task", "assign", id, "john.doe"}, "", "", 0},
-		{[]string{"task", "assign", id, "nobody"}, "", "a task is assigned to a user who may take it over", cli.ExitFailed},
+		{[]string{"task", "assign", id, "nobody"}, "", "a task can be assigned only to users who can claim it", cli.ExitFailed},
 		{[]string{"task", "do", id, "wave"}, "", `does not accept "wave" from you; it accepts: approve extend note`, cli.ExitFailed},
 		{[]string{"__complete", "task", "do", id, ""}, "approve\nextend\nnote\n:4\n", "ShellCompDirectiveNoFileComp", 0},
 		{[]string{"__complete", "task", "do", "nothing", ""}, ":4\n", "ShellCompDirectiveNoFileComp", 0},

@@ -270,7 +270,7 @@ type Cluster interface {
 }
 
 // errAlone is the error of commands for a cluster at a server that stands alone.
-var errAlone = failure.Refuse(failure.ErrConflict, "this server stands alone: `troupe cluster init` makes its home the first node of a cluster")
+var errAlone = failure.Refuse(failure.ErrConflict, "this server is standalone: `troupe cluster init` makes its home the first node of a cluster")
 
 func (s *Server) clusterRoutes(handle func(pattern string, do func(r *http.Request) (any, error))) {
 	with := func(do func(c Cluster, r *http.Request) (any, error)) func(*http.Request) (any, error) {

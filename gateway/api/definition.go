@@ -77,4 +77,4 @@ type FileFault struct {
 }
 
 // NotANode is why nothing is published to a server that is not a node of a cluster.
-const NotANode = "this server is not a node of a cluster: it takes over the files of its home by itself when they change, and nothing has to be published"
+const NotANode = "this server is not a node of a cluster: it applies changed files of its home automatically, so nothing has to be published"

@@ -231,7 +231,7 @@ func (c *Client) Batch(ctx context.Context, r BatchRequest) (results []BatchResu
 			body.WriteByte(',')
 		}
 		if !json.Valid(item) {
-			return nil, invalid("item %d is no JSON", i+1)
+			return nil, invalid("item %d is not JSON", i+1)
 		}
 		body.Write(item)
 	}

@@ -152,7 +152,7 @@ func (s *state) apply(b Batch, at *position, l *raft.Log) (answer any, changes [
 		*at = position{applied: l.Index, epoch: l.Index, term: l.Term}
 		return l.Index, nil
 	case d[1] != kindWrites || len(d) < writesHeadBytes:
-		s.fatal(fmt.Sprintf("entry %d of a shard's log is of no known kind", l.Index))
+		s.fatal(fmt.Sprintf("entry %d of a shard's log has an unknown kind", l.Index))
 	}
 	epoch, revision := binary.BigEndian.Uint64(d[2:]), binary.BigEndian.Uint64(d[10:])
 	if epoch != at.epoch || revision != at.revision {

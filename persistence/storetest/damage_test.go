@@ -94,7 +94,7 @@ func inUse(fs *vfs.MemFS, name string, content []byte) (last, used int, err erro
 	}
 	log, ok := logs.Get(number)
 	if !ok {
-		return 0, 0, fmt.Errorf("%s is no log", name)
+		return 0, 0, fmt.Errorf("%s is not a log", name)
 	}
 	for r := log.OpenForRead(); ; {
 		_, at, err := r.NextRecord()

@@ -13,7 +13,7 @@ func operatorOf(v data.Value) (operator string, ok bool, err error) {
 	for key := range v.Members() {
 		if key == "$oid" {
 			if _, ok := objectID(v); !ok {
-				return "", false, fmt.Errorf("%w: $oid takes a text and stands alone", ErrSyntax)
+				return "", false, fmt.Errorf("%w: $oid takes a text and no other operator", ErrSyntax)
 			}
 			return "", false, nil
 		}

@@ -51,9 +51,9 @@ func (p *parser) regularExpression(operand, options data.Value) (predicate, erro
 
 func patternFault(err error) string {
 	if fault := (*syntax.Error)(nil); errors.As(err, &fault) {
-		return fmt.Sprintf("is no RE2 expression: %s: %s", fault.Code, data.Quote(fault.Expr))
+		return fmt.Sprintf("is not an RE2 expression: %s: %s", fault.Code, data.Quote(fault.Expr))
 	}
-	return "is no RE2 expression"
+	return "is not an RE2 expression"
 }
 
 // parseFlags returns $options as the beginning of an expression.

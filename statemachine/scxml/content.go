@@ -67,7 +67,7 @@ func (i *importer) action(e *element) *document.Node {
 		i.script(e)
 		return nil
 	}
-	i.Add(e.at(), "<%s> is no action", e.name)
+	i.Add(e.at(), "<%s> is not an action", e.name)
 	return nil
 }
 
@@ -336,7 +336,7 @@ func (i *importer) renamed(e *element, src string) string {
 		if fault := (*expr.CompileError)(nil); errors.As(err, &fault) {
 			reason = fault.Reason
 		}
-		i.Add(e.at(), "%q is no expression of CEL: %s", shorten(src), reason)
+		i.Add(e.at(), "%q is not a CEL expression: %s", shorten(src), reason)
 		return src
 	}
 	for _, name := range unknown {

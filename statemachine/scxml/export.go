@@ -184,7 +184,7 @@ func (e *exporter) rest(n *document.Node, known func(key string) bool) {
 		}
 		m.set(f.Key.Text, f.Value)
 		if !slices.Contains([]string{"name", "description", "version", "tags", "meta", "into", "apply"}, f.Key.Text) {
-			e.note(f.Key, "%q is no part of SCXML: only troupe reads it there", f.Key.Text)
+			e.note(f.Key, "%q is not part of SCXML: only troupe reads it there", f.Key.Text)
 		}
 	}
 	if m.orNil() != nil {

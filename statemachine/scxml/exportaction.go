@@ -68,7 +68,7 @@ func (e *exporter) action(n *document.Node) {
 		e.actions(v.Field("do"))
 		e.end()
 	default:
-		e.note(n, "the action %q is no part of SCXML: only troupe runs it", n.Fields[0].Key.Text)
+		e.note(n, "the action %q is not part of SCXML: only troupe runs it", n.Fields[0].Key.Text)
 		e.start("troupe:action")
 		e.text(e.jsonOf(n))
 		e.end()

@@ -79,7 +79,7 @@ func (i *importer) parse(e *element, src string) *ecmascript.Expression {
 		return nil
 	}
 	if x.IsBroken() {
-		i.note(e, "%q is no expression, and fails when it runs", shorten(src))
+		i.note(e, "%q is not an expression, and fails when it runs", shorten(src))
 	}
 	i.checkUses(e, src, x)
 	return x

@@ -69,7 +69,7 @@ type importer struct {
 
 func (s *session) document(faults *document.Collector, root *element, source []byte, id string) {
 	if root.name != "scxml" || !root.isSCXML() {
-		faults.Add(root.at(), "the document is no SCXML: its element is %q", root.name)
+		faults.Add(root.at(), "the document is not SCXML: its element is %q", root.name)
 		return
 	}
 	i := &importer{Collector: faults, session: s, source: source, root: root, names: map[*element]string{}, parents: map[*element]*element{}, known: map[string]*element{}}

@@ -59,7 +59,7 @@ func (r *reader) kindOf(n *document.Node) tree.Kind {
 	if t := n.Field("type"); t != nil {
 		k := tree.Kind(r.Text(t))
 		if !slices.Contains([]tree.Kind{tree.Atomic, tree.Compound, tree.Parallel, tree.Final, tree.History}, k) {
-			r.add(t, "atomic, compound, parallel, final or history", "%q is no type of a state", t.Text)
+			r.add(t, "atomic, compound, parallel, final or history", "%q is not a type of state", t.Text)
 		}
 		return k
 	}

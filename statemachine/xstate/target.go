@@ -68,12 +68,12 @@ func (r *reader) targets(n *document.Node, from *state) []*state {
 	var out []*state
 	for _, item := range n.Items {
 		if item.Kind == document.Null {
-			r.add(item, "", "null is no target")
+			r.add(item, "", "null is not a target")
 			return nil
 		}
 	}
 	if n.Kind == document.Null {
-		r.add(n, "leave target out to stay", "null is no target")
+		r.add(n, "leave target out to stay", "null is not a target")
 		return nil
 	}
 	for _, at := range tree.Items(n) {
@@ -233,7 +233,7 @@ func (r *reader) onOne(out *document.Node, used map[string]bool, s *state, f doc
 		return
 	}
 	if f.Value.Kind == document.Null {
-		r.add(f.Value, "write {} for a transition that does nothing", "null is no transition")
+		r.add(f.Value, "write {} for a transition that does nothing", "null is not a transition")
 		return
 	}
 	v := r.transitions(s, f.Value, what)

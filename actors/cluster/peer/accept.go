@@ -89,7 +89,7 @@ func (p *Port) accept(l net.Listener) {
 		}
 		if err != nil {
 			pause = min(max(2*pause, 5*time.Millisecond), acceptPauseMax)
-			p.warnings.Do(func() { p.options.Log.Warn().Err(err).Msg("the cluster port cannot take a connection") })
+			p.warnings.Do(func() { p.options.Log.Warn().Err(err).Msg("the cluster port cannot accept a connection") })
 			select {
 			case <-time.After(pause):
 			case <-p.ctx.Done():
@@ -188,7 +188,7 @@ func (p *Port) handOver(c *connection, conn *tls.Conn) error {
 			return err
 		}
 		if !p.callInbox.offer(conn) {
-			return fmt.Errorf("calls of node %s: the server takes no more connections", node)
+			return fmt.Errorf("calls of node %s: the server accepts no more connections", node)
 		}
 		return nil
 	default:
@@ -261,7 +261,7 @@ func (p *Port) offerJoin(conn *tls.Conn) error {
 	leave := sync.OnceFunc(func() { <-p.joinPlaces })
 	if !p.joinInbox.offer(&joinConnection{conn, leave}) {
 		leave()
-		return errors.New("the server takes no more joins")
+		return errors.New("the server accepts no more joins")
 	}
 	return nil
 }

@@ -159,7 +159,7 @@ func ParseHash(text string) (*Hash, error) {
 		}
 		n, err := strconv.ParseUint(field[len(to[i].name):], 10, 32)
 		if err != nil {
-			return wrong("has a parameter that is no number")
+			return wrong("has a parameter that is not a number")
 		}
 		*to[i].value = uint32(n)
 	}

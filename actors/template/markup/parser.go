@@ -214,7 +214,7 @@ func (p *Parser) reference() error {
 		}
 		switch b := p.ahead()[n]; {
 		case b == '<' || b == '&' || isBlank(b):
-			return p.fault("an & that is no reference")
+			return p.fault("an & that is not a reference")
 		case b != ';':
 			continue
 		}
@@ -226,7 +226,7 @@ func (p *Parser) reference() error {
 		p.pos += n + 1
 		return nil
 	}
-	return p.fault("an & that is no reference")
+	return p.fault("an & that is not a reference")
 }
 
 func (p *Parser) unknown(ref []byte) error {

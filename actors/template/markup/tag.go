@@ -171,7 +171,7 @@ func (p *Parser) value(raw []byte) ([]byte, error) {
 		case b == '&':
 			end := bytes.IndexByte(raw[i:min(len(raw), i+referenceBytesMax)], ';')
 			if end < 0 {
-				return nil, p.fault("an & that is no reference")
+				return nil, p.fault("an & that is not a reference")
 			}
 			known := false
 			if p.scratch, known = appendReference(p.scratch, raw[i+1:i+end]); !known {

@@ -91,7 +91,7 @@ type Answer struct {
 }
 
 // errOvertakes answers items behind one that was not done.
-var errOvertakes = failure.Refuse(failure.ErrUnavailable, "an earlier item of this instance was not done, so nothing was done")
+var errOvertakes = failure.Refuse(failure.ErrUnavailable, "an earlier item for this instance failed, so this one was skipped")
 
 // Len is the number of items whose answer was not taken.
 func (b *Batch) Len() int { return len(b.window) }

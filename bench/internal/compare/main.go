@@ -43,7 +43,7 @@ func parsePlan(h *harness.Harness) (*plan, error) {
 	flags.DurationVar(&p.load.WarmUp, "warmup", time.Second, "time before it")
 	flags.IntVar(&p.load.Instances, "instances", 10_000, "instances; each run makes new ones")
 	flags.IntVar(&p.load.Preload, "preload", 0, "events that each instance gets beforehand")
-	flags.Float64Var(&p.load.Rate, "rate", 0, "requests a second in an open loop; 0 is a closed loop")
+	flags.Float64Var(&p.load.Rate, "rate", 0, "requests per second in an open loop; 0: a closed loop")
 	flags.Float64Var(&p.queries, "queries", 0, "measure each run with so many queries by node a second beside it, too")
 	flags.StringVar(&p.node, "node", parkedNode, fmt.Sprintf("what the queries ask for: %s, where %d instances stand, or %s, which all others enter and leave", parkedNode, parked, movingNode))
 	flags.StringVar(&p.against, "against", "", "another build of troupe, measured beside as the target \"other\"")

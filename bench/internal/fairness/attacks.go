@@ -92,7 +92,7 @@ func writeAttacks() []attack {
 				return "/session", fmt.Sprintf(`{"user":%q,"password":"wrong number %d"}`, user, n)
 			})
 		}},
-		{name: "bodies", what: "huge bodies and such that are no JSON, with a credential and without", run: func(ctx context.Context, e *hostile) {
+		{name: "bodies", what: "huge bodies and bodies that are not JSON, with a credential and without", run: func(ctx context.Context, e *hostile) {
 			bodies := []string{
 				event(e.records[0], "["+strings.Repeat("[1],", 1<<17)+"1]"),
 				event(e.records[0], `{"a":`+strings.Repeat(`{"a":`, 1<<17)), // never closed

@@ -40,7 +40,7 @@ func parse(h *harness.Harness) (*measurement, error) {
 	names := flags.String("attacks", "", "names of attacks with commas; empty is all. The first is always nobody")
 	flags.DurationVar(&m.duration, "duration", 5*time.Second, "measured time of each attack, at most 1m")
 	flags.DurationVar(&m.warmUp, "warmup", time.Second, "time under attack before it")
-	flags.Float64Var(&m.rate, "rate", 100, "the polite user's requests a second")
+	flags.Float64Var(&m.rate, "rate", 100, "the polite user's requests per second")
 	flags.IntVar(&m.loops, "loops", 32, "hostile requests at a time")
 	flags.IntVar(&m.connections, "connections", 300, "hostile connections that are held, at most 2000")
 	flags.IntVar(&m.records, "records", 3000, "hostile instances of 4 KiB that are made before")

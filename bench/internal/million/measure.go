@@ -165,7 +165,7 @@ func (m *measurement) growth(ctx context.Context, large string) error {
 			rate[which], cost[which], p99[which] = append(rate[which], r), append(cost[which], c), append(p99[which], l)
 		}
 	}
-	m.text.Printf("\n## Growth\n\nEvents a second, %d senders, %s after %s to warm up, to the same number of instances, least–median–most of %d; ratios within a round. ",
+	m.text.Printf("\n## Growth\n\nEvents per second, %d senders, %s after %s to warm up, to the same number of instances, least–median–most of %d; ratios within a round. ",
 		senders, m.window, m.window, m.rounds)
 	m.text.WriteString("CPU is that of the process, senders included, in µs an event.\n\n")
 	m.text.Head("Store", "events/s", "ratio", "goal", "p99 ms", "ratio", "goal", "CPU", "ratio")

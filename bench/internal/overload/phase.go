@@ -52,7 +52,7 @@ func (m *measurement) round(ctx context.Context, home string) (_ []*outcome, err
 		if limited, err := limitShare("/sys/fs/cgroup", t.PID(), m.share); err != nil {
 			m.shared = "**all of them: it could not be limited**: " + err.Error()
 		} else {
-			end, m.shared = limited, fmt.Sprintf("%g of a processor, each %d ms anew", m.share, sharePeriodMicros/1000)
+			end, m.shared = limited, fmt.Sprintf("%g of a processor in each period of %d ms", m.share, sharePeriodMicros/1000)
 		}
 	}
 	var all []*outcome

@@ -92,9 +92,9 @@ func (m *measurement) report(rounds [][]*outcome) string {
 		}
 		b.WriteString("\n")
 	}
-	b.Printf("\nDue is the rate of the open loop; offered is what found a free connection, because whoever has all of them busy sends nothing. "+
+	b.Printf("\nDue is the rate of the open loop; offered is what found a free connection, because nothing is sent while all are busy. "+
 		"Useful are right answers in %s, counted from when they were due; of the peak: beside the most of the round, the closed loop that found the capacity included. "+
-		"p50 and p99 are those of right answers. The polite user sends %d events a second: the part that was answered in %s. "+
+		"p50 and p99 are those of right answers. The polite user sends %d events per second: the part that was answered in %s. "+
 		"Health is the slowest of /livez on new connections, /readyz, and /metrics of the operations listener. "+
 		"Recovered: when, after the load, a create and a new connection took at most %s each.\n",
 		usefulMax, politeRate, usefulMax, quickMax)

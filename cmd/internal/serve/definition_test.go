@@ -88,7 +88,7 @@ func TestOnlyOwnersPublishADefinition(t *testing.T) {
 	o.wantsLog("published", `"workflow":"door","version":3,"user":"paulo.santos"`)
 }
 
-const doorFault = "workflow door is published by PUT definitions/door already, and has one source only (remove the file, or give its workflow another id)"
+const doorFault = "workflow door is already published by PUT definitions/door, and can have only one source (remove the file, or give its workflow another id)"
 
 // TestAPublishedDefinitionBesideAHome: it is in use after a reload and a restart, and a file that names
 // its workflow is refused by the reload, at a start and by troupe check.

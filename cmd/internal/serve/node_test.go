@@ -211,7 +211,7 @@ func TestAnInitThatWasCutOff(t *testing.T) {
 	cut, err := cluster.NewAgain(address)
 	require.NoError(t, err)
 	require.NoError(t, cut.Save(homedir.NodeFolder(home)))
-	refuses(t, "the store stands alone: `troupe cluster init` was interrupted; run it again on --home "+home,
+	refuses(t, "the store is standalone: `troupe cluster init` was interrupted; run it again on --home "+home,
 		"serve", "--home", home, "--listen", "127.0.0.1:0", "--cluster.listen", address, "--log-level", "error")
 	refuses(t, "start it with `troupe serve", "cluster", "recover", "--home", home, "--cluster-listen", address, "--i-accept-loss")
 	refuses(t, "is a node of a cluster: start it", "token", "create", "--home", home, "--user", "john.doe")

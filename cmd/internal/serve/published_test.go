@@ -71,7 +71,7 @@ func TestPublish(t *testing.T) {
 	}
 
 	clitest.Edit(t, other, "workflows/leave-request.yaml", "name: Leave request", "name: Other")
-	const fault = "workflows/leave-request.yaml:7: workflow leave-request version 1 has other content, and in a cluster a version never gets another (raise version to 2)\n"
+	const fault = "workflows/leave-request.yaml:7: workflow leave-request version 1 has different content, and in a cluster a version never changes (raise version to 2)\n"
 	(&clitest.Invocation{Args: []string{"publish", "--home", dir, other}, Code: cli.ExitFailed, Stdout: fault, Stderr: "1 problem in " + other + "; nothing was published"}).Run(t)
 	secret, _, err := o.identities.Create(context.Background(), identity.Token, identity.CreateCredential{User: "paulo.santos"})
 	require.NoError(t, err)
@@ -118,7 +118,7 @@ func TestPublishOnANodeThatStandsAlone(t *testing.T) {
 	defer o.close()
 	require.NoError(t, o.takeCommands())
 	code, _, stderr = clitest.Invoke("publish", "--home", dir)
-	assert.True(t, code == cli.ExitFailed && strings.Contains(stderr, "is not a node of a cluster: it takes over the files of its home by itself"), "%v %v", code, stderr)
+	assert.True(t, code == cli.ExitFailed && strings.Contains(stderr, "is not a node of a cluster: it applies changed files of its home automatically"), "%v %v", code, stderr)
 	code, stdout, stderr := clitest.Invoke("publish", "--home", dir, "--dry-run")
 	assert.True(t, code == cli.ExitDone && strings.HasPrefix(stdout, "OK; this server is not a node of a cluster"), "a dry run: got %d %s%s", code, stdout, stderr)
 	clitest.Edit(t, dir, "workflows/leave-request.yaml", "target: review", "target: reveiw")

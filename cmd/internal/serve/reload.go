@@ -74,7 +74,7 @@ func (r *reload) ended(log zerolog.Logger, d home.Digest, err error) (again, new
 	reason, said := "not in use yet, retrying: "+err.Error(), " cannot be used yet"+before
 	switch {
 	case errors.As(err, &faults):
-		reason, said = "refused: "+shortFaults(faults), " have faults"+before
+		reason, said = "refused: "+shortFaults(faults), " have problems"+before
 	case errors.Is(err, persistence.ErrOutcomeUnknown):
 		reason, said = "in use, but not confirmed as durable yet, retrying: "+err.Error(), " are in use, but not confirmed as durable yet"
 	}

@@ -66,7 +66,7 @@ func TestADisabledUserIsOutWhateverElseIsFaulty(t *testing.T) {
 		{"a workflow", "workflows/leave-request.yaml", "target: ", "target: no-", "", "refused: workflows/leave-request.yaml:"},
 		{
 			"a definition that was edited without a new version", "workflows/leave-request.yaml", "name: Leave request", "name: Other",
-			"", "refused: workflows/leave-request.yaml:7: workflow leave-request version 1 has instances and other content (raise version to 2)",
+			"", "refused: workflows/leave-request.yaml:7: workflow leave-request version 1 is in use and its content changed (raise version to 2)",
 		},
 		{"the rights", "rights.yaml", "readers: ", "reader: ", `refused: rights.yaml:`, ""},
 	} {
@@ -268,7 +268,7 @@ func TestCheckBesideAServer(t *testing.T) {
 	code, stdout, stderr := clitest.Invoke("check", "--home", dir)
 	assert.True(t, code == 0 && stdout == "" && stderr == "OK\n", "what is in use: got code %d, %s%s", code, stdout, stderr)
 	clitest.Edit(t, dir, "workflows/leave-request.yaml", "name: Leave request", "name: Other")
-	const refused = "workflows/leave-request.yaml:7: workflow leave-request version 1 has instances and other content (raise version to 2)\n"
+	const refused = "workflows/leave-request.yaml:7: workflow leave-request version 1 is in use and its content changed (raise version to 2)\n"
 	code, stdout, stderr = clitest.Invoke("check", "--home", dir)
 	assert.True(t, code == cli.ExitFailed && stdout == refused && stderr == "troupe: 1 problem in "+dir+"\n", "%v %v %v %v", code, stdout, stderr, refused)
 	clitest.PutFile(t, dir, "workflows/small.yaml", faultyFlow)

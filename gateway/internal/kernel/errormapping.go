@@ -49,21 +49,21 @@ var ErrorMappings = [failure.Kinds]ErrorMapping{
 	failure.ErrNotFound:     {Status: 404, Labels: labelsOf("Not found", "NotFound"), Text: TextNotFound},
 	failure.ErrMethod: {
 		Status: 405, Labels: labelsOf("Method not allowed", "MethodNotAllowed"),
-		Text: "the method is not allowed for this path; the header Allow lists those that are",
+		Text: "the method is not allowed for this path; see the header Allow",
 	},
 	failure.ErrNotAllowed: {
 		Status: 409, Labels: labelsOf("Conflict", "EventNotAllowed"),
-		Text: "no transition takes this event in the current state",
+		Text: "no transition accepts this event in the current state",
 	},
-	failure.ErrClaimed:  {Status: 409, Labels: labelsOf("Conflict", "Claimed"), Text: "somebody else has the task"},
-	failure.ErrEnded:    {Status: 409, Labels: labelsOf("Conflict", "Ended"), Text: "the instance was stopped, or cancelled by its parent, and takes nothing more"},
+	failure.ErrClaimed:  {Status: 409, Labels: labelsOf("Conflict", "Claimed"), Text: "the task is assigned to someone else"},
+	failure.ErrEnded:    {Status: 409, Labels: labelsOf("Conflict", "Ended"), Text: "the instance was stopped, or cancelled by its parent, and accepts no more events"},
 	failure.ErrConflict: {Status: 409, Labels: labelsOf("Conflict", "Conflict"), Text: failure.ErrConflict.Error()},
 	failure.ErrExists:   {Status: 409, Labels: labelsOf("Conflict", "AlreadyExists"), Text: failure.ErrExists.Error()},
 	failure.ErrInUse:    {Status: 409, Labels: labelsOf("Conflict", "InUse"), Text: "another instance needs this one: its parent, or its child"},
 	failure.ErrGone:     {Status: 410, Labels: labelsOf("Gone", "Gone"), Text: failure.ErrGone.Error()},
 	failure.ErrPrecondition: {
 		Status: 412, Labels: labelsOf("Precondition failed", "PreconditionFailed"),
-		Text: "the condition in the request does not hold, or no longer holds",
+		Text: "the condition of the request does not hold",
 	},
 	failure.ErrTooLarge:      {Status: 413, Labels: labelsOf("Too large", "TooLarge"), Text: "the instance would become too large"},
 	failure.ErrMediaType:     {Status: 415, Labels: labelsOf("Unsupported media type", "UnsupportedMediaType"), Text: failure.ErrMediaType.Error()},
@@ -76,7 +76,7 @@ var ErrorMappings = [failure.Kinds]ErrorMapping{
 	failure.ErrNotLeader:     {Status: 503, Labels: labelsOf("Busy", "Unavailable"), Text: TextUnavailable, Retry: true},
 	failure.ErrOutcomeUnknown: {
 		Status: 504, Labels: labelsOf("Busy", "OutcomeUnknown"),
-		Text: "it is not known whether this was done; repeat it, with the same Idempotency-Key if it had one",
+		Text: "the outcome is unknown; repeat the request, with the same Idempotency-Key if it had one",
 	},
 	failure.ErrExecution: {
 		Status: 500, Labels: labelsOf("Server error", "MarshallingError"), Internal: true,
@@ -95,17 +95,17 @@ var (
 )
 
 const (
-	TextForbidden    = "you have no right to do this"
-	TextNotFound     = "there is nothing here, or nothing that you may see"
+	TextForbidden    = "permission denied"
+	TextNotFound     = "not found, or you don't have access"
 	textBusy         = "the service is busy; nothing was done, try again later"
-	TextUnavailable  = "the service takes no requests now; nothing was done, try again later"
+	TextUnavailable  = "the service accepts no requests now; nothing was done, try again later"
 	textUnauthorized = "a valid API token or session is needed"
 	// TextSessionNeeded is for group A, which takes nothing else.
 	TextSessionNeeded = "a session is needed"
 	// textWrongPassword answers a sign-in, whatever was wrong with it.
 	textWrongPassword = "wrong user or password"
 	// textFormClosed is for group A, where nobody has sent an event.
-	textFormClosed = "the form takes no draft or submission now, or not with this data"
+	textFormClosed = "the form does not accept a draft or submission now, or not with this data"
 )
 
 // isClosed reports whether an error is for textFormClosed: it tells people of forms nothing better.

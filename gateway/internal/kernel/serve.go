@@ -211,9 +211,9 @@ func (s *Kernel) register(rt *Route) (err error) {
 	case !rt.Access.declared:
 		return errors.New("it does not declare who may use it")
 	case rt.Access.Kinds != 0 && (rt.Access.Probe || rt.Access.SignIn):
-		return errors.New("it demands a credential of those who have none")
+		return errors.New("it requires a credential from anonymous callers")
 	case rt.Access.Kinds == 0 && rt.Privilege != "":
-		return errors.New("it demands a privilege, but no credential")
+		return errors.New("it requires a privilege, but no credential")
 	case slices.ContainsFunc(s.metrics.routes, func(m *routeMetrics) bool { return m.name == rt.Name }):
 		return errors.New("its name is taken")
 	}

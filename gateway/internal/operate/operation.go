@@ -190,7 +190,7 @@ func (g *Group) stopInstance(x *kernel.Exchange) error {
 		tree = string(v) == "true"
 	}
 	if !tree {
-		return failure.Refuse(failure.ErrInvalid, "tree must be true: with an instance all that it has invoked ends")
+		return failure.Refuse(failure.ErrInvalid, "tree must be true: everything that the instance invoked is stopped with it")
 	}
 	if err := g.Workflows.StopTree(x.Request.Context(), x.Params.ByName("workflowId"), x.Params.ByName("instanceId"), string(x.Caller.ID)); err != nil {
 		return err

@@ -35,7 +35,7 @@ func IdempotencyKey(lines []string) (string, error) {
 	if strings.HasPrefix(key, `"`) {
 		var ok bool
 		if key, ok = unquoteKey(key); !ok {
-			return "", Malformed("the header Idempotency-Key begins with a quote, but is no quoted string")
+			return "", Malformed("the header Idempotency-Key begins with a quote, but is not a quoted string")
 		}
 	}
 	if !IsIdempotencyKey(key) {

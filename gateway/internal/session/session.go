@@ -191,7 +191,7 @@ func parseSignIn(body data.Value) (signInRequest, error) {
 	user, password, link := members[0], members[1], members[2]
 	switch {
 	case link != nil && (user != nil || password != nil):
-		return signInRequest{}, parse.Malformed("%q stands alone", "link")
+		return signInRequest{}, parse.Malformed("%q cannot be combined with other members", "link")
 	case link != nil:
 	case user == nil:
 		return signInRequest{}, parse.MissingMember("user")

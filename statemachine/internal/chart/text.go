@@ -99,7 +99,7 @@ func (c *Caption) Eval(s *expr.Scope, most int) (Text, error) {
 // CaptionVariables are what a text for people may not read: it is the same for all readers, and shows nothing private.
 var CaptionVariables = map[string]string{
 	"svcPrivate": "it is for the server alone",
-	"event":      "the text is made anew whenever the data change",
+	"event":      "the text is made again whenever the data change",
 	"user":       "the text is the same for all readers",
 	"now":        "the text is made when the data change, not when it is read",
 }

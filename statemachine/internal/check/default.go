@@ -36,7 +36,7 @@ func (c *Checker) warnOfTexts(w *document.Collector) {
 	for _, n := range c.Slips {
 		if !reported[n] {
 			reported[n] = true
-			w.Add(n, "%s has \"${\" and is no expression: only a text that is wholly ${…} is one", data.Quote(data.Shorten(n.Text))).
+			w.Add(n, "%s has \"${\" but is not an expression: only a text that is wholly ${…} is one", data.Quote(data.Shorten(n.Text))).
 				Suggestion = "${'…' + …} joins texts"
 		}
 	}
@@ -63,7 +63,7 @@ func (c *Checker) warnOfDefaults(w *document.Collector) {
 			if !all && !slices.Contains(names, key) {
 				continue
 			}
-			w.Add(g.At, "the condition reads svcPrivate.%s, and whoever creates an instance may replace its default", data.Shorten(key)).
+			w.Add(g.At, "the condition reads svcPrivate.%s, but users who create an instance can replace its default", data.Shorten(key)).
 				Suggestion = fmt.Sprintf("make it const.%s, or say what may be set: create: {svcPrivate: false}", data.Shorten(key))
 		}
 	}

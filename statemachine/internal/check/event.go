@@ -45,7 +45,7 @@ func (c *Checker) checkEvents() {
 	}
 	for _, r := range c.Raised {
 		if r.ByAction && c.Definition.ServiceEvents[r.Name] && !c.IsSCXML() {
-			c.Advise(r.At, "give it another name, and a transition that does the same", "%q says what became of a delivery: only the service sends it", string(r.Name))
+			c.Advise(r.At, "give it another name, and a transition that does the same", "%q reports the outcome of a delivery: only the service sends it", string(r.Name))
 		}
 		if !c.takes(r.Name) {
 			untaken(r.At, r.Name)

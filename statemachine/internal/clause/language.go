@@ -17,7 +17,7 @@ func (r textReader) warnOfLanguage(key *document.Node) {
 	}
 	tag, err := language.Raw.Parse(key.Text)
 	if err != nil {
-		r.warnings.Add(key, "%s is the tag of no known language", data.Quote(data.Shorten(key.Text))).Suggestion = `write one such as "en" or "pt-BR"`
+		r.warnings.Add(key, "%s is not the tag of a known language", data.Quote(data.Shorten(key.Text))).Suggestion = `write one such as "en" or "pt-BR"`
 		return
 	}
 	const short = 2

@@ -222,7 +222,7 @@ func (b *Reader) Events(n *document.Node) {
 			c.Unkept = !b.Bool(at)
 		}
 		if at := f.Value.Field("private"); c.Into != chart.NoDocument && at != nil {
-			b.Advise(at, "leave out one of them", "\"into\" takes the data as a whole, so \"private\" says nothing")
+			b.Advise(at, "leave out one of them", "\"into\" takes all the data, so \"private\" has no effect")
 		}
 		c.Allow = b.Rule(f.Value.Field("allow"))
 		b.presentedEvent(c, f.Value)

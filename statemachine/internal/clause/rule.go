@@ -69,7 +69,7 @@ func (b *Reader) Rule(n *document.Node) *chart.Rule {
 		}
 	}
 	if empty := len(r.Roles)+len(r.Privileges)+len(r.Users) == 0; empty && n.Field("when") == nil && n.Field("deny") == nil {
-		b.Add(n, "the rule says nothing: give roles, privileges, users, when or deny")
+		b.Add(n, "the rule is empty: give roles, privileges, users, when or deny")
 	}
 	return r
 }

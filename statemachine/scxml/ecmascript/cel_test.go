@@ -124,7 +124,7 @@ func TestRefusals(t *testing.T) {
 		"`x`": "template literals", "/x/.test(text)": "a regular expression", "a, b": "the comma operator", "text.search('x')": "the function search",
 		"a instanceof Date": "instanceof", "this.a": "this", "a(1)": "a function", "JSON.stringify(a)": "JSON.stringify outside of a log", "Date": "Date",
 		"a & 3": "the operator &", "a << 1": "the operator <<", "~a": "the operator ~", "typeof a": "typeof that is not compared with a word",
-		"_ioprocessors['basichttp']['location']": "the BasicHTTP event processor", "Math.pow(a, b)": "a power that is no small whole number",
+		"_ioprocessors['basichttp']['location']": "the BasicHTTP event processor", "Math.pow(a, b)": "a power that is not a small whole number",
 		"[...list]": "a spread", "1e400": "a number of that size", "o.f = function() {}": "an assignment inside an expression", "{f() {}}": "a function",
 		strings.Repeat("(", 100) + "a": "an expression that is nested so deep", strings.Repeat("!", 100) + "a": "an expression that is nested so deep",
 		strings.Repeat("a+", 1<<14) + "a": "an expression of more than 16 KiB",

@@ -105,7 +105,7 @@ func (w *writer) power(args []*node) (cel, error) {
 			return cel{strings.Repeat(c.within(unaryLevel)+" * ", times-1) + c.within(unaryLevel), productLevel, numberType}, err
 		}
 	}
-	return cel{}, refuse("a power that is no small whole number")
+	return cel{}, refuse("a power that is not a small whole number")
 }
 
 func (w *writer) concat(first *node, rest []*node) (cel, error) {

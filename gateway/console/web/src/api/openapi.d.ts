@@ -206,7 +206,7 @@ export interface paths {
         };
         /**
          * Show an instance as people see it
-         * @description For whoever may read the instance: its title, where it stands and its columns, with labels in the reader's [language](INTERFACE.md#languages). `title` is the workflow's name when the instance has none of its own. `requester` is who
+         * @description For users who can read the instance: its title, its states and its columns, with labels in the reader's [language](INTERFACE.md#languages). `title` is the workflow's name when the instance has none of its own. `requester` is who
          *     created the instance, and `requesterName` is the name of that user now.
          */
         get: operations["showSummary"];
@@ -237,8 +237,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Draw where an instance stands
-         * @description For whoever may read the instance: the statechart of its version as a picture, with the states where it stands and the way that it came, of a long history the newest part. Labels are in the reader's
+         * Draw the state of an instance
+         * @description For users who can read the instance: the statechart of its version as a picture, with the states that it is in and the way that it came, of a long history the newest part. Labels are in the reader's
          *     [language](INTERFACE.md#languages), tones are colours, and it follows the reader's choice of light or dark. [Pictures](INTERFACE.md#pictures) says how a page shows it.
          */
         get: operations["drawInstance"];
@@ -265,7 +265,7 @@ export interface paths {
         };
         /**
          * Show how people see a workflow
-         * @description For whoever may read or create its instances: the columns that lists show, and the labels and tones of states and events in the reader's [language](INTERFACE.md#languages). It is the newest version unless `version` names another one.
+         * @description For users who can read or create its instances: the columns that lists show, and the labels and tones of states and events in the reader's [language](INTERFACE.md#languages). It is the newest version unless `version` names another one.
          */
         get: operations["showPresentation"];
         put?: never;
@@ -296,7 +296,7 @@ export interface paths {
         };
         /**
          * List what an instance waits for
-         * @description Its timers, what it has sent out that has not arrived, and the instances that it has invoked; and the version of the definition that it runs under. For whoever may read the instance; `url`, `lastStatus` and `lastError` are for holders of `mod-workflows`.
+         * @description Its timers, what it has sent out that has not arrived, and the instances that it has invoked; and the version of the definition that it runs under. For users who can read the instance; `url`, `lastStatus` and `lastError` are for holders of `mod-workflows`.
          */
         get: operations["listPending"];
         put?: never;
@@ -368,7 +368,7 @@ export interface paths {
         };
         /**
          * Show a task
-         * @description Of an instance that the caller may read, whoever has the task. One that ended without a decision is 404.
+         * @description Of an instance that the caller can read, whoever has the task. One that ended without a decision is 404.
          */
         get: operations["showTask"];
         put?: never;
@@ -390,7 +390,7 @@ export interface paths {
         put?: never;
         /**
          * Claim, release or assign a task
-         * @description `claim` takes it over, `release` gives it back to all candidates, and `assign` gives it to another candidate. 404 when it is gone or the caller may not read its instance (holders of `mod-workflows` release and assign it all the same, and see it as in the list with `scope=every`), 403 for who is no candidate, 409 `Claimed` when somebody else has it.
+         * @description `claim` takes it over, `release` gives it back to all candidates, and `assign` gives it to another candidate. 404 when it is gone or the caller may not read its instance (holders of `mod-workflows` release and assign it all the same, and see it as in the list with `scope=every`), 403 for users who are not candidates, 409 `Claimed` when someone else has it.
          *     Who has it, or a holder of `mod-workflows`, releases or assigns it. Each is idempotent: repeat it after a 504.
          */
         post: operations["changeTask"];
@@ -422,7 +422,7 @@ export interface paths {
         put?: never;
         /**
          * Comment on an instance
-         * @description Whoever may read the instance may comment. A comment changes neither the history nor the entity tag.
+         * @description Anyone who can read the instance can comment. A comment changes neither the history nor the entity tag.
          */
         post: operations["addComment"];
         delete?: never;
@@ -451,7 +451,7 @@ export interface paths {
         };
         /**
          * List what has happened to an instance
-         * @description History entries with their data, comments, claims of tasks, timers that wait, and deliveries that have not arrived, in one order. Whoever may read the instance may ask.
+         * @description History entries with their data, comments, claims of tasks, timers that wait, and deliveries that have not arrived, in one order. Anyone who can read the instance can ask.
          */
         get: operations["listActivity"];
         put?: never;
@@ -501,7 +501,7 @@ export interface paths {
         /**
          * Retry or drop a delivery
          * @description `retry` tries it now; a dead one gets all its attempts again, and may arrive behind others that its instance has sent since. `drop` removes it; dropping one that is still tried tells its instance as when it dies (`onError`), and
-         *     frees what waits behind it. An attempt that is under way may have arrived.
+         *     lets the next one go. An attempt in progress may have arrived.
          */
         post: operations["changeDelivery"];
         delete?: never;
@@ -519,7 +519,7 @@ export interface paths {
         };
         /**
          * List the timers that are running
-         * @description Events that come to instances by themselves, unless something else happens before. What is due next comes first. Those that came and failed are among the incidents. Pages are those of `listOutbox`.
+         * @description Timers of instances, which fire unless something else happens before, soonest first. Those that came and failed are among the incidents. Pages are those of `listOutbox`.
          */
         get: operations["listTimers"];
         put?: never;
@@ -539,9 +539,9 @@ export interface paths {
         };
         /**
          * List what failed
-         * @description An event of a timer, or of what became of a delivery, whose actions failed while no caller waited. Nothing of it was done. Its instance keeps it until a person retries or drops it, or the instance leaves the node whose timer it
-         *     is; `file`, `line` and `expression` say where it failed. An incident with a `kind` is about all failures at one place of one version: an `expression` that failed for whoever asked for the step, who got 500 `MarshallingError` with the first part of its `id` as reference;
-         *     a `loop` of an instance that sends itself events without end; a `tree` of too many instances. It is there until somebody drops it. Why it failed, and with what values, is told to those who may read the instance. Pages are those of `listOutbox`.
+         * @description A timer or the outcome of a delivery whose actions failed while no caller waited. Nothing was changed. Its instance keeps it until a person retries or drops it, or the instance leaves the node whose timer it
+         *     is; `file`, `line` and `expression` say where it failed. An incident with a `kind` is about all failures at one place of one version: an `expression` that failed for the caller of the step, who got 500 `MarshallingError` with the first part of its `id` as reference;
+         *     a `loop` of an instance that sends itself events without end; a `tree` of too many instances. It is there until somebody drops it. Only users who can read the instance see why it failed and with what values. Pages are those of `listOutbox`.
          */
         get: operations["listIncidents"];
         put?: never;
@@ -601,7 +601,7 @@ export interface paths {
         put?: never;
         /**
          * Retry or drop an incident
-         * @description `retry` gives the instance its event once more, as of now. When it fails again, the answer says why to those who may read the instance, and it stays an incident. An incident with a `kind` has nothing to retry: 409. `drop` removes it.
+         * @description `retry` gives the instance its event once more, as of now. When it fails again, the answer says why to users who can read the instance, and it stays an incident. An incident with a `kind` has nothing to retry: 409. `drop` removes it.
          */
         post: operations["changeIncident"];
         delete?: never;
@@ -679,7 +679,7 @@ export interface paths {
         /**
          * Give running instances another version
          * @description A page of the instances that match and have the version `from` of the plan: each becomes an instance of `to` in one commit with one entry `migrate` in its history, or is refused and stays as it is. Whoever
-         *     may ask migrates all instances, also those that they may not read. One node migrates at most 1,000 a second.
+         *     may ask migrates all instances, also those that they may not read. One node migrates at most 1,000 per second.
          *
          *     `next` goes into the next request; `null` is the end. An instance that was migrated does not have the version `from` any more, so the same requests can be made again after any failure.
          *     With `dryRun` nothing changes. `statemachine/DEFINITION.md`, "Migration", has the format of plans. One with `assign` is for owners of the workflow and holders of `mod-admin` (403 for others).
@@ -858,7 +858,7 @@ export interface paths {
         post?: never;
         /**
          * Retire a version of a definition
-         * @description Removes the version, for whoever may publish the next one: an owner of the workflow or a holder of `mod-admin`. When the newest one goes, the rules of the one before hold, and new instances get it.
+         * @description Removes the version, for users who can publish the next one: an owner of the workflow or a holder of `mod-admin`. When the newest one goes, the rules of the one before hold, and new instances get it.
          *
          *     It is 409 `InUse` while an instance has it, ended ones included, and 409 `Conflict` when a file of the home names it, or in a cluster. The owners of a workflow are remembered: nobody else can publish its id again.
          */
@@ -912,8 +912,8 @@ export interface paths {
          * @description What instances went through since a cursor, for programs that follow them: each history entry of an instance that the caller may read now, at least once, those of an instance in their order. Entries of
          *     workflows that the caller may not read are left out. `next` is the cursor behind the page, and always there: keep it with what you made of the page, and ask again with it, after a restart of either side and at any node.
          *
-         *     The feed keeps entries for seven days and a number of them. Where it no longer has what comes behind `since`, the answer is 410: read the present state, and go on without `since`.
-         *     A page may be empty although more comes behind it. With `wait` an empty page comes when that time is over; a request that waits counts as a stream. A request from a page of another site is 403.
+         *     The feed keeps entries for seven days and a number of them. If it no longer has the entries after `since`, the answer is 410: read the current state and continue without `since`.
+         *     A page may be empty although more entries follow. With `wait` an empty page is sent when that time is over; a request that waits counts as a stream. A request from a page of another site is 403.
          */
         get: operations["listChanges"];
         put?: never;
@@ -1334,7 +1334,7 @@ export interface paths {
         post?: never;
         /**
          * Drop the caller's draft of a form
-         * @description A draft that is not there is dropped as well, unless `If-Match` demands one.
+         * @description A draft that is not there is dropped as well, unless `If-Match` requires one.
          */
         delete: operations["dropDraft"];
         options?: never;
@@ -1410,13 +1410,13 @@ export interface paths {
         get: operations["getTaskDraft"];
         /**
          * Keep the caller's draft for a task
-         * @description As for [a form](#operation/saveDraft): `If-Match` with the entity tag of a draft replaces only that one, and `If-None-Match: *` saves only when there is none yet; otherwise 412. The answer leaves when the draft is durable. 409 while somebody else has the task.
+         * @description As for [a form](#operation/saveDraft): `If-Match` with the entity tag of a draft replaces only that one, and `If-None-Match: *` saves only when there is none yet; otherwise 412. The answer leaves when the draft is durable. 409 while the task is assigned to someone else.
          */
         put: operations["saveTaskDraft"];
         post?: never;
         /**
          * Drop the caller's draft for a task
-         * @description A draft that is not there is dropped as well, unless `If-Match` demands one.
+         * @description A draft that is not there is dropped as well, unless `If-Match` requires one.
          */
         delete: operations["dropTaskDraft"];
         options?: never;
@@ -1442,7 +1442,7 @@ export interface paths {
         /**
          * Submit the form of a task
          * @description Sends one of the task's events with the data to its instance: `event`, or that which the template names. The data must fit the template's schema, and the event is one of the task's own; otherwise 400. Rights and claims count as for any event.
-         *     409 when somebody else has the task, when no transition takes the event now, or when the template is gone. `If-Match` compares the instance's entity tag. The caller's draft goes in the same commit. The answer leaves when that is durable.
+         *     409 when the task is assigned to someone else, when no transition takes the event now, or when the template is gone. `If-Match` compares the instance's entity tag. The caller's draft goes in the same commit. The answer leaves when that is durable.
          */
         post: operations["submitTask"];
         delete?: never;
@@ -1463,7 +1463,7 @@ export interface paths {
          * @description A parameter is declared in the template as `${name}`, `${name#type}` or `${name#type#default}`. It is looked for in the text and the attributes of the XML. The list is ordered by name and has one entry for each name;
          *     the first declaration that has a type or a default counts. The type comes back as it was written.
          *
-         *     A file that does not exist and one that the caller may not read are both 404. A file that is no report template is 422.
+         *     A file that does not exist and one that the caller may not read are both 404. A file that is not a report template is 422.
          */
         get: operations["listReportParameters"];
         put?: never;
@@ -1552,7 +1552,7 @@ export interface paths {
          * @description The body is a tar archive of `identity.yaml`, `rights.yaml` and the folders `workflows`, `forms` and `checklists`. It is checked as one set and taken as a whole or refused as a whole; what it does
          *     not have is not in use any more. With the answer it is durable, and within a second every node uses it. `troupe publish` makes the archive from a folder.
          *
-         *     In a cluster the content of a version of a definition never changes: raise `version`. A server that is not a node of a cluster takes over the files of its home by itself, and answers 409.
+         *     In a cluster the content of a version of a definition never changes: raise `version`. A server that is not a node of a cluster applies changed files of its home automatically, and answers 409.
          */
         put: operations["publishHome"];
         post?: never;
@@ -2081,7 +2081,7 @@ export interface components {
         };
         /** @description One position for each state machine, in the order of the definition. */
         States: components["schemas"]["Position"][];
-        /** @description Where one state machine of an instance stands. */
+        /** @description The state of one state machine of an instance. */
         Position: {
             stateMachineId: string;
             nodeId: string;
@@ -2181,7 +2181,7 @@ export interface components {
             /** @enum {unknown} */
             status: "running" | "done" | "failed" | "cancelled";
         };
-        /** @description An event that comes to the instance by itself. */
+        /** @description A timer of the instance. */
         Timer: {
             id: string;
             event: string;
@@ -2238,7 +2238,7 @@ export interface components {
             /** @description The user who has it. */
             assignee: string | null;
             assigneeName: string | null;
-            /** @description Whom the definition names. Where all are empty, it is for everybody who may read the instance. */
+            /** @description Whom the definition names. If all are empty, everyone who can read the instance is a candidate. */
             candidates: {
                 roles: string[];
                 users: string[];
@@ -2249,7 +2249,7 @@ export interface components {
             requesterName: string | null;
             /** @description The form template for the data of its events. */
             form: string | null;
-            /** @description What the caller may send now to bring it on. */
+            /** @description What the caller can send now to complete it. */
             events: components["schemas"]["TaskEvent"][];
             done: components["schemas"]["TaskEnd"] | null;
         };
@@ -2260,7 +2260,7 @@ export interface components {
             /** @enum {unknown} */
             style: "default" | "primary" | "danger";
         };
-        /** @description How somebody has brought a task on. */
+        /** @description How someone completed a task. */
         TaskEnd: {
             user: string;
             userName: string;
@@ -2362,7 +2362,7 @@ export interface components {
             incidents: components["schemas"]["Incident"][];
             next: components["schemas"]["NextCursor"];
         };
-        /** @description An event that came by itself and failed, or what `kind` says. `values` and `user` are of those with a `kind`. */
+        /** @description A timer or callback that failed, or what `kind` says. `values` and `user` are of those with a `kind`. */
         Incident: {
             id: string;
             workflowId: components["schemas"]["Identifier"];
@@ -2597,7 +2597,7 @@ export interface components {
                 /** @enum {string} */
                 kind: "form" | "checklist";
             } | null;
-            /** @description All tasks that wait, whoever has them; `events` are what the caller may send. */
+            /** @description All open tasks, of all assignees; `events` are what the caller can send. */
             tasks: components["schemas"]["Task"][];
         };
         DefinitionList: {
@@ -2627,7 +2627,7 @@ export interface components {
             version: number;
             /** @description Its rules hold. */
             current: boolean;
-            /** @description The path that it had in its home; `body.yaml` or `body.json` when it was published by itself. */
+            /** @description The path that it had in its home; `body.yaml` or `body.json` if it was published individually. */
             file: string;
             /** @description YAML or JSON. */
             text: string;
@@ -2816,7 +2816,7 @@ export interface components {
             savedAt: components["schemas"]["Milliseconds"];
             /** @description The `digest` of the template that the draft was written for; empty when that is not known. */
             template?: string;
-            /** @description As it was kept, whatever became of the template. */
+            /** @description As it was kept, even if the template has changed or is gone. */
             data: components["schemas"]["Object"];
             /** @description The draft was written for another content of the template. */
             templateChanged?: boolean;
@@ -2851,7 +2851,7 @@ export interface components {
             /** @description The instance. */
             id: components["schemas"]["Identifier"];
             /**
-             * @description `Instance` is no form.
+             * @description `Instance` is not a form.
              * @enum {string}
              */
             formType: "Form" | "Checklist" | "WorkflowForm" | "Instance";
@@ -3028,7 +3028,7 @@ export interface components {
                 dead: number;
             };
         };
-        /** @description The nodes of the cluster as the one that answers knows them. A server that stands alone has none. */
+        /** @description The nodes of the cluster as the one that answers knows them. A single server has none. */
         Cluster: {
             /** @description The node that answers. */
             self: string;
@@ -3144,7 +3144,7 @@ export interface components {
                 "application/json": components["schemas"]["PublishedDefinition"];
             };
         };
-        /** @description The definition has faults, all of which are listed, or says something else than the path. */
+        /** @description The definition has errors, all of which are listed, or does not match the path. */
         DefinitionFaults: {
             headers: {
                 [name: string]: unknown;
@@ -3153,7 +3153,7 @@ export interface components {
                 "application/json": components["schemas"]["HomeFault"];
             };
         };
-        /** @description What became of the instances of the page. */
+        /** @description What happened to the instances of the page. */
         Migrated: {
             headers: {
                 [name: string]: unknown;
@@ -3162,7 +3162,7 @@ export interface components {
                 "application/json": components["schemas"]["Migrated"];
             };
         };
-        /** @description The request is malformed, or the plan has faults, all of which are listed. */
+        /** @description The request is malformed, or the plan has errors, all of which are listed. */
         PlanFaults: {
             headers: {
                 [name: string]: unknown;
@@ -3171,7 +3171,7 @@ export interface components {
                 "application/json": components["schemas"]["HomeFault"];
             };
         };
-        /** @description What comes behind the cursor is no longer kept. Read the present state, and go on without it. */
+        /** @description The entries after the cursor are no longer kept. Read the current state and continue without the cursor. */
         Gone: {
             headers: {
                 [name: string]: unknown;
@@ -3335,7 +3335,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description What the condition in the request demands does not hold. */
+        /** @description The condition of the request does not hold. */
         PreconditionFailed: {
             headers: {
                 [name: string]: unknown;
@@ -3455,7 +3455,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description What the condition in the request demands does not hold. */
+        /** @description The condition of the request does not hold. */
         PortalPreconditionFailed: {
             headers: {
                 [name: string]: unknown;
@@ -3566,7 +3566,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description The file is no template of this kind, or it is encrypted. */
+        /** @description The file is not a template of this kind, or it is encrypted. */
         FileUnprocessable: {
             headers: {
                 [name: string]: unknown;
@@ -4278,7 +4278,7 @@ export interface operations {
     listTasks: {
         parameters: {
             query?: {
-                /** @description `mine`: the caller has them. `open`: nobody has them, and the caller is a candidate. `all` (default): both. `done`: the caller has brought them on; the newest first. `every`: all open tasks, for holders of `mod-workflows` (from others 403), with the label of the node as title and nothing of the data. */
+                /** @description `mine`: the caller has them. `open`: nobody has them, and the caller is a candidate. `all` (default): both. `done`: the caller has completed them; newest first. `every`: all open tasks, for holders of `mod-workflows` (from others 403), with the label of the node as title and nothing of the data. */
                 scope?: "mine" | "open" | "all" | "done" | "every";
                 /** @description Only those of this workflow. */
                 workflowId?: string;
@@ -4863,7 +4863,7 @@ export interface operations {
     listRequests: {
         parameters: {
             query?: {
-                /** @description `instance`: those that are no forms. Without it forms and instances, and no checklists. */
+                /** @description `instance`: those that are not forms. Without it forms and instances, and no checklists. */
                 kind?: "form" | "checklist" | "instance";
                 /** @description Without it all. */
                 category?: "current" | "submitted" | "archived";
@@ -6379,7 +6379,7 @@ export interface operations {
                     "application/json": components["schemas"]["PublishedHome"];
                 };
             };
-            /** @description The archive is none of a home, or the files have faults, all of which are listed. */
+            /** @description The archive is not a home, or the files have errors, all of which are listed. */
             400: {
                 headers: {
                     [name: string]: unknown;
