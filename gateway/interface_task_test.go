@@ -63,7 +63,7 @@ func TestInterfaceTasks(t *testing.T) {
 	if a := s.eve.Post(t, change, `{"taskId":"`+first.TaskID+`","action":"claim"}`); a.Status != 404 {
 		t.Errorf("a claim of a stranger: got %d %s", a.Status, a.Body)
 	}
-	if a := s.ann.Post(t, change, `{"taskId":"`+first.TaskID+`","action":"claim"}`); a.Status != 403 || !strings.Contains(a.Body, "the task is for others") {
+	if a := s.ann.Post(t, change, `{"taskId":"`+first.TaskID+`","action":"claim"}`); a.Status != 403 || !strings.Contains(a.Body, "you are not a candidate") {
 		t.Errorf("a claim of the requester: got %d %s", a.Status, a.Body)
 	}
 	if a := s.bob.Post(t, change, `{"taskId":"`+first.TaskID+`","action":"claim"}`); a.Status != 200 || !strings.Contains(a.Body, `"assignee":"bob","assigneeName":"Bob"`) {

@@ -140,7 +140,7 @@ func MayNotRead(workflow string) error {
 
 // Needs is ErrForbidden for who lacks a privilege, which it names.
 func Needs[P ~string](privilege P) error {
-	return Refuse(ErrForbidden, "permission denied: this needs %s", privilege)
+	return Refuse(ErrForbidden, "permission denied: it needs %s", privilege)
 }
 
 // Errorf returns an error whose text is for the log.
