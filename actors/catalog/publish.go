@@ -364,7 +364,7 @@ func (c *Catalog) errExists(key versionKey, gone bool) error {
 func (s *Source) secondSource() document.Fault {
 	return document.Fault{
 		File: s.File, Line: s.Line("id"),
-		Reason:     fmt.Sprintf("workflow %s is already published by PUT definitions/%[1]s, and can have only one source", s.Parsed.ID),
+		Reason:     fmt.Sprintf("workflow %s is already published by PUT definitions/%[1]s, and has only one source", s.Parsed.ID),
 		Suggestion: "remove the file, or give its workflow another id",
 	}
 }

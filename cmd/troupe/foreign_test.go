@@ -63,7 +63,7 @@ func TestExport(t *testing.T) {
 	_, err := homedir.Ensure(home, clitest.Example())
 	require.NoError(t, err)
 	code, out, stderr := clitest.Invoke("export", "leave-request", "--to", "scxml", "--home", home)
-	if code != cli.ExitDone || !strings.Contains(out, `<scxml xmlns="http://www.w3.org/2005/07/scxml"`) || !strings.Contains(stderr, `"allow" is no part of SCXML`) {
+	if code != cli.ExitDone || !strings.Contains(out, `<scxml xmlns="http://www.w3.org/2005/07/scxml"`) || !strings.Contains(stderr, `"allow" is not part of SCXML`) {
 		t.Fatalf("got code %d\n%s\n%s", code, out, stderr)
 	}
 	again := writeFile(t, t.TempDir(), "again.scxml", out)

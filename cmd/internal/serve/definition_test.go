@@ -40,7 +40,7 @@ func TestFaultsOfAPublishedDefinition(t *testing.T) {
 		{"nothing", "", "", "body.yaml:"},
 		{"an unknown key", "", door + "stat: {}\n", `body.yaml:4:1: unknown key "stat"`},
 		{"an unknown role", "", door + "allow: {create: {roles: [clown]}}\n", `body.yaml:4:25: unknown role "clown"`},
-		{"a file beside it", "", door + "schema: {svcPublic: {$ref: a.schema.json}}\n", "has no files beside it"},
+		{"a file beside it", "", door + "schema: {svcPublic: {$ref: a.schema.json}}\n", "cannot refer to files"},
 		{"another id", "", strings.Replace(door, "id: door", "id: gate", 1), `body.yaml:1: the id is gate, but the path says "door"`},
 		{"another version", "3", door, `body.yaml:2: the version is 2, but the path says "3"`},
 		{"another spelling", "02", door, `the path says "02"`},
@@ -88,7 +88,7 @@ func TestOnlyOwnersPublishADefinition(t *testing.T) {
 	o.wantsLog("published", `"workflow":"door","version":3,"user":"paulo.santos"`)
 }
 
-const doorFault = "workflow door is already published by PUT definitions/door, and can have only one source (remove the file, or give its workflow another id)"
+const doorFault = "workflow door is already published by PUT definitions/door, and has only one source (remove the file, or give its workflow another id)"
 
 // TestAPublishedDefinitionBesideAHome: it is in use after a reload and a restart, and a file that names
 // its workflow is refused by the reload, at a start and by troupe check.
@@ -105,7 +105,7 @@ func TestAPublishedDefinitionBesideAHome(t *testing.T) {
 	o = mustOpenService(t, dir)
 	defer o.close()
 	o.wants("after a start with a file that names it", 3, 3)
-	wantsPending(t, "after a start with a file that names it", &o.reloads.definitions, "refused: workflows/door.yaml:1: workflow door is published")
+	wantsPending(t, "after a start with a file that names it", &o.reloads.definitions, "refused: workflows/door.yaml:1: workflow door is already published")
 	require.NoError(t, o.takeCommands())
 	(&clitest.Invocation{Args: []string{"check", "--home", dir}, Code: cli.ExitFailed, Stdout: "workflows/door.yaml:1: " + doorFault + "\n", Stderr: "1 problem in"}).Run(t)
 	clitest.RemoveFile(t, dir, "workflows/door.yaml")

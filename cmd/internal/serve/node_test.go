@@ -327,7 +327,7 @@ func TestANodeIsToldThatItWasRemoved(t *testing.T) {
 	assert.Len(t, clusterOf(t, homes[0]).Nodes, 1, "said to be removed, and the cluster")
 	select {
 	case err := <-joined.node.Failed():
-		assert.Contains(t, err.Error(), "its folder is of no use any more", "it ends")
+		assert.Contains(t, err.Error(), "its folder is no longer needed", "it ends")
 	case <-t.Context().Done():
 		t.Fatal("the test's time is over")
 	}
