@@ -119,7 +119,7 @@ func TestFaultsOfAScenarioHaveTheirPlaces(t *testing.T) {
 		head + "users: {}\nwalk: {draft: [{event: submit}]}":                "2:8: expected the users",
 		head + "wakl: {}\nwalk: {draft: [{event: submit}]}":                 `unknown key "wakl" (did you mean "walk"?)`,
 		head + "walk: {draft: [{event: submit, data: {a: '{{rnd}}'}}]}":     "{{rnd}}: a placeholder is",
-		head + "walk: {draft: [{event: submit, data: {'{{n}}': a}}]}":       "filled in this is no JSON",
+		head + "walk: {draft: [{event: submit, data: {'{{n}}': a}}]}":       "filled in this is not JSON",
 		head + "query: {limit: 2000}\nwalk: {draft: [{event: submit}]}":     "2:16: a limit is from 1 to 1000",
 		head + "query: {filter: {a: 1}}\nwalk: {draft: [{event: submit}]}":  "2:17: ",
 		head + "query: {filter: {a: *b}}\nwalk: {draft: [{event: submit}]}": "home/load.yaml:2",

@@ -88,7 +88,7 @@ func TestWrongThresholds(t *testing.T) {
 		"p99=1ms":        "a condition is like",
 		"errors>0,":      `"errors>0,": a condition is like`,
 		"p99>1ms, ,":     `"p99>1ms, ,": a condition is like`,
-		"p95>1ms":        "p95 is no figure of a run: did you mean p90?",
+		"p95>1ms":        "p95 is not a figure of a run: did you mean p90?",
 		"latency>1ms":    "one of p50, p90, p99, p99.9, max, errors",
 		"p99>20":         "p99 needs a time with its unit",
 		"p99>-1ms":       "p99 needs a time",
