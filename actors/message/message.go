@@ -134,7 +134,8 @@ type Event struct {
 
 	// Counted: the caller's quota has counted it. It and what follows are set on the way.
 	Counted bool
-	// As is Caller as the rules see it, and Rules are those of the workflow as of now; nil: not looked up yet.
+	// As is Caller as the rules see it, and Rules are those of the workflow as of now; nil: not looked up yet. The
+	// router writes them here, so a request is asked once at a time.
 	As    *statemachine.Caller
 	Rules *statemachine.Definition
 }

@@ -124,14 +124,14 @@ func TestNothingIsShownThatACrashCouldTakeBack(t *testing.T) {
 				return err
 			})
 		}
-		look := &message.Load{Caller: boss, WorkflowID: "stock", InstanceID: item}
-		ask("the events", nil, func() error { _, err := h.Events(t.Context(), look); return err })
+		look := message.Load{Caller: boss, WorkflowID: "stock", InstanceID: item}
+		ask("the events", nil, func() error { of := look; _, err := h.Events(t.Context(), &of); return err })
 		ask("the history", nil, func() error {
 			_, err := h.History(t.Context(), &message.History{Caller: boss, WorkflowID: "stock", InstanceID: item, Limit: 10})
 			return err
 		})
 		ask("the activity", nil, func() error {
-			_, err := h.Activity(t.Context(), &message.Activity{Load: *look, Limit: 10})
+			_, err := h.Activity(t.Context(), &message.Activity{Load: look, Limit: 10})
 			return err
 		})
 		ask("an activity that is read while something comes", nil, func() error { // after the instance was asked
