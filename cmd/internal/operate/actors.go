@@ -22,8 +22,8 @@ func newActors() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "actors",
 		Short: "Show the actors of the server that runs on a home, as a tree",
-		Long: "Show the actors of the server that runs on a home, as a tree. Instances and workers are counted. Of them, MAILBOX is\n" +
-			"how many calls are not answered yet; of the others, how many messages wait.",
+		Long: "Instances and workers are counted. Their MAILBOX is the number of unanswered calls; that of other actors is the\n" +
+			"number of messages in their mailbox.",
 		Example: "  troupe actors --home ./troupe-home\n  troupe actors -o json",
 		Args:    cobra.NoArgs,
 	}
