@@ -249,7 +249,7 @@ func (s *script) endBatch(user int) []byte {
 
 func (s *script) post(head string) []byte {
 	s.out = append(s.out[:0], head...)
-	s.out = appendLength(s.out, len(s.body))
+	s.out = strconv.AppendInt(s.out, int64(len(s.body)), 10)
 	s.out = append(s.out, "\r\n\r\n"...)
 	s.out = append(s.out, s.body...)
 	return s.out

@@ -2,9 +2,6 @@ package load
 
 import (
 	"context"
-	"errors"
-	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -148,41 +145,6 @@ func TestAWalkThatIsOverGoesOnWithANewInstance(t *testing.T) {
 		assert.True(t, (created == sent || created == sent+1) && result.Failed() <= 0, "got %d instances and %d events, errors %v", created, sent, result.Errors)
 		return f.events.Load() > 2
 	})
-}
-
-func TestAnAnswerInChunks(t *testing.T) {
-	const head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-	for _, c := range []struct {
-		text, want string
-		err        error
-	}{
-		{"5\r\nhello\r\n1;x=y\r\n!\r\n0\r\n\r\n", "hello!", nil},
-		{"A\r\n0123456789\r\n0\r\nEtag: x\r\n\r\n", "0123456789", nil},
-		{"0\r\n\r\n", "", nil},
-		{"0\r\n\r\nHTTP", "", errTooMuch},
-		{"5\r\nhello!\r\n0\r\n\r\n", "", errMalformed},
-		{"-1\r\n", "", errMalformed},
-		{"ffffffff\r\n", "", errTooLarge},
-		{"5\r\nhel", "", io.ErrUnexpectedEOF},
-	} {
-		near, far := net.Pipe()
-		go func() {
-			_, _ = io.ReadFull(far, make([]byte, 1))
-			for _, b := range []byte(head) { // as slowly as can be
-				if _, err := far.Write([]byte{b}); err != nil {
-					return
-				}
-			}
-			if _, err := io.WriteString(far, c.text); err != nil {
-				return
-			}
-			_ = far.Close()
-		}()
-		conn := connection{conn: near, held: new(atomic.Int64)}
-		_, body, err := conn.exchange([]byte("x"), time.Now())
-		assert.True(t, errors.Is(err, c.err) && (err != nil || string(body) == c.want), "%q: got %q, %v, want %q, %v", c.text, body, err, c.want, c.err)
-		_ = near.Close()
-	}
 }
 
 func TestTLS(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"sync/atomic"
 	"time"
 )
@@ -381,7 +382,7 @@ func readBatch(body []byte, batch []batched) sent {
 			return fail(len(batch)-i, "the answer has too few results")
 		}
 		rest = after
-		status, err := parseDigits(after[:3])
+		status, err := strconv.Atoi(string(after[:3]))
 		switch {
 		case err != nil:
 			return fail(len(batch)-i, "the answer has a result without a status")
