@@ -57,14 +57,14 @@ func inputRows(t *testing.T) (rows []inputRow) {
 // heldElsewhere has the rows with a figure that a test of another package holds, and which.
 var heldElsewhere = map[string]string{
 	"id of a workflow, instance, form, role, user or incident": "statemachine: TestNamesThatAreNoIdentifiers",
-	"password of a sign-in":                   "actors/identity: TestPasswordRules",
-	"digits of an exponent in a number":       "statemachine/data: TestClean",
-	"name of an event":                        "statemachine: TestNamesThatAreNoIdentifiers",
-	"data of an event that its history keeps": "TestInterfaceHistory",
-	"file of a template; [what is in it](#what-is-not-a-template) is bounded, too": "actors/template: TestTortureReport",
-	"workflows that a user publishes first":                                        "actors/catalog: TestAPublisherHasABound",
-	"versions of a published workflow":                                             "actors/catalog: TestAPublisherHasABound",
-	"home that is published, entries":                                              "actors/home: TestUnpackRefusesWhatIsNoHome",
+	"password of a sign-in":             "actors/identity: TestPasswordRules",
+	"digits of an exponent in a number": "statemachine/data: TestClean",
+	"name of an event":                  "statemachine: TestNamesThatAreNoIdentifiers",
+	"data of an event in the history":   "TestInterfaceHistory",
+	"file of a template; its [content](#what-is-not-a-template) is limited too": "actors/template: TestTortureReport",
+	"workflows that a user was the first to publish":                            "actors/catalog: TestAPublisherHasABound",
+	"versions of a published workflow":                                          "actors/catalog: TestAPublisherHasABound",
+	"published home, entries":                                                   "actors/home: TestUnpackRefusesWhatIsNoHome",
 }
 
 // TestTheLimitsOfTheDocument: each limit of the table is tried, at the limit and one above, or compared with the program.
@@ -97,7 +97,7 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 		"text of a comment": func(n int) int {
 			return s.ann.Post(t, wiretest.Root+"/instance/plain/"+r.ID+"/comments", `{"text":"`+strings.Repeat("ä", n)+`"}`).Status
 		},
-		"`filter`; the rest of it in [statemachine/filter/FILTER.md](../statemachine/filter/FILTER.md#limits)": func(n int) int {
+		"`filter`; further limits in [statemachine/filter/FILTER.md](../statemachine/filter/FILTER.md#limits)": func(n int) int {
 			filter := `{"svcPublic.a":"` + strings.Repeat("x", n-len(`{"svcPublic.a":""}`)) + `"}`
 			return s.ann.query(t, "plain", filterOf(filter)).Status
 		},

@@ -15,12 +15,15 @@ export interface paths {
         put?: never;
         /**
          * Create an instance of a workflow
-         * @description The instance begins in the initial nodes of all machines. Its history has one entry, whose `transitionEvent` is empty and whose `startState` is one
-         *     `Start` for each machine. It takes the newest version of the definition and stays on it. The answer leaves when the instance is durable.
+         * @description The instance starts in the initial nodes of all machines. Its history has one entry with an empty `transitionEvent`, whose
+         *     `startState` is `Start` for each machine. The instance uses the newest version of the definition and stays on it. The answer is sent
+         *     once the instance is durable.
          *
-         *     Each member of `svcPublic` and `svcPrivate` replaces the default of the definition's context; `null` is kept. A definition may restrict what a caller sets; what it refuses is 400.
+         *     Each member of `svcPublic` and `svcPrivate` replaces the default in the definition's context; `null` is kept. A definition may
+         *     restrict what a caller can set; data that it rejects is 400.
          *
-         *     With an `Idempotency-Key`, the same request gets the first answer again, byte for byte, also after a restart and while the first one still runs. The same key with another body is 422.
+         *     With an `Idempotency-Key`, repeating the request returns the first answer, byte for byte, even after a restart or while the first
+         *     request is still running. The same key with another body is 422.
          */
         post: operations["createInstance"];
         delete?: never;
@@ -40,18 +43,20 @@ export interface paths {
         put?: never;
         /**
          * Send an event to an instance
-         * @description The instance moves as its definition says, the history gains an entry, and the answer shows the instance afterwards. The answer leaves when the step is durable.
+         * @description The instance makes the transitions that its definition has for the event, the history gains an entry, and the answer shows the result.
+         *     It is sent once the step is durable.
          *
-         *     - An event that the definition nowhere declares is 400, and nothing is stored.
-         *     - An event that no transition takes in the current state is recorded: 200, an entry with equal `startState` and `endState`, the data not applied.
-         *       A definition may instead take the data (`apply`), refuse (`reject`, 409 `EventNotAllowed`) or ignore the event (`ignore`, 200 without an entry).
+         *     - An event that the definition does not declare anywhere is 400, and nothing is stored.
+         *     - An event that no transition handles in the current state is recorded: 200, with an entry whose `startState` and `endState` are
+         *       equal, and without applying the data. A definition may instead apply the data (`apply`), reject the event (`reject`, 409
+         *       `EventNotAllowed`) or ignore it (`ignore`, 200 without an entry).
          *     - An event that is possible now, but not for this caller, is 403 and leaves no trace.
          *
-         *     `event.data` merges into `svcPublic` as a JSON Merge Patch. Data with only the objects `svcPublic` and `svcPrivate` merge into each; mixing these two with other
-         *     members is 400, and so is `svcPrivate` where the event's declaration does not allow it.
+         *     `event.data` is merged into `svcPublic` as a JSON Merge Patch. Data with only the objects `svcPublic` and `svcPrivate` is merged into
+         *     each; mixing these two with other members is 400, and so is `svcPrivate` if the event's declaration does not allow it.
          *
-         *     `event.id` and the header `Idempotency-Key` mean the same. Keys are remembered for 24 hours, and at least the last 64 of an instance. With `If-Match` the
-         *     event is taken only while the instance has that entity tag, otherwise 412.
+         *     `event.id` and the header `Idempotency-Key` mean the same. Keys are remembered for 24 hours, and at least the last 64 of an instance
+         *     are. With `If-Match` the event is applied only if the instance still has that entity tag; otherwise it is 412.
          */
         post: operations["sendEvent"];
         delete?: never;
@@ -71,17 +76,21 @@ export interface paths {
         put?: never;
         /**
          * Send many events and creates in one request
-         * @description An item is a body of `sendEvent`, or of `createInstance` when it has no `instanceId`. There are at most 10,000 items and 16 MiB. Each has the checks, rights and limits that it would have alone, and its result says what it
-         *     would be answered alone, without the record. Results come in the order of the items, each when it is durable. The answer is 200, whatever the results are.
+         * @description An item is a body of `sendEvent`, or of `createInstance` if it has no `instanceId`. A batch has at most 10,000 items and 16 MiB. Each
+         *     item is checked, authorized and limited like a single request, and its result is what that request would be answered, without the
+         *     record. Results are in the order of the items, and each is sent once it is durable. The answer is 200, whatever the results are.
          *
-         *     An array is read to its end before anything is done: when it is not well-formed, too long or too large, that is 400 or 413 and nothing was done. Of lines (`application/x-ndjson`) without `Idempotency-Key` each is done when it has come, and
-         *     results go out while items come in. A line that is not well-formed JSON, item 10,001, the first byte beyond 16 MiB and a body that breaks off end the answer with one more line, which is an error.
+         *     An array is read completely before anything is done: if it is malformed, too long or too large, the answer is 400 or 413 and nothing
+         *     was done. Lines (`application/x-ndjson`) without `Idempotency-Key` are each done as soon as they are complete, and results are sent
+         *     while items arrive. A line that is not well-formed JSON, item 10,001, the first byte beyond 16 MiB and an interrupted body end the
+         *     answer with one more line, which is an error.
          *
-         *     Items of one instance are done in their order. One that fails stops no other; but after a 429, 503 or 504 the later items of that instance are 503 and not done, or 504 when they were on their way already.
+         *     Items of one instance are done in their order. If one fails, the others continue; but after a 429, 503 or 504 the later items of that
+         *     instance are 503 and not done, or 504 if they were already in progress. `event.id` of an item works as in a single event. The header
+         *     `Idempotency-Key` is for the whole batch: repeating the batch returns the first results, and another batch is 422. Lines with that
+         *     header are read completely first, like an array.
          *
-         *     `event.id` of an item means what it means alone. The header `Idempotency-Key` is for the whole batch: with it, the same batch gets the first results again, and another batch is 422. Lines with that header are read to their end first, as an array is.
-         *
-         *     With `Prefer: return=representation` a result of 200 also has `state`, the record without `svcHistory`. `If-Match` has no meaning here.
+         *     With `Prefer: return=representation` a result of 200 also has `state`, the record without `svcHistory`. `If-Match` is ignored.
          */
         post: operations["sendBatch"];
         delete?: never;
@@ -110,9 +119,8 @@ export interface paths {
         };
         /**
          * Read an instance
-         * @description Shows the instance as everything acknowledged before has left it.
-         *
-         *     Who has no right to the workflow gets 403 for every instance id, existing or not. Who has a right to the workflow, but not to this instance, gets 404, as if it were not there.
+         * @description Includes everything that was acknowledged before the request. A caller without any right to the workflow gets 403 for every instance
+         *     id, existing or not. A caller with a right to the workflow, but not to this instance, gets 404, as if it did not exist.
          */
         get: operations["getInstance"];
         put?: never;
@@ -142,9 +150,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what the caller may send to an instance now
-         * @description The events that the instance takes in its present state from this caller, in the order of the definition. `guard` is `unknown` where it depends on the data that will come with the event.
-         *     The entity tag is the instance's: what is listed holds until it moves on. Labels are in the reader's [language](INTERFACE.md#languages).
+         * List the events that the caller can send to an instance
+         * @description The events that the instance accepts from this caller in its current state, in the order of the definition. `guard` is `unknown` if it
+         *     depends on the data of the event. The entity tag is the instance's: the list is valid until the instance changes. Labels are in the
+         *     reader's [language](INTERFACE.md#languages).
          */
         get: operations["listEvents"];
         put?: never;
@@ -175,7 +184,8 @@ export interface paths {
         };
         /**
          * Read the history of an instance in pages
-         * @description The entries, oldest first, or with `order=desc` newest first. A page has 100 entries unless `limit` says otherwise. `next` is the cursor of the next page, and `null` on the last one; the header `Link` leads there too.
+         * @description The entries, oldest first, or newest first with `order=desc`. A page has 100 entries unless `limit` says otherwise. `next` is the
+         *     cursor of the next page, `null` on the last one; the header `Link` refers to the same page.
          */
         get: operations["listHistory"];
         put?: never;
@@ -205,9 +215,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show an instance as people see it
-         * @description For users who can read the instance: its title, its states and its columns, with labels in the reader's [language](INTERFACE.md#languages). `title` is the workflow's name when the instance has none of its own. `requester` is who
-         *     created the instance, and `requesterName` is the name of that user now.
+         * Show an instance to people
+         * @description For users who can read the instance: its title, its states and its columns, with labels in the reader's
+         *     [language](INTERFACE.md#languages). `title` is the workflow's name if the instance has no title of its own. `requester` is the creator
+         *     of the instance, and `requesterName` that user's current name.
          */
         get: operations["showSummary"];
         put?: never;
@@ -238,8 +249,9 @@ export interface paths {
         };
         /**
          * Draw the state of an instance
-         * @description For users who can read the instance: the statechart of its version as a picture, with the states that it is in and the way that it came, of a long history the newest part. Labels are in the reader's
-         *     [language](INTERFACE.md#languages), tones are colours, and it follows the reader's choice of light or dark. [Pictures](INTERFACE.md#pictures) says how a page shows it.
+         * @description For users who can read the instance: the statechart of its version as a picture, with the current states and the path taken (the
+         *     newest part of a long history). Labels are in the reader's [language](INTERFACE.md#languages), tones are colors, and it follows the
+         *     reader's choice of light or dark. [Pictures](INTERFACE.md#pictures) says how a page shows it.
          */
         get: operations["drawInstance"];
         put?: never;
@@ -264,8 +276,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show how people see a workflow
-         * @description For users who can read or create its instances: the columns that lists show, and the labels and tones of states and events in the reader's [language](INTERFACE.md#languages). It is the newest version unless `version` names another one.
+         * Show how a workflow is presented to people
+         * @description For users who can read or create its instances: the columns of lists, and the labels and tones of states and events in the reader's
+         *     [language](INTERFACE.md#languages). It is that of the newest version unless `version` names another.
          */
         get: operations["showPresentation"];
         put?: never;
@@ -296,7 +309,8 @@ export interface paths {
         };
         /**
          * List what an instance waits for
-         * @description Its timers, what it has sent out that has not arrived, and the instances that it has invoked; and the version of the definition that it runs under. For users who can read the instance; `url`, `lastStatus` and `lastError` are for holders of `mod-workflows`.
+         * @description Its timers, its undelivered messages and the instances that it has invoked, and the version of its definition. For users who can read
+         *     the instance; `url`, `lastStatus` and `lastError` are for holders of `mod-workflows`.
          */
         get: operations["listPending"];
         put?: never;
@@ -316,8 +330,9 @@ export interface paths {
         };
         /**
          * List the tasks of the caller
-         * @description The tasks that the caller has or may take over, of instances that the caller may read. A list is one consistent moment with everything that was acknowledged before the request, in a cluster one of each shard. A page may be shorter than `limit`, also empty,
-         *     where many were looked at; only `next: null` is the end.
+         * @description The tasks that the caller has or can claim, of instances that the caller may read. A list is a consistent snapshot with everything
+         *     that was acknowledged before the request, in a cluster one snapshot per shard. After many rows were read a page may be shorter than
+         *     `limit`, or empty; only `next: null` is the end.
          */
         get: operations["listTasks"];
         put?: never;
@@ -337,12 +352,13 @@ export interface paths {
         };
         /**
          * Watch the tasks of the caller
-         * @description A stream of server-sent events. It tells what changes from its beginning on, so read the list when the stream has opened. A comment comes every 15 seconds when nothing happens.
+         * @description A stream of server-sent events. It reports changes from when it is opened, so read the list once it is open. A comment is sent every
+         *     15 seconds when there is nothing else.
          *
-         *     - `tasks` (data: `TasksWatched`): all tasks of an instance that the caller has or may take over now; none, when they went.
-         *     - `lost` (data: `Lost`): something is missing here. Read the list again; the stream goes on from now.
+         *     - `tasks` (data: `TasksWatched`): all tasks of one instance that the caller has or can claim now; none if they are gone.
+         *     - `lost` (data: `Lost`): changes are missing here. Read the list again; the stream continues from now.
          *
-         *     The stream has no ids to go on from, and ends as that of `watchWorkflow`; streams have one limit together.
+         *     The stream cannot be resumed, and ends like that of `watchWorkflow`; all streams share one limit.
          */
         get: operations["watchTasks"];
         put?: never;
@@ -368,7 +384,7 @@ export interface paths {
         };
         /**
          * Show a task
-         * @description Of an instance that the caller can read, whoever has the task. One that ended without a decision is 404.
+         * @description For everyone who can read its instance, whoever has the task. A task that ended without a decision is 404.
          */
         get: operations["showTask"];
         put?: never;
@@ -390,8 +406,10 @@ export interface paths {
         put?: never;
         /**
          * Claim, release or assign a task
-         * @description `claim` takes it over, `release` gives it back to all candidates, and `assign` gives it to another candidate. 404 when it is gone or the caller may not read its instance (holders of `mod-workflows` release and assign it all the same, and see it as in the list with `scope=every`), 403 for users who are not candidates, 409 `Claimed` when someone else has it.
-         *     Who has it, or a holder of `mod-workflows`, releases or assigns it. Each is idempotent: repeat it after a 504.
+         * @description `claim` assigns the task to the caller, `release` returns it to all candidates, and `assign` gives it to another candidate. It is 404
+         *     if the task is gone or the caller may not read its instance (holders of `mod-workflows` can still release and assign it, and see it as
+         *     with `scope=every`), 403 for users who are not candidates, and 409 `Claimed` if someone else has it. Only the assignee or a holder of
+         *     `mod-workflows` can release or assign it. Each action is idempotent: repeat it after a 504.
          */
         post: operations["changeTask"];
         delete?: never;
@@ -422,7 +440,7 @@ export interface paths {
         put?: never;
         /**
          * Comment on an instance
-         * @description Anyone who can read the instance can comment. A comment changes neither the history nor the entity tag.
+         * @description Everyone who can read the instance can comment. A comment changes neither the history nor the entity tag.
          */
         post: operations["addComment"];
         delete?: never;
@@ -450,8 +468,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what has happened to an instance
-         * @description History entries with their data, comments, claims of tasks, timers that wait, and deliveries that have not arrived, in one order. Anyone who can read the instance can ask.
+         * List the activity of an instance
+         * @description History entries with their data, comments, claims of tasks, running timers and undelivered messages, in one order. Everyone who can
+         *     read the instance can read its activity.
          */
         get: operations["listActivity"];
         put?: never;
@@ -470,9 +489,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what has not been delivered
-         * @description Webhooks, mails and messages between parents and children of all instances, in no order that means anything. A page has 100 entries unless `limit` says otherwise, or fewer, also none, where many were looked at; `next` is the cursor of the next page, and `null` on the
-         *     last one. In a cluster it has everything acknowledged before the call.
+         * List undelivered messages
+         * @description Webhooks, mails and messages between parents and children, of all instances, in no particular order. A page has 100 entries unless
+         *     `limit` says otherwise; after many rows were read it may have fewer, or none. `next` is the cursor of the next page, `null` on the
+         *     last one. In a cluster the list has everything that was acknowledged before the request.
          */
         get: operations["listOutbox"];
         put?: never;
@@ -500,8 +520,9 @@ export interface paths {
         put?: never;
         /**
          * Retry or drop a delivery
-         * @description `retry` tries it now; a dead one gets all its attempts again, and may arrive behind others that its instance has sent since. `drop` removes it; dropping one that is still tried tells its instance as when it dies (`onError`), and
-         *     lets the next one go. An attempt in progress may have arrived.
+         * @description `retry` tries it now; a dead delivery gets all its attempts again, and may arrive after others that its instance has sent since.
+         *     `drop` removes it; dropping a pending delivery reports it to its instance as failed (`onError`), and lets the next one go. An attempt
+         *     in progress may have arrived.
          */
         post: operations["changeDelivery"];
         delete?: never;
@@ -518,8 +539,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the timers that are running
-         * @description Timers of instances, which fire unless something else happens before, soonest first. Those that came and failed are among the incidents. Pages are those of `listOutbox`.
+         * List running timers
+         * @description Timers of instances, which fire unless something else happens first, soonest first. Those that fired and failed are among the
+         *     incidents. Pages are like those of `listOutbox`.
          */
         get: operations["listTimers"];
         put?: never;
@@ -538,10 +560,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what failed
-         * @description A timer or the outcome of a delivery whose actions failed while no caller waited. Nothing was changed. Its instance keeps it until a person retries or drops it, or the instance leaves the node whose timer it
-         *     is; `file`, `line` and `expression` say where it failed. An incident with a `kind` is about all failures at one place of one version: an `expression` that failed for the caller of the step, who got 500 `MarshallingError` with the first part of its `id` as reference;
-         *     a `loop` of an instance that sends itself events without end; a `tree` of too many instances. It is there until somebody drops it. Only users who can read the instance see why it failed and with what values. Pages are those of `listOutbox`.
+         * List failures
+         * @description An incident is a timer or the outcome of a delivery whose actions failed while no caller waited. Nothing was changed. The instance
+         *     keeps it until a person retries or drops it, or the instance leaves the node of the timer; `file`, `line` and `expression` say where
+         *     it failed. An incident with a `kind` stands for all failures at one place of one version: an `expression` that failed for the caller
+         *     of the step, who got 500 `MarshallingError` with the first part of the incident's `id` as reference; a `loop` of an instance that
+         *     sends itself events endlessly; a `tree` of too many instances. It stays until someone drops it. Only users who can read the instance
+         *     see why it failed and with what values. Pages are like those of `listOutbox`.
          */
         get: operations["listIncidents"];
         put?: never;
@@ -573,9 +598,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stop an instance and all that it has invoked
-         * @description The instance is cancelled, and with it its children, and theirs. None of them takes anything more (409 `Ended`), and none starts again, also when the service stops in between.
-         *     The answer comes when the instance has ended; those below it follow. An instance that another one has invoked is 409: stop that one. One that has ended, or is done, stays as it is.
+         * Stop an instance and everything it has invoked
+         * @description The instance is canceled, together with all its descendants. None of them accepts anything from then on (409 `Ended`), and none starts
+         *     again, even if the service stops meanwhile. The answer is sent when the instance has ended; its descendants follow. An instance that
+         *     another one has invoked is 409: stop that one. An instance that has ended or is done stays as it is.
          */
         post: operations["stopInstance"];
         delete?: never;
@@ -601,7 +627,8 @@ export interface paths {
         put?: never;
         /**
          * Retry or drop an incident
-         * @description `retry` gives the instance its event once more, as of now. When it fails again, the answer says why to users who can read the instance, and it stays an incident. An incident with a `kind` has nothing to retry: 409. `drop` removes it.
+         * @description `retry` sends the instance its event again, now. If it fails again, the answer tells users who can read the instance why, and the
+         *     incident stays. An incident with a `kind` cannot be retried: 409. `drop` removes it.
          */
         post: operations["changeIncident"];
         delete?: never;
@@ -619,7 +646,7 @@ export interface paths {
         };
         /**
          * List the schedules of all workflows
-         * @description Those of the current versions, with when an instance was created last and will be next, and why the last run created none.
+         * @description The schedules of the current versions, with the time of the last and the next run, and why the last run created nothing.
          */
         get: operations["listSchedules"];
         put?: never;
@@ -652,7 +679,8 @@ export interface paths {
         put?: never;
         /**
          * Pause, resume or run a schedule
-         * @description `pause` ends its runs until `resume`; meanwhile it misses nothing. `run` creates an instance now; when that is refused, the answer says why.
+         * @description `pause` suspends its runs until `resume`; runs in between are not made up for. `run` creates an instance now; if that is refused, the
+         *     answer says why.
          */
         post: operations["changeSchedule"];
         delete?: never;
@@ -677,12 +705,13 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Give running instances another version
-         * @description A page of the instances that match and have the version `from` of the plan: each becomes an instance of `to` in one commit with one entry `migrate` in its history, or is refused and stays as it is. Whoever
-         *     may ask migrates all instances, also those that they may not read. One node migrates at most 1,000 per second.
-         *
-         *     `next` goes into the next request; `null` is the end. An instance that was migrated does not have the version `from` any more, so the same requests can be made again after any failure.
-         *     With `dryRun` nothing changes. `statemachine/DEFINITION.md`, "Migration", has the format of plans. One with `assign` is for owners of the workflow and holders of `mod-admin` (403 for others).
+         * Migrate running instances to another version
+         * @description Handles a page of the instances that match and have the plan's version `from`: each becomes an instance of `to` in one commit, with
+         *     one entry `migrate` in its history, or is refused and stays as it is. It migrates all instances, including those that the caller may
+         *     not read. A node migrates at most 1,000 per second. Send `next` with the next request; `null` is the end. A migrated instance no
+         *     longer has the version `from`, so the same requests can be repeated after any failure. With `dryRun` nothing changes.
+         *     `statemachine/DEFINITION.md`, "Migration", describes plans. A plan with `assign` is for owners of the workflow and holders of
+         *     `mod-admin` (otherwise 403).
          */
         post: operations["migrateInstances"];
         delete?: never;
@@ -706,13 +735,15 @@ export interface paths {
         };
         /**
          * List instances of a workflow
-         * @description All instances that the caller may read, ordered by `_id`, at one moment with everything acknowledged before it. Each entry carries `_id`, `workflowId`, `svcPublic` and `states`; `fields` adds more.
+         * @description All instances that the caller may read, ordered by `_id`: a snapshot with everything that was acknowledged before the request. Each
+         *     entry has `_id`, `workflowId`, `svcPublic` and `states`; `fields` adds more.
          *
-         *     `filter` is a JSON object in the match language of MongoDB, for example `{"states.nodeId":"review"}`. The paths begin with `_id`, `workflowId`, `states`, `svcPublic` or `svcHistory`, and for
-         *     holders of `mod-workflows` also with `svcPrivate`. What is not supported is 400, never ignored.
+         *     `filter` is a JSON object in MongoDB's query language, such as `{"states.nodeId":"review"}`. Paths begin with `_id`, `workflowId`,
+         *     `states`, `svcPublic` or `svcHistory`, and for holders of `mod-workflows` also with `svcPrivate`. Anything unsupported is 400, never
+         *     ignored.
          *
-         *     With `limit` the answer is one page with the member `next` and the header `Link`. Without it the whole list is streamed. A query that takes longer than its budget is 503 before the first byte;
-         *     after it the connection is cut.
+         *     With `limit` the answer is one page with the member `next` and the header `Link`. Without it the whole list is streamed. A query that
+         *     exceeds its time budget is 503 before the first byte; afterwards the connection is cut.
          */
         get: operations["queryInstances"];
         put?: never;
@@ -732,7 +763,8 @@ export interface paths {
         };
         /**
          * List what the caller has created
-         * @description The forms and the other instances that the caller has created, in pages that cost what they show. `q` and `workflowId` look at 10,000 of them for a page at most, and those that the caller may not read any more are passed over: a page may be shorter, also empty, and only `next: null` is the end.
+         * @description The forms and other instances that the caller has created. With `q` or `workflowId` a page reads at most 10,000 of them, and those
+         *     that the caller may no longer read are omitted: a page may be shorter, or empty, and only `next: null` is the end.
          */
         get: operations["listRequests"];
         put?: never;
@@ -772,7 +804,7 @@ export interface paths {
         };
         /**
          * List all workflows with their versions
-         * @description Ordered by id. Also those that nobody can create any more, because their instances go on.
+         * @description Ordered by id. Includes those that nobody can create any more, because their instances continue.
          */
         get: operations["listDefinitions"];
         put?: never;
@@ -798,17 +830,18 @@ export interface paths {
         };
         /**
          * Show the current version of a definition
-         * @description As it was published. Its rules hold for the workflow.
+         * @description As it was published. Its rights apply to all instances of the workflow.
          */
         get: operations["showDefinition"];
         /**
          * Publish a definition
-         * @description The body is the definition, whose `id` is that of the path. It is checked as a file of a home is, without files beside it. With the answer it is durable and new instances get it, unless a higher version of the
-         *     workflow was published before; within a second it is in use on every node of a cluster.
-         *
-         *     What a version says never changes: other content is 409 `AlreadyExists`, and the same content again a success. A workflow has one source: one that a file of the home names is 409 `Conflict`.
-         *     A new id is for every holder of `mod-workflows`; a version of one that was published before, whatever its number, is for the workflow's owners and holders of `mod-admin` (403 otherwise).
-         *     It is 403 too when it invokes a workflow of others with data that neither their `allow.invoke` nor `allow.create` and `create`, asked of the caller, let it begin with.
+         * @description The body is the definition, whose `id` must match the path. It is checked like a file of a home, but cannot refer to other files. When
+         *     the answer arrives, it is durable and new instances use it, unless a higher version of the workflow was published before; in a cluster
+         *     all nodes use it within a second. A version never changes: other content is 409 `AlreadyExists`, and the same content again is a
+         *     success. A workflow has one source: one that a file of the home defines is 409 `Conflict`. Any holder of `mod-workflows` can publish a
+         *     new id; further versions of an existing one, whatever their number, are for the workflow's owners and holders of `mod-admin`
+         *     (otherwise 403). It is also 403 if the definition invokes another user's workflow with data with which that workflow's `allow.invoke`,
+         *     or otherwise its `allow.create` and `create`, would not let the caller create it.
          */
         put: operations["publishDefinition"];
         post?: never;
@@ -833,7 +866,7 @@ export interface paths {
                  */
                 workflowId: components["parameters"]["WorkflowID"];
                 /**
-                 * @description The version. Another spelling than that of a number from 1 is not found.
+                 * @description The version: a number from 1. Any other text is not found.
                  * @example 1
                  */
                 version: string;
@@ -847,20 +880,22 @@ export interface paths {
         get: operations["showDefinitionVersion"];
         /**
          * Publish a version of a definition
-         * @description The body is the definition, whose `id` and `version` are those of the path. It is checked as a file of a home is, without files beside it. With the answer it is durable and new instances get it, unless a higher version of the
-         *     workflow was published before; within a second it is in use on every node of a cluster.
-         *
-         *     What a version says never changes: other content is 409 `AlreadyExists`, and the same content again a success. A workflow has one source: one that a file of the home names is 409 `Conflict`.
-         *     A new id is for every holder of `mod-workflows`; a version of one that was published before, whatever its number, is for the workflow's owners and holders of `mod-admin` (403 otherwise).
-         *     It is 403 too when it invokes a workflow of others with data that neither their `allow.invoke` nor `allow.create` and `create`, asked of the caller, let it begin with.
+         * @description The body is the definition, whose `id` and `version` must match the path. It is checked like a file of a home, but cannot refer to
+         *     other files. When the answer arrives, it is durable and new instances use it, unless a higher version of the workflow was published
+         *     before; in a cluster all nodes use it within a second. A version never changes: other content is 409 `AlreadyExists`, and the same
+         *     content again is a success. A workflow has one source: one that a file of the home defines is 409 `Conflict`. Any holder of
+         *     `mod-workflows` can publish a new id; further versions of an existing one, whatever their number, are for the workflow's owners and
+         *     holders of `mod-admin` (otherwise 403). It is also 403 if the definition invokes another user's workflow with data with which that
+         *     workflow's `allow.invoke`, or otherwise its `allow.create` and `create`, would not let the caller create it.
          */
         put: operations["publishDefinitionVersion"];
         post?: never;
         /**
          * Retire a version of a definition
-         * @description Removes the version, for users who can publish the next one: an owner of the workflow or a holder of `mod-admin`. When the newest one goes, the rules of the one before hold, and new instances get it.
-         *
-         *     It is 409 `InUse` while an instance has it, ended ones included, and 409 `Conflict` when a file of the home names it, or in a cluster. The owners of a workflow are remembered: nobody else can publish its id again.
+         * @description Removes the version, for users who can publish the next one: an owner of the workflow or a holder of `mod-admin`. When the newest
+         *     version is removed, the rights of the one before apply, and new instances use it. It is 409 `InUse` while an instance has the version,
+         *     even an ended one, and 409 `Conflict` if a file of the home defines it, or in a cluster. The owners of a workflow are remembered:
+         *     nobody else can publish its id again.
          */
         delete: operations["retireDefinitionVersion"];
         options?: never;
@@ -879,7 +914,7 @@ export interface paths {
                  */
                 workflowId: components["parameters"]["WorkflowID"];
                 /**
-                 * @description The version. Another spelling than that of a number from 1 is not found.
+                 * @description The version: a number from 1. Any other text is not found.
                  * @example 1
                  */
                 version: string;
@@ -888,8 +923,8 @@ export interface paths {
         };
         /**
          * Draw a version of a definition
-         * @description The statechart as a picture, as [for an instance](INTERFACE.md#pictures). With `counts` it says how many instances stand at each state: those of all versions, because a state of the same name is the same place. Where
-         *     they are many the number is an estimate, and says so.
+         * @description The statechart as a picture, as [for an instance](INTERFACE.md#pictures). With `counts` it shows how many instances are in each state,
+         *     in all versions, because states of the same name count as one. A large number is an estimate, and says so.
          */
         get: operations["drawDefinition"];
         put?: never;
@@ -908,12 +943,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what was committed, in order
-         * @description What instances went through since a cursor, for programs that follow them: each history entry of an instance that the caller may read now, at least once, those of an instance in their order. Entries of
-         *     workflows that the caller may not read are left out. `next` is the cursor behind the page, and always there: keep it with what you made of the page, and ask again with it, after a restart of either side and at any node.
-         *
-         *     The feed keeps entries for seven days and a number of them. If it no longer has the entries after `since`, the answer is 410: read the current state and continue without `since`.
-         *     A page may be empty although more entries follow. With `wait` an empty page is sent when that time is over; a request that waits counts as a stream. A request from a page of another site is 403.
+         * Read committed changes in order
+         * @description The changes of instances since a cursor, for programs that must not miss any: each history entry of an instance that the caller may
+         *     read now, at least once, those of an instance in their order. Entries of workflows that the caller may not read are omitted. `next` is
+         *     the cursor after the page, and is always there: store it together with the result of the page, and continue with it, even after a
+         *     restart of either side and at any node. The feed keeps entries for seven days, and a limited number of them. If the entries after
+         *     `since` are gone, the answer is 410: read the current state and continue without `since`. A page may be empty although more entries
+         *     follow. With `wait` an empty page is held until there is a change or the time is over; a waiting request counts as a stream. A request
+         *     from a page of another site is 403.
          */
         get: operations["listChanges"];
         put?: never;
@@ -939,13 +976,16 @@ export interface paths {
         };
         /**
          * Watch the instances of a workflow
-         * @description A stream of server-sent events, one for each history entry that is committed after the stream was opened. A comment comes every 15 seconds when nothing happens.
+         * @description A stream of server-sent events, one for each history entry that is committed after the stream was opened. A comment is sent every 15
+         *     seconds when there is nothing else.
          *
-         *     - `entry` (data: `Watched`): an entry was committed to an instance that the caller may read and that fits the filter.
-         *     - `lost` (data: `Lost`): entries are missing here. Read the present state again; the stream goes on from now.
+         *     - `entry` (data: `Watched`): an entry was committed to an instance that matches the filter and that the caller may read.
+         *     - `lost` (data: `Lost`): entries are missing here. Read the current state again; the stream continues from now.
          *
-         *     Who comes back with `Last-Event-ID` goes on there, also after a restart and at another node, or is told `lost` when the [feed of changes](#operation/listChanges) no longer has what came since. The stream ends when the credential or the caller's rights end or change, and when the server stops; come back then.
-         *     A request from a page of another site is 403. Streams have a limit of their own, in all and for one user; above it 503.
+         *     A client that reconnects with `Last-Event-ID` continues there, even after a restart or at another node, or gets `lost` if the [feed of
+         *     changes](#operation/listChanges) no longer has what followed. The stream ends when the credential ends, when the caller's rights
+         *     change, and when the server stops; reconnect then. A request from a page of another site is 403. The number of streams is limited, in
+         *     total and per user; beyond that it is 503.
          */
         get: operations["watchWorkflow"];
         put?: never;
@@ -976,7 +1016,8 @@ export interface paths {
         };
         /**
          * Watch one instance
-         * @description As `watchWorkflow`, for one instance. `Last-Event-ID` may be the number of the last entry that was seen; the entries after it come from the store, however old they are. With a filter they are `lost` instead, because what the data were at an old entry is not kept.
+         * @description Like `watchWorkflow`, for one instance. `Last-Event-ID` may be the number of the last entry seen; the entries after it come from the
+         *     store, however old they are. With a filter they are reported as `lost` instead, because the data at an old entry is not kept.
          */
         get: operations["watchInstance"];
         put?: never;
@@ -995,8 +1036,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show the roles with which the caller can make forms and checklists
-         * @description The caller's roles that carry `mod-form`, and those that carry `mod-checklist`.
+         * Show the roles with which the caller can create forms and checklists
+         * @description The caller's roles with `mod-form`, and those with `mod-checklist`.
          */
         get: operations["getRoleInfo"];
         put?: never;
@@ -1016,7 +1057,7 @@ export interface paths {
         };
         /**
          * List the workflows that the caller may create
-         * @description The same workflows as `listChoices`, ordered by id.
+         * @description The same workflows as in `listChoices`, ordered by id.
          */
         get: operations["listPortalWorkflows"];
         put?: never;
@@ -1036,7 +1077,8 @@ export interface paths {
         };
         /**
          * List the caller's current forms
-         * @description The forms that the caller made and that are not submitted yet. A form of a workflow is one while every machine is in its initial node. Newest first, then by id.
+         * @description The caller's own forms that are not submitted yet. A form of a workflow is current while every machine is in its initial node. Newest
+         *     first, then by id.
          */
         get: operations["listCurrentForms"];
         put?: never;
@@ -1056,7 +1098,7 @@ export interface paths {
         };
         /**
          * List the caller's submitted forms
-         * @description The forms that the caller made and that are submitted and not archived yet. Newest first, then by id.
+         * @description The caller's own forms that are submitted and not archived yet. Newest first, then by id.
          */
         get: operations["listSubmittedForms"];
         put?: never;
@@ -1076,7 +1118,8 @@ export interface paths {
         };
         /**
          * List the caller's archived forms
-         * @description The forms that the caller made and that are archived: completed for longer than the retention, which is 30 days unless configured otherwise. A form of a workflow is completed when every machine is in a final node, another one when it is submitted. Newest first, then by id.
+         * @description The caller's own forms that are archived: completed for longer than the retention time, 30 days unless configured otherwise. A form of
+         *     a workflow is completed when every machine is in a final node, any other when it is submitted. Newest first, then by id.
          */
         get: operations["listArchivedForms"];
         put?: never;
@@ -1096,7 +1139,7 @@ export interface paths {
         };
         /**
          * List the caller's current checklists
-         * @description The checklists that the caller made and that are not submitted yet. Newest first, then by id.
+         * @description The caller's own checklists that are not submitted yet. Newest first, then by id.
          */
         get: operations["listCurrentChecklists"];
         put?: never;
@@ -1116,7 +1159,7 @@ export interface paths {
         };
         /**
          * List the caller's submitted checklists
-         * @description The checklists that the caller made and that are submitted and not archived yet. Newest first, then by id.
+         * @description The caller's own checklists that are submitted and not archived yet. Newest first, then by id.
          */
         get: operations["listSubmittedChecklists"];
         put?: never;
@@ -1136,7 +1179,8 @@ export interface paths {
         };
         /**
          * List the caller's archived checklists
-         * @description The checklists that the caller made and that are archived: submitted for longer than the retention, which is 30 days unless configured otherwise. Newest first, then by id.
+         * @description The caller's own checklists that are archived: submitted for longer than the retention time, 30 days unless configured otherwise.
+         *     Newest first, then by id.
          */
         get: operations["listArchivedChecklists"];
         put?: never;
@@ -1155,8 +1199,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the form templates that a role is offered
-         * @description The enabled templates whose access names the role. The caller must hold the role; otherwise it is 404, as for a role that does not exist.
+         * List the form templates of a role
+         * @description The enabled templates whose `access` names the role. The caller must have the role; otherwise it is 404, as for a role that does not
+         *     exist.
          */
         get: operations["listFormTemplates"];
         put?: never;
@@ -1175,8 +1220,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the checklist templates that a role is offered
-         * @description The enabled templates whose access names the role. The caller must hold the role; otherwise it is 404, as for a role that does not exist.
+         * List the checklist templates of a role
+         * @description The enabled templates whose `access` names the role. The caller must have the role; otherwise it is 404, as for a role that does not
+         *     exist.
          */
         get: operations["listChecklistTemplates"];
         put?: never;
@@ -1197,11 +1243,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make a form
-         * @description Makes an instance of the workflow with a form beside it, or a plain form without a workflow. A template that names workflows takes only those; one that does not takes any workflow that the caller may create and
-         *     that declares the template's submit event. Without `workflowId` a form is made only of a template that needs no workflow, otherwise 400.
-         *
-         *     The answer is the id of the instance as plain text. An unknown template or workflow, and one that the caller may not see, is 404.
+         * Create a form
+         * @description Creates an instance of the workflow together with a form, or a plain form without a workflow. A template that names workflows accepts
+         *     only those; any other accepts each workflow that the caller may create and that declares the template's submit event. Without
+         *     `workflowId` the template must be one that needs no workflow; otherwise it is 400. The answer is the id of the instance as plain text.
+         *     A template or workflow that does not exist, or that the caller may not see, is 404.
          */
         post: operations["createForm"];
         delete?: never;
@@ -1220,8 +1266,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make a checklist
-         * @description The answer is the id of the checklist as plain text. `checklistId` is the id of the template, which every list calls `formId`. An unknown template, and one that the caller may not see, is 404.
+         * Create a checklist
+         * @description The answer is the id of the checklist as plain text. `checklistId` is the id of the template, which the lists call `formId`. A
+         *     template that does not exist, or that the caller may not see, is 404.
          */
         post: operations["createChecklist"];
         delete?: never;
@@ -1250,15 +1297,18 @@ export interface paths {
         };
         /**
          * Read a form
-         * @description What the page of a form needs, with the caller's draft. `template` is null when the template is gone. What the caller may not see is 404, also when the caller has no right to the workflow.
+         * @description Everything that the page of a form needs, with the caller's draft. `template` is null if the template was removed. Anything that the
+         *     caller may not see is 404, also for a caller without any right to the workflow.
          */
         get: operations["getForm"];
         put?: never;
         post?: never;
         /**
          * Delete a form that was never submitted
-         * @description Deletes the form or checklist with its instance, history and all drafts. Only its creator can, and only while it was never submitted; afterwards it is 409, and for everybody else 404. It is 409 as well while the instance has a parent or
-         *     has invoked others. The answer leaves when that is durable; from then on the instance is 404 everywhere, also for a repetition of the request that made it.
+         * @description Deletes the form or checklist with its instance, its history and all drafts. Only its creator can do this, and only while it was never
+         *     submitted; afterwards it is 409, and for everyone else 404. It is also 409 while the instance has a parent or has invoked others. The
+         *     answer is sent once that is durable; from then on the instance is 404 everywhere, also for a repetition of the request that created
+         *     it.
          */
         delete: operations["deleteForm"];
         options?: never;
@@ -1275,7 +1325,8 @@ export interface paths {
         };
         /**
          * List the caller's forms in pages
-         * @description The lists of the form portal, one category at a time, in pages that cost what they show. `q` and `workflowId` look at 10,000 forms for a page at most: it is shorter then, and only `next: null` is the end.
+         * @description The lists of the form portal in pages, one category at a time. With `q` or `workflowId` a page reads at most 10,000 forms and may be
+         *     shorter; only `next: null` is the end.
          */
         get: operations["pageForms"];
         put?: never;
@@ -1294,8 +1345,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Ask what a form would be made of
-         * @description The template and the workflows that the caller may bind it to. Besides `mod-form-portal` the caller needs `mod-form` for a form and `mod-checklist` for a checklist.
+         * Show a template for a new form
+         * @description The template and the workflows to which the caller may bind it. Besides `mod-form-portal` the caller needs `mod-form` for a form and
+         *     `mod-checklist` for a checklist.
          */
         get: operations["getTemplate"];
         put?: never;
@@ -1326,15 +1378,16 @@ export interface paths {
         };
         get?: never;
         /**
-         * Keep the caller's draft of a form
-         * @description Replaces the draft. `If-Match` with the entity tag of a draft replaces only that one, and `If-None-Match: *` saves only when there is none yet; otherwise 412. The answer leaves when the draft is durable.
-         *     Keeping one needs `mod-form` for a form and `mod-checklist` for a checklist as well. A form that cannot be submitted in its present state, or whose template is gone, is 409.
+         * Save the caller's draft of a form
+         * @description Replaces the draft. `If-Match` with the entity tag of a draft replaces only that one, and `If-None-Match: *` saves only if there is
+         *     none yet; otherwise it is 412. The answer is sent once the draft is durable. Saving also needs `mod-form` for a form and
+         *     `mod-checklist` for a checklist. It is 409 if the form cannot be submitted in its current state, or if its template was removed.
          */
         put: operations["saveDraft"];
         post?: never;
         /**
          * Drop the caller's draft of a form
-         * @description A draft that is not there is dropped as well, unless `If-Match` requires one.
+         * @description Succeeds also if there is no draft, unless `If-Match` requires one.
          */
         delete: operations["dropDraft"];
         options?: never;
@@ -1353,8 +1406,10 @@ export interface paths {
         put?: never;
         /**
          * Submit a form
-         * @description Sends the template's submit event with the data to the form's instance, and gives the form its submission id when it is the first time. The data must fit the template's schema, otherwise 400.
-         *     The answer leaves when that is durable. It needs `mod-form` for a form and `mod-checklist` for a checklist as well. A form that cannot be submitted in its present state or with this data, because no transition takes the event, or whose template is gone, is 409.
+         * @description Sends the template's submit event with the data to the form's instance, and gives the form its submission id the first time. The data
+         *     must match the template's schema; otherwise it is 400. The answer is sent once that is durable. It also needs `mod-form` for a form
+         *     and `mod-checklist` for a checklist. It is 409 if the form cannot be submitted in its current state or with this data, because no
+         *     transition handles the event, or if its template was removed.
          */
         post: operations["submitForm"];
         delete?: never;
@@ -1378,7 +1433,8 @@ export interface paths {
         };
         /**
          * Read the form of a task
-         * @description The task with the template of its form and the caller's draft. For who has the task, its candidates, and holders of `mod-workflows`; others who may read the instance get 403. The task is gone, has no form, or belongs to an instance that the caller may not read: 404.
+         * @description The task with the template of its form and the caller's draft, for the assignee, the candidates and holders of `mod-workflows`; others
+         *     who may read the instance get 403. It is 404 if the task is gone, has no form, or belongs to an instance that the caller may not read.
          *     The entity tag is the instance's.
          */
         get: operations["getTaskForm"];
@@ -1405,18 +1461,20 @@ export interface paths {
         };
         /**
          * Read the caller's draft for a task
-         * @description As [the form](#operation/getTaskForm) has it; 404 when there is none.
+         * @description The draft that [the form](#operation/getTaskForm) shows; 404 if there is none.
          */
         get: operations["getTaskDraft"];
         /**
-         * Keep the caller's draft for a task
-         * @description As for [a form](#operation/saveDraft): `If-Match` with the entity tag of a draft replaces only that one, and `If-None-Match: *` saves only when there is none yet; otherwise 412. The answer leaves when the draft is durable. 409 while the task is assigned to someone else.
+         * Save the caller's draft for a task
+         * @description As for [a form](#operation/saveDraft): `If-Match` with the entity tag of a draft replaces only that one, and `If-None-Match: *` saves
+         *     only if there is none yet; otherwise it is 412. The answer is sent once the draft is durable. It is 409 while the task is assigned to
+         *     someone else.
          */
         put: operations["saveTaskDraft"];
         post?: never;
         /**
          * Drop the caller's draft for a task
-         * @description A draft that is not there is dropped as well, unless `If-Match` requires one.
+         * @description Succeeds also if there is no draft, unless `If-Match` requires one.
          */
         delete: operations["dropTaskDraft"];
         options?: never;
@@ -1441,8 +1499,10 @@ export interface paths {
         put?: never;
         /**
          * Submit the form of a task
-         * @description Sends one of the task's events with the data to its instance: `event`, or that which the template names. The data must fit the template's schema, and the event is one of the task's own; otherwise 400. Rights and claims count as for any event.
-         *     409 when the task is assigned to someone else, when no transition takes the event now, or when the template is gone. `If-Match` compares the instance's entity tag. The caller's draft goes in the same commit. The answer leaves when that is durable.
+         * @description Sends one of the task's events with the data to its instance: `event`, or the one that the template names. The data must match the
+         *     template's schema and the event must be one of the task's own; otherwise it is 400. Rights and claims apply as for any event. It is
+         *     409 if the task is assigned to someone else, if no transition handles the event now, or if the template was removed. `If-Match`
+         *     compares the instance's entity tag. The caller's draft is removed in the same commit. The answer is sent once that is durable.
          */
         post: operations["submitTask"];
         delete?: never;
@@ -1460,10 +1520,9 @@ export interface paths {
         };
         /**
          * List the parameters of a report template
-         * @description A parameter is declared in the template as `${name}`, `${name#type}` or `${name#type#default}`. It is looked for in the text and the attributes of the XML. The list is ordered by name and has one entry for each name;
-         *     the first declaration that has a type or a default counts. The type comes back as it was written.
-         *
-         *     A file that does not exist and one that the caller may not read are both 404. A file that is not a report template is 422.
+         * @description A template declares a parameter as `${name}`, `${name#type}` or `${name#type#default}`, in the text and attributes of the XML. The
+         *     list is ordered by name and has one entry per name, from the first declaration with a type or a default. The type is returned as
+         *     written. A file that does not exist and one that the caller may not read are both 404. A file that is not a report template is 422.
          */
         get: operations["listReportParameters"];
         put?: never;
@@ -1483,8 +1542,9 @@ export interface paths {
         };
         /**
          * List the parameters of a document template
-         * @description As `listReportParameters`, for a document. Parameters are looked for in the body, headers, footers, footnotes, endnotes, text boxes and comments. The text runs of a paragraph are joined first, so a `${…}` that the editor has split is found.
-         *     An encrypted document is 422, and one that is too large 413.
+         * @description Like `listReportParameters`, for a document. Parameters are found in the body, headers, footers, footnotes, endnotes, text boxes and
+         *     comments. Text runs of a paragraph are joined first, so that a `${…}` that an editor has split is found. An encrypted document is 422,
+         *     and one that is too large is 413.
          */
         get: operations["listDocumentParameters"];
         put?: never;
@@ -1503,12 +1563,11 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the files with an extension
-         * @description The paths of all files whose name ends with a dot and the extension and that the caller may read, in ascending order; `[]` when there are none. `a.csv.xlsx` matches `xlsx` and `csv.xlsx`, but not `csv`; a file named `.x` matches `x`.
-         *     Case counts. A leading dot of the extension is dropped.
-         *
-         *     A file may be read by whom the nearest access entry of the file and its folders names, and by holders of `mod-repository-admin`. Files that the caller may not read are left out.
-         *     While the index is built after a start, the request waits for it.
+         * List the files with a given extension
+         * @description The paths, in ascending order, of all files that the caller may read and whose name ends with a dot and the extension; `[]` if there
+         *     are none. `a.csv.xlsx` matches `xlsx` and `csv.xlsx`, but not `csv`; a file named `.x` matches `x`. Case matters. A leading dot of the
+         *     extension is dropped. The nearest access entry of a file or its folders names who may read it; holders of `mod-repository-admin` read
+         *     every file. Other files are omitted. While the files are indexed after a start, the request waits.
          */
         get: operations["listFiles"];
         put?: never;
@@ -1527,8 +1586,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show how the service is
-         * @description For holders of `mod-workflows`, and for those of `mod-admin` just as well: the parts of the node that answers and the nodes of its cluster, what its store takes, and counters of requests and work. Counters run from `started` on, and each node has its own: who shows rates subtracts two answers of the same node and start.
+         * Show the health of the service
+         * @description For holders of `mod-workflows` or `mod-admin`: the components of the node that answers, the nodes of its cluster, the space that its
+         *     store uses, and counters of requests and work. Counters start at `started`, and each node has its own: to show rates, subtract two
+         *     answers of the same node with the same start.
          */
         get: operations["showHealth"];
         put?: never;
@@ -1549,10 +1610,10 @@ export interface paths {
         get?: never;
         /**
          * Publish the home of a cluster
-         * @description The body is a tar archive of `identity.yaml`, `rights.yaml` and the folders `workflows`, `forms` and `checklists`. It is checked as one set and taken as a whole or refused as a whole; what it does
-         *     not have is not in use any more. With the answer it is durable, and within a second every node uses it. `troupe publish` makes the archive from a folder.
-         *
-         *     In a cluster the content of a version of a definition never changes: raise `version`. A server that is not a node of a cluster applies changed files of its home automatically, and answers 409.
+         * @description The body is a tar archive of `identity.yaml`, `rights.yaml` and the folders `workflows`, `forms` and `checklists`. It is checked as
+         *     one set, and accepted or refused as a whole; whatever it lacks is no longer in use. When the answer arrives, it is durable, and within
+         *     a second all nodes use it. `troupe publish` creates the archive from a folder. In a cluster the content of a version of a definition
+         *     never changes: raise `version`. A standalone server loads changed files of its home automatically, and answers 409.
          */
         put: operations["publishHome"];
         post?: never;
@@ -1571,20 +1632,23 @@ export interface paths {
         };
         /**
          * Show who is signed in
-         * @description The user, with the roles and privileges of this moment.
+         * @description The user, with their current roles and privileges.
          */
         get: operations["getSession"];
         put?: never;
         /**
          * Sign in with a password or a link
-         * @description `link` is the secret of a link that `troupe serve` prints for its example. It works once, for ten minutes, and only on the machine of the server: when the server listens on loopback, and the caller's address and `Host` are loopback too. Otherwise it is 401.
-         *     The answer sets the session cookie. The session is always a new one; what the browser had before ends. A wrong name, a wrong password and a disabled user are the same 401. Failures make the account and the address wait: 429 with the seconds in `Retry-After`.
-         *     A page of another site is refused with 403. The `Content-Type` must be `application/json`.
+         * @description `link` is the secret of a link that `troupe serve` prints for its example. It works once, within ten minutes, and only on the server's
+         *     own machine: the server listens on a loopback address, and the caller's address and `Host` are loopback too. Otherwise it is 401. The
+         *     answer sets the session cookie. The session is always new, and the browser's previous session ends. A wrong name, a wrong password and
+         *     a disabled user get the same 401. After failures the account and the address must wait: 429 with the seconds in `Retry-After`. A page
+         *     of another site is refused with 403. The `Content-Type` must be `application/json`.
          */
         post: operations["signIn"];
         /**
          * Sign out
-         * @description Ends the session and removes its cookie. The answer leaves when that is durable. 504 means that the session is refused, and that it is not known whether that is durable; ask again.
+         * @description Ends the session and removes its cookie. The answer is sent once that is durable. 504 means that the session is refused from now on,
+         *     but this may not be durable; repeat the request.
          */
         delete: operations["signOut"];
         options?: never;
@@ -1600,8 +1664,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The page on which people sign in
-         * @description Leads to `next` afterwards when that is a path of this server, otherwise to the portal. Who is signed in already is led on at once. In English or German, by `Accept-Language`.
+         * The sign-in page
+         * @description Continues at `next` if that is a path of this server, otherwise at the portal. Users who are already signed in are sent there at once.
+         *     In English or German, according to `Accept-Language`.
          */
         get: operations["showLogin"];
         put?: never;
@@ -1620,8 +1685,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Sign in by the identity provider
-         * @description Sends the browser to the provider. Without a provider it is 404. A page of another site is refused with 403. Errors are the login page.
+         * Sign in through the identity provider
+         * @description Sends the browser to the provider. Without a provider it is 404. A page of another site is refused with 403. Errors show the login
+         *     page.
          */
         get: operations["beginProviderSignIn"];
         put?: never;
@@ -1640,8 +1706,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Where the identity provider sends the browser back
-         * @description Begins a new session for whom the provider has recognised, and sends the browser to where the person wanted to go. Only the browser that began can finish. Errors are the login page. Providers may add parameters that are not listed here.
+         * Complete a sign-in through the identity provider
+         * @description The provider sends the browser here. Starts a new session for the user whom the provider names, and sends the browser to the page that
+         *     the person wanted. Only the browser that started the sign-in can finish it. Errors show the login page. Providers may add parameters
+         *     that are not listed here.
          */
         get: operations["finishProviderSignIn"];
         put?: never;
@@ -1712,7 +1780,7 @@ export interface paths {
         };
         /**
          * The page of the form portal
-         * @description Holds nothing about anybody; it asks for what it shows. Its query is for the script.
+         * @description The same for everyone; it loads its content. Its query is for the script.
          */
         get: operations["showPortal"];
         put?: never;
@@ -1739,7 +1807,8 @@ export interface paths {
         };
         /**
          * The page of a form
-         * @description The same for every form, existing or not; it asks for what it shows. `fullPath` of a form leads here. With `new` or `new-checklist` in place of an instance it begins a form, which is made at the first input.
+         * @description The same for every form, existing or not; it loads its content. `fullPath` of a form is this page. With `new` or `new-checklist`
+         *     instead of an instance it is the page of a form that is created at the first input.
          */
         get: operations["showFormPage"];
         put?: never;
@@ -1764,7 +1833,7 @@ export interface paths {
         };
         /**
          * The page of an instance
-         * @description The same for every instance, existing or not; it asks for what it shows.
+         * @description The same for every instance, existing or not; it loads its content.
          */
         get: operations["showInstancePage"];
         put?: never;
@@ -1783,8 +1852,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The page of those who run the service
-         * @description Holds nothing about anybody; it asks for what it shows. Its query is for the script.
+         * The page for operators
+         * @description The same for everyone; it loads its content. Its query is for the script.
          */
         get: operations["showOperationsPage"];
         put?: never;
@@ -1804,7 +1873,7 @@ export interface paths {
         };
         /**
          * A file of the pages
-         * @description Its name changes with its content, so it may be kept forever.
+         * @description Its name changes with its content, so it can be cached forever.
          */
         get: operations["getAsset"];
         put?: never;
@@ -1824,7 +1893,7 @@ export interface paths {
         };
         /**
          * Whether the process answers
-         * @description 200 as long as the process answers, whatever else is broken.
+         * @description 200 as long as the process answers, even if something else is broken.
          */
         get: operations["getLive"];
         put?: never;
@@ -1843,8 +1912,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Whether requests are taken
-         * @description 200 when requests are taken; 503 with the first reason while starting, stopping, or when a part does not work. Optional parts do not count.
+         * Whether requests are accepted
+         * @description 200 when requests are accepted; 503 with the first reason during start and stop, or if a component does not work. Optional components
+         *     do not count.
          */
         get: operations["getReady"];
         put?: never;
@@ -1864,7 +1934,7 @@ export interface paths {
         };
         /**
          * This document as YAML
-         * @description As it stands in the source, with its comments.
+         * @description The source file, with its comments.
          */
         get: operations["getInterfaceYAML"];
         put?: never;
@@ -1901,7 +1971,7 @@ export interface paths {
         };
         /**
          * The JSON Schema of a text file of a home
-         * @description For editors and other tools; `troupe schema` prints the same. It is JSON Schema 2020-12.
+         * @description For editors and other tools; `troupe schema` prints the same. JSON Schema 2020-12.
          */
         get: operations["getSchema"];
         put?: never;
@@ -1921,7 +1991,7 @@ export interface paths {
         };
         /**
          * This document as a page
-         * @description Needs no other server.
+         * @description Loads nothing from other servers.
          */
         get: operations["showInterface"];
         put?: never;
@@ -1941,7 +2011,7 @@ export interface components {
          * @description UTC, in milliseconds.
          */
         Time: string;
-        /** @description Names a workflow, an instance, a template or a role. Another text is not found. */
+        /** @description Names a workflow, an instance, a template or a role. Any other text is not found. */
         Identifier: string;
         /** @description A workflow, or `-` for a form without one. */
         FormWorkflow: string;
@@ -1953,7 +2023,7 @@ export interface components {
         HTML: string;
         /**
          * Format: int64
-         * @description Milliseconds since the beginning of 1970, UTC.
+         * @description Milliseconds since January 1, 1970, UTC.
          */
         Milliseconds: number;
         /** @description A path in the repository, with its leading slash. */
@@ -1962,33 +2032,33 @@ export interface components {
         Fault: {
             /** @description A word for programs. */
             error: string;
-            /** @description A sentence for people. It may change. */
+            /** @description A sentence for people. Its wording may change. */
             message: string;
         };
         /** @description The body of an error about a home, a definition or a plan. */
         HomeFault: {
             /** @constant */
             error: "InvalidContent";
-            /** @description A sentence for people. It may change. */
+            /** @description A sentence for people. Its wording may change. */
             message: string;
             faults?: components["schemas"]["FileFault"][];
         };
-        /** @description What is wrong in a text file of a home, in a definition or in a plan, or should be looked at. */
+        /** @description An error or a warning in a text file of a home, in a definition or in a plan. */
         FileFault: {
-            /** @description Its path in the home; `body.yaml` or `body.json` is the body of the request, `plan.yaml` or `plan.json` its plan. */
+            /** @description Its path in the home; `body.yaml` or `body.json` for the body of the request, `plan.yaml` or `plan.json` for its plan. */
             file: string;
-            /** @description From 1; 0 is the whole file. */
+            /** @description From 1; 0 means the whole file. */
             line: number;
-            /** @description From 1; 0 is the whole line. */
+            /** @description From 1; 0 means the whole line. */
             column: number;
             reason: string;
             /** @description What to do. */
             suggestion?: string;
         };
         PublishedHome: {
-            /** @description How many can be created. */
+            /** @description The number of workflows that can be created. */
             workflows: number;
-            /** @description Of forms and of checklists. */
+            /** @description The number of templates of forms and checklists. */
             templates: number;
             users: number;
             warnings: components["schemas"]["FileFault"][];
@@ -2009,7 +2079,7 @@ export interface components {
                 /** @description An event that the definition declares. */
                 name: string;
                 data?: components["schemas"]["Object"];
-                /** @description The same as the header `Idempotency-Key`. When both are there they must be equal. */
+                /** @description The same as the header `Idempotency-Key`. If both are present they must be equal. */
                 id?: string;
             };
         };
@@ -2017,7 +2087,7 @@ export interface components {
         BatchReply: {
             results: components["schemas"]["BatchResult"][];
         };
-        /** @description What one item is answered. */
+        /** @description The result of one item. */
         BatchResult: {
             /** @constant */
             status?: 200;
@@ -2047,19 +2117,22 @@ export interface components {
             svcPublic: components["schemas"]["Object"];
             /** @description Free-form data for the server; not for display. */
             svcPrivate: components["schemas"]["Object"];
-            /** @description Oldest first, and of more than 16 MiB the newest part. Left out with `return=minimal`. */
+            /** @description Oldest first; of more than 16 MiB only the newest part. Omitted with `return=minimal`. */
             svcHistory?: components["schemas"]["HistoryEntry"][];
             historyFrom?: components["schemas"]["HistoryFrom"];
             states: components["schemas"]["States"];
             svcRedirect?: components["schemas"]["Redirect"];
             cancelled?: components["schemas"]["Cancelled"];
         };
-        /** @description The sequence number of the first entry of `svcHistory`, where that is not all of the history. The pages of the history (`listHistory`) have the entries before. */
+        /**
+         * @description The sequence number of the first entry of `svcHistory`, if that is not the whole history. The pages of the history (`listHistory`)
+         *     have the entries before it.
+         */
         HistoryFrom: number;
-        /** @description Where a client goes on. There until the next event that leaves a history entry. */
+        /** @description Where a client continues. Present until the next event that leaves a history entry. */
         Redirect: string;
         /**
-         * @description The instance was stopped, or its parent has cancelled it, and it takes nothing more. Others do not have the member.
+         * @description The instance was stopped, or canceled by its parent, and accepts nothing more. Other instances do not have the member.
          * @enum {boolean}
          */
         Cancelled: true;
@@ -2071,7 +2144,7 @@ export interface components {
             states: components["schemas"]["States"];
             /** @description With `fields=svcPrivate`. */
             svcPrivate?: components["schemas"]["Object"];
-            /** @description With `fields=svcHistory`; of more than 16 MiB the newest part. */
+            /** @description With `fields=svcHistory`; of more than 16 MiB only the newest part. */
             svcHistory?: components["schemas"]["HistoryEntry"][];
             historyFrom?: components["schemas"]["HistoryFrom"];
             svcRedirect?: components["schemas"]["Redirect"];
@@ -2089,26 +2162,26 @@ export interface components {
         HistoryEntry: {
             /** @description Who sent the event. */
             user: string;
-            /** @description The node of each machine before. */
+            /** @description The node of each machine before the event. */
             startState: string[];
-            /** @description The event; empty for the entry that the creation made. */
+            /** @description The event; empty for the entry of the creation. */
             transitionEvent: string;
-            /** @description The node of each machine after. */
+            /** @description The node of each machine after the event. */
             endState: string[];
             /**
              * Format: date-time
              * @description UTC, in milliseconds. It never goes back within an instance.
              */
             ts: string;
-            /** @description What the event brought. Only on request, and when there is something; null when it was longer than 16 KiB. */
+            /** @description The data of the event. Only on request, and if there is any; null if it was longer than 16 KiB. */
             data?: components["schemas"]["Object"] | null;
-            /** @description Of what the event brought when that was longer than 16 KiB. */
+            /** @description The digest of event data longer than 16 KiB. */
             dataDigest?: {
                 sha256: string;
                 bytes: number;
             };
             /**
-             * @description Nothing took the event, and this entry is all that is left of it. Only with `fields=data`.
+             * @description Nothing handled the event, and this entry is its only trace. Only with `fields=data`.
              * @constant
              */
             attempt?: true;
@@ -2119,42 +2192,45 @@ export interface components {
             next?: components["schemas"]["NextCursor"];
             /**
              * Format: int64
-             * @description With `count=true`. All matches that the caller may read.
+             * @description With `count=true`: all matches that the caller may read.
              */
             count?: number;
             /** @description With `explain=true`. */
             explain?: components["schemas"]["Explain"];
         };
-        /** @description The cursor of the next page; null when there is none. */
+        /** @description The cursor of the next page; null if there is none. */
         NextCursor: string | null;
-        /** @description How a query was answered. To a caller who may not read all instances of the workflow it tells `matched` and the names in `considered`; everything else is null, because it would depend on what the others hold. */
+        /**
+         * @description How a query was answered. A caller who may not read all instances of the workflow gets `matched` and the names in `considered`;
+         *     everything else is null, because it would depend on hidden instances.
+         */
         Explain: {
-            /** @description The path whose index was read; null when none was. For the plan `union` the paths of all branches of an `$or`, sorted and joined by ` | `, where `_id` stands for ids that a branch names. */
+            /** @description The path whose index was read; null if none was. For the plan `union` the paths of all branches of an `$or`, sorted and joined by ` | `; `_id` stands for ids that a branch names. */
             index: string | null;
             /** @enum {string|null} */
             plan: "ids" | "index" | "union" | "sorted index" | "scan" | null;
             /**
              * Format: int64
-             * @description Rows of indexes that were read.
+             * @description Index rows read.
              */
             keysRead: number | null;
             /**
              * Format: int64
-             * @description Records of instances that were read. With `limit` and `count=true` the page and the count read them each for themselves, so it can exceed the number of instances.
+             * @description Records of instances read. With `limit` and `count=true` the page and the count read them separately, so the sum can exceed the number of instances.
              */
             recordsRead: number | null;
             /**
              * Format: int64
-             * @description Instances that were given.
+             * @description Instances in the answer.
              */
             matched: number;
             milliseconds: number | null;
-            /** @description The indexes that could have been used. */
+            /** @description The indexes that could be used. */
             considered: {
                 index: string;
                 /**
                  * Format: int64
-                 * @description How many rows it would read.
+                 * @description The number of rows it would read.
                  */
                 keys: number | null;
                 /** @description Counting stopped there. */
@@ -2169,12 +2245,12 @@ export interface components {
             timers: components["schemas"]["Timer"][];
             deliveries: components["schemas"]["PendingDelivery"][];
             children: components["schemas"]["Child"][];
-            /** @description `done` when all its state machines have reached a final node; `cancelled` when it was stopped, or its parent has left the node that had invoked it. */
+            /** @description `done` when all its state machines have reached a final node; `cancelled` when it was stopped, or its parent has left the node that invoked it. */
             ended: ("done" | "cancelled") | null;
-            /** @description The version of the definition that it runs under. */
+            /** @description The version of its definition. */
             version: number;
         };
-        /** @description An instance that this one has invoked. Of those that have ended, the last ten are shown. */
+        /** @description An instance that this one has invoked. Of the ended ones the last ten are shown. */
         Child: {
             workflowId: components["schemas"]["Identifier"];
             instanceId: components["schemas"]["Identifier"];
@@ -2189,22 +2265,22 @@ export interface components {
             stateMachineId: string | null;
             nodeId: string | null;
             due: components["schemas"]["Time"];
-            /** @description It came and failed. It is among the incidents under the same id. */
+            /** @description It fired and failed. It is among the incidents under the same id. */
             incident: boolean;
-            /** @description The node that it leads to. Missing when it leads nowhere, or when a guard decides. */
+            /** @description The target node. Missing if there is none, or if a guard decides. */
             targetId?: string;
-            /** @description What it sends; missing when that is nothing, or when a guard decides. */
+            /** @description The event that it sends; missing if there is none, or if a guard decides. */
             sends?: ("mail" | "webhook")[];
         };
         PendingDelivery: {
-            /** @description Also what a webhook gets as `webhook-id`. */
+            /** @description A webhook gets it as `webhook-id`. */
             id: string;
             /**
              * @description `invoke`: a message between a parent and its child.
              * @enum {unknown}
              */
             kind: "webhook" | "mail" | "invoke";
-            /** @description That of the webhook, or the workflow of the other instance; empty for a mail. */
+            /** @description The name of the webhook, or the workflow of the other instance; empty for a mail. */
             name: string;
             /** @enum {unknown} */
             state: "pending" | "dead";
@@ -2217,7 +2293,7 @@ export interface components {
         TaskList: {
             tasks: components["schemas"]["Task"][];
             next: components["schemas"]["NextCursor"];
-            /** @description The number of all; `null` when it was not asked for, or would have taken too long. */
+            /** @description The total number; `null` if it was not requested or would take too long. */
             count: number | null;
         };
         /** @description Work for people that an instance waits for. */
@@ -2227,7 +2303,7 @@ export interface components {
             instanceId: components["schemas"]["Identifier"];
             stateMachineId: string;
             nodeId: string;
-            /** @description In the reader's language; the label of the node when it has none, and its id without one. */
+            /** @description In the reader's language; the label of the node if the task has none, and its id without a label. */
             title: string;
             description: string | null;
             /** @enum {unknown} */
@@ -2238,13 +2314,13 @@ export interface components {
             /** @description The user who has it. */
             assignee: string | null;
             assigneeName: string | null;
-            /** @description Whom the definition names. If all are empty, everyone who can read the instance is a candidate. */
+            /** @description The candidates that the definition names. If all are empty, everyone who can read the instance is a candidate. */
             candidates: {
                 roles: string[];
                 users: string[];
                 privileges: string[];
             };
-            /** @description The user who created the instance; null for who may not read it. */
+            /** @description The user who created the instance; null for readers who may not read it. */
             requester: string | null;
             requesterName: string | null;
             /** @description The form template for the data of its events. */
@@ -2260,7 +2336,7 @@ export interface components {
             /** @enum {unknown} */
             style: "default" | "primary" | "danger";
         };
-        /** @description How someone completed a task. */
+        /** @description How a task was completed. */
         TaskEnd: {
             user: string;
             userName: string;
@@ -2294,40 +2370,40 @@ export interface components {
             activity: components["schemas"]["Activity"][];
             next: components["schemas"]["NextCursor"];
         };
-        /** @description Something that has happened to an instance, or that it waits for. `kind` says which members there are. */
+        /** @description Something that happened to an instance, or that it waits for. `kind` determines the members. */
         Activity: {
             /** @enum {unknown} */
             kind: "history" | "comment" | "task" | "timer" | "delivery";
             ts: components["schemas"]["Time"];
             user: string | null;
             userName: string | null;
-            /** @description Of a history entry; so are the next six. */
+            /** @description Of a history entry, like the next six members. */
             sequence?: number;
             startState?: string[];
             transitionEvent?: string;
             endState?: string[];
-            /** @description What the event brought, as in a page of the history. */
+            /** @description The data of the event, as in a page of the history. */
             data?: unknown;
             dataDigest?: {
                 sha256: string;
                 bytes: number;
             };
             /**
-             * @description Nothing took the event.
+             * @description Nothing handled the event.
              * @constant
              */
             attempt?: true;
             /** @description Of a comment. */
             text?: string;
             /**
-             * @description Of a task; so are the next five.
+             * @description Of a task, like the next five members.
              * @enum {unknown}
              */
             action?: "claim" | "release" | "assign";
             taskId?: string;
             stateMachineId?: string;
             nodeId?: string;
-            /** @description Who has it then. */
+            /** @description The assignee afterwards. */
             to?: string;
             toName?: string;
             timer?: components["schemas"]["Timer"];
@@ -2338,7 +2414,7 @@ export interface components {
             next: components["schemas"]["NextCursor"];
         };
         Delivery: {
-            /** @description Also what a webhook gets as `webhook-id`. */
+            /** @description A webhook gets it as `webhook-id`. */
             id: string;
             /**
              * @description `invoke`: a message between a parent and its child.
@@ -2347,14 +2423,14 @@ export interface components {
             kind: "webhook" | "mail" | "invoke";
             workflowId: components["schemas"]["Identifier"];
             instanceId: components["schemas"]["Identifier"];
-            /** @description That of the webhook, or the workflow of the other instance; empty for a mail. */
+            /** @description The name of the webhook, or the workflow of the other instance; empty for a mail. */
             name: string;
             /** @enum {unknown} */
             state: "pending" | "dead";
             attempts: number;
             created: components["schemas"]["Time"];
             nextAttempt: components["schemas"]["Time"] | null;
-            /** @description That of the last answer; 0 without one. */
+            /** @description The status of the last answer; 0 without one. */
             lastStatus: number;
             lastError: string;
         };
@@ -2362,33 +2438,36 @@ export interface components {
             incidents: components["schemas"]["Incident"][];
             next: components["schemas"]["NextCursor"];
         };
-        /** @description A timer or callback that failed, or what `kind` says. `values` and `user` are of those with a `kind`. */
+        /** @description A timer or callback that failed, or what `kind` says. `values` and `user` are only in incidents with a `kind`. */
         Incident: {
             id: string;
             workflowId: components["schemas"]["Identifier"];
-            /** @description Of what failed last; empty when it was never created. */
+            /** @description The instance of the last failure; empty if it was never created. */
             instanceId: string;
-            /** @description Of what failed last; empty for a create. */
+            /** @description The event of the last failure; empty for a create. */
             event: string;
-            /** @description Why it failed. For who may not read the instance a text that says so: the reason may quote data. */
+            /** @description Why it failed. Readers who may not read the instance get a text that says so, because the reason may quote data. */
             error: string;
             ts: components["schemas"]["Time"];
             /** @enum {unknown} */
             kind?: "expression" | "loop" | "tree";
-            /** @description That of the definition. */
+            /** @description The version of the definition. */
             version?: number;
-            /** @description That of the definition. */
+            /** @description The version of the definition. */
             file?: string;
-            /** @description Where the expression or the action stands. */
+            /** @description The place of the expression or action. */
             line?: number;
             expression?: string;
-            /** @description What the expression names, when it failed last. Values of `svcPrivate` are among them. Missing for who may not read the instance. */
+            /**
+             * @description The values of the names in the expression at the last failure, including those of `svcPrivate`. Missing for readers who may
+             *     not read the instance.
+             */
             values?: {
                 path: string;
-                /** @description JSON, cut after 256 bytes; null: there was none. */
+                /** @description JSON, cut after 256 bytes; null if there was none. */
                 value: string | null;
             }[];
-            /** @description Who was last told of the failure. */
+            /** @description The user who was last told of the failure. */
             user?: string;
             first?: components["schemas"]["Time"];
             /** @description How often it has failed. */
@@ -2398,7 +2477,7 @@ export interface components {
             timers: components["schemas"]["RunningTimer"][];
             next: components["schemas"]["NextCursor"];
         };
-        /** @description A timer of an instance that has not come yet. */
+        /** @description A running timer of an instance. */
         RunningTimer: {
             id: string;
             event: string;
@@ -2407,13 +2486,13 @@ export interface components {
             nodeId: string | null;
             due: components["schemas"]["Time"];
             /**
-             * @description Those that came and failed are among the incidents.
+             * @description Timers that fired and failed are among the incidents.
              * @constant
              */
             incident: false;
-            /** @description The node that it leads to. Missing when it leads nowhere, or when a guard decides. */
+            /** @description The target node. Missing if there is none, or if a guard decides. */
             targetId?: string;
-            /** @description What it sends; missing when that is nothing, or when a guard decides. */
+            /** @description The event that it sends; missing if there is none, or if a guard decides. */
             sends?: ("mail" | "webhook")[];
             workflowId: components["schemas"]["Identifier"];
             instanceId: components["schemas"]["Identifier"];
@@ -2421,7 +2500,7 @@ export interface components {
         ScheduleList: {
             schedules: components["schemas"]["Schedule"][];
         };
-        /** @description What creates instances of a workflow at times. */
+        /** @description Creates instances of a workflow at given times. */
         Schedule: {
             workflowId: components["schemas"]["Identifier"];
             name: string;
@@ -2435,27 +2514,27 @@ export interface components {
             lastError: string;
         };
         MigrationRequest: {
-            /** @description A plan, or a string with one in YAML. */
+            /** @description A plan: an object, or a string of YAML. */
             plan: {
                 [key: string]: unknown;
             } | string;
-            /** @description A filter as that of a list of instances; without it all match. */
+            /** @description A filter as for a list of instances; all instances match if missing. */
             filter?: {
                 [key: string]: unknown;
             };
             /** @description Nothing changes. */
             dryRun?: boolean;
             /**
-             * @description The most instances.
+             * @description The maximum number of instances.
              * @default 1000
              */
             limit: number;
-            /** @description The member `next` of the answer before. */
+            /** @description The member `next` of the previous answer. */
             cursor?: string | null;
         };
         Migrated: {
             matched: number;
-            /** @description With `dryRun` those that would be. */
+            /** @description With `dryRun` those that would be migrated. */
             migrated: number;
             refused: {
                 instanceId: components["schemas"]["Identifier"];
@@ -2470,7 +2549,7 @@ export interface components {
         };
         StopRequest: {
             /**
-             * @description With an instance all that it has invoked ends.
+             * @description Confirms that everything the instance has invoked ends with it.
              * @constant
              */
             tree: true;
@@ -2485,51 +2564,51 @@ export interface components {
         /** @description An event that the caller may send now. */
         Event: {
             name: string;
-            /** @description How people see it; its name when the definition does not say. */
+            /** @description The event for people; its name if the definition has no label. */
             label: string;
-            /** @description What somebody did who sent it, such as `approved it`; null when the definition does not say. */
+            /** @description What a person who sent it did, such as `approved it`; null if the definition does not say. */
             done: string | null;
             style: components["schemas"]["Style"];
-            /** @description That of the transitions together. */
+            /** @description The guard of all transitions together. */
             guard: components["schemas"]["Guard"];
             transitions: components["schemas"]["Transition"][];
             /** @description The JSON Schema of the event's data, or null. */
             schema: components["schemas"]["Object"] | boolean | null;
         };
         /**
-         * @description Whether a guard lets the event pass; `unknown` depends on the data that will come with it.
+         * @description Whether a guard admits the event; `unknown` if it depends on the data of the event.
          * @enum {string}
          */
         Guard: "true" | "false" | "unknown";
-        /** @description One way that an event may take. */
+        /** @description One possible transition for an event. */
         Transition: {
             stateMachineId: string;
             nodeId: string;
-            /** @description Nodes; empty when the machine stays where it is. */
+            /** @description The target nodes; empty if the machine stays where it is. */
             targets: string[];
-            /** @description How people see `targets`, in their order. */
+            /** @description The labels of `targets`, in the same order. */
             targetLabels: string[];
             guard: components["schemas"]["Guard"];
         };
         /**
-         * @description How an event is offered: `primary` is the usual next step, `danger` is not easily undone.
+         * @description How an event is offered: `primary` is the usual next step, `danger` is hard to undo.
          * @enum {string}
          */
         Style: "default" | "primary" | "danger";
         /**
-         * @description How people should take it that an instance stands there.
+         * @description How people should take it that an instance is in this state.
          * @enum {string}
          */
         Tone: "neutral" | "waiting" | "good" | "bad";
-        /** @description A position as people see it. */
+        /** @description A position, as people see it. */
         Status: {
             stateMachineId: string;
             nodeId: string;
-            /** @description The node's id when the definition has no label. */
+            /** @description The node's id if the definition has no label. */
             label: string;
             tone: components["schemas"]["Tone"];
         };
-        /** @description How people see a workflow, in one language. */
+        /** @description How a workflow is presented to people, in one language. */
         Presentation: {
             workflowId: string;
             name: string;
@@ -2544,28 +2623,28 @@ export interface components {
             /** @description The state machines, and the regions of parallel nodes. */
             stateMachines: {
                 stateMachineId: string;
-                /** @description The id when the definition has no label. */
+                /** @description The id if the definition has no label. */
                 label: string;
             }[];
             /** @description All positions that an instance can have. */
             nodes: components["schemas"]["Status"][];
-            /** @description The nodes with others inside, state machines among them. An instance stands at one of those inside, but an event, a timer or a task can be theirs. */
+            /** @description The nodes that contain others, including state machines. An instance is always in one of the inner nodes, but an event, a timer or a task can belong to these. */
             compounds: components["schemas"]["Status"][];
             events: {
                 name: string;
-                /** @description The name when the definition has no label. */
+                /** @description The name if the definition has no label. */
                 label: string;
                 done: string | null;
                 style: components["schemas"]["Style"];
             }[];
-            /** @description The paths that this version has in `indexes`; a list can be sorted by those of the newest. Those below `svcPrivate` are for holders of `mod-workflows`. */
+            /** @description The paths that this version has in `indexes`; a list can be sorted by those of the newest version. Paths below `svcPrivate` are for holders of `mod-workflows`. */
             sorts: string[];
         };
         ColumnValue: {
             /** @description A path below `svcPublic`. */
             path: string;
             label: string;
-            /** @description What the instance has there; null when it has nothing. */
+            /** @description The instance's value; null if it has none. */
             value: Record<string, never> | unknown[] | string | number | boolean | null;
         };
         /** @description An instance as people see it, in one language. */
@@ -2574,7 +2653,7 @@ export interface components {
             instanceId: string;
             workflowName: string;
             version: number;
-            /** @description One line that tells the instance from its siblings. */
+            /** @description One line that distinguishes the instance from others. */
             title: string;
             status: components["schemas"]["Status"][];
             columns: components["schemas"]["ColumnValue"][];
@@ -2584,20 +2663,20 @@ export interface components {
             updatedAt: string;
             /** @description Who created the instance. */
             requester: string;
-            /** @description The name of that user now; the id when there is none. */
+            /** @description That user's current name; the id if there is none. */
             requesterName: string;
             /** @description All state machines are in final nodes. */
             done: boolean;
-            /** @description How it came to its end; null while it goes on. `cancelled`: it was stopped, or its parent has ended it. */
+            /** @description How it ended; null while it runs. `cancelled`: it was stopped, or its parent has canceled it. */
             ended: ("done" | "cancelled") | null;
-            /** @description The form that the instance is; null when it is none. */
+            /** @description The form that belongs to the instance; null if there is none. */
             form: {
                 formId: string;
                 name: string;
                 /** @enum {string} */
                 kind: "form" | "checklist";
             } | null;
-            /** @description All open tasks, of all assignees; `events` are what the caller can send. */
+            /** @description All open tasks, whoever has them; `events` are those that the caller can send. */
             tasks: components["schemas"]["Task"][];
         };
         DefinitionList: {
@@ -2605,18 +2684,21 @@ export interface components {
         };
         PublishedWorkflow: {
             id: components["schemas"]["Identifier"];
-            /** @description That of the current version; empty when it cannot be read. */
+            /** @description The name in the current version; empty if that cannot be read. */
             name: string;
-            /** @description The version whose rules hold. */
+            /** @description The version whose rights apply. */
             current: number;
-            /** @description New instances can be made. */
+            /** @description New instances can be created. */
             creatable: boolean;
             versions: number[];
             owners: components["schemas"]["Owners"];
-            /** @description The user who first published the workflow through the interface; null when nobody did or it is not known who. */
+            /** @description The user who first published the workflow through the interface; null if nobody did or it is unknown. */
             publisher: string | null;
         };
-        /** @description Who may publish the next version, beside holders of `mod-admin`; whoever one of the lists names is an owner. All are empty where nobody else may. */
+        /**
+         * @description The users who may publish the next version, besides holders of `mod-admin`: anyone whom one of the lists names is an owner. All are
+         *     empty if nobody else may.
+         */
         Owners: {
             roles: string[];
             privileges: string[];
@@ -2625,9 +2707,9 @@ export interface components {
         Definition: {
             id: components["schemas"]["Identifier"];
             version: number;
-            /** @description Its rules hold. */
+            /** @description Its rights apply. */
             current: boolean;
-            /** @description The path that it had in its home; `body.yaml` or `body.json` if it was published individually. */
+            /** @description Its path in the home; `body.yaml` or `body.json` if it was published individually. */
             file: string;
             /** @description YAML or JSON. */
             text: string;
@@ -2635,9 +2717,9 @@ export interface components {
             refs?: {
                 [key: string]: string;
             };
-            /** @description Those that hold while this version is the newest. */
+            /** @description The owners while this version is the newest. */
             owners: components["schemas"]["Owners"];
-            /** @description The user who published this version through the interface; null when nobody did or it is not known who. */
+            /** @description The user who published this version through the interface; null if nobody did or it is unknown. */
             publisher: string | null;
         };
         RetiredDefinition: {
@@ -2647,9 +2729,9 @@ export interface components {
         PublishedDefinition: {
             id: components["schemas"]["Identifier"];
             version: number;
-            /** @description New instances get it. */
+            /** @description New instances use it. */
             current: boolean;
-            /** @description What its author should look at although it is allowed. */
+            /** @description What its author should check, although it is allowed. */
             warnings: components["schemas"]["FileFault"][];
         };
         ChoiceList: {
@@ -2660,25 +2742,25 @@ export interface components {
             id: components["schemas"]["Identifier"];
             name: string;
         };
-        /** @description A history entry that was committed; the data of the event `entry` of a watch. */
+        /** @description A committed history entry; the data of the event `entry` of a stream. */
         Watched: {
             workflowId: components["schemas"]["Identifier"];
             instanceId: components["schemas"]["Identifier"];
             /**
              * Format: int64
-             * @description The entry's place in the history, counted from 1. It is the instance's entity tag after the entry.
+             * @description The position of the entry in the history, counted from 1. It is the instance's entity tag after the entry.
              */
             sequence: number;
             entry: components["schemas"]["HistoryEntry"];
-            /** @description Those after the entry. */
+            /** @description The states after the entry. */
             states: components["schemas"]["States"];
         };
         ChangeList: {
             changes: components["schemas"]["Watched"][];
-            /** @description The cursor behind these changes, and behind what the caller was not shown. It means nothing else. */
+            /** @description The cursor after these changes and after those that the caller was not shown. It has no other meaning. */
             next: string;
         };
-        /** @description The data of the event `lost` of a watch. */
+        /** @description The data of the event `lost` of a stream. */
         Lost: {
             message: string;
         };
@@ -2687,12 +2769,12 @@ export interface components {
             name: string;
         };
         RoleInfo: {
-            /** @description Roles that carry `mod-form`. */
+            /** @description Roles with `mod-form`. */
             formRoles: components["schemas"]["Role"][];
-            /** @description Roles that carry `mod-checklist`. */
+            /** @description Roles with `mod-checklist`. */
             checklistRoles: components["schemas"]["Role"][];
         };
-        /** @description A form or checklist of the caller's. */
+        /** @description One of the caller's forms or checklists. */
         Form: {
             /** @description The instance. */
             id: components["schemas"]["Identifier"];
@@ -2703,22 +2785,22 @@ export interface components {
             formType: "Form" | "Checklist" | "WorkflowForm";
             /** @description The template. */
             formId: components["schemas"]["Identifier"];
-            /** @description Given when it is first submitted; empty before. */
+            /** @description Set at the first submission; empty before. */
             submissionId: string;
             /** @description The name of the template. */
             name: string;
             /** @description The path of its page, relative to the base path. */
             fullPath: string;
-            /** @description The user who made it. */
+            /** @description The user who created it. */
             by: string;
-            /** @description When it was made. */
+            /** @description When it was created. */
             when: components["schemas"]["Milliseconds"];
-            /** @description The names of the present nodes, joined by a comma and a blank. Of forms without a workflow `submitted`, and empty before. */
+            /** @description The names of the current nodes, joined by a comma and a space. For forms without a workflow `submitted`, and empty before. */
             status: string;
-            /** @description The role through which the user saw the template. */
+            /** @description The role through which the user was offered the template. */
             role: string;
         };
-        /** @description What a form or checklist can be made of. */
+        /** @description The template of a form or checklist. */
         FormTemplate: {
             formId: components["schemas"]["Identifier"];
             name: string;
@@ -2741,35 +2823,35 @@ export interface components {
             form: components["schemas"]["Form"];
             /** @enum {string} */
             category: "current" | "submitted" | "archived";
-            /** @description Null when the template is gone. */
+            /** @description Null if the template was removed. */
             template: components["schemas"]["Template"] | null;
             /** @description The instance's `svcPublic`. */
             data: components["schemas"]["Object"];
-            /** @description The caller's draft; null when there is none. */
+            /** @description The caller's draft; null if there is none. */
             draft: components["schemas"]["Draft"] | null;
             states: components["schemas"]["States"];
-            /** @description When it was first submitted; 0 before. */
+            /** @description The time of the first submission; 0 before. */
             submittedAt: components["schemas"]["Milliseconds"];
-            /** @description The caller may keep a draft and submit now. */
+            /** @description The caller may save a draft and submit now. */
             editable: boolean;
         };
         /** @description The form of a task as its page shows it. */
         TaskForm: {
             task: components["schemas"]["Task"];
-            /** @description Those of the task's `events` that are sent with the form's data. The others do not take it, and are sent without, as any event. */
+            /** @description Those of the task's `events` that are sent with the form's data. The others do not accept it, and are sent like any event. */
             events: string[];
-            /** @description Null when the template is gone. */
+            /** @description Null if the template was removed. */
             template: components["schemas"]["Template"] | null;
             /** @description The instance's `svcPublic`. */
             data: components["schemas"]["Object"];
-            /** @description The caller's draft; null when there is none. */
+            /** @description The caller's draft; null if there is none. */
             draft: components["schemas"]["Draft"] | null;
             states: components["schemas"]["States"];
-            /** @description The caller may keep a draft and submit now. */
+            /** @description The caller may save a draft and submit now. */
             editable: boolean;
         };
         TaskSubmitRequest: {
-            /** @description Without it the `submit` of the template. */
+            /** @description The template's `submit` by default. */
             event?: string;
             data: components["schemas"]["Object"];
         };
@@ -2785,7 +2867,7 @@ export interface components {
             items?: components["schemas"]["ChecklistItem"][];
             /** @description The event that submitting sends. */
             submit?: string;
-            /** @description It is another one when what the form asks is. */
+            /** @description Changes whenever the questions of the form change. */
             digest?: components["schemas"]["TemplateDigest"];
         };
         TemplateDigest: string;
@@ -2797,14 +2879,14 @@ export interface components {
         };
         TemplateView: {
             template: components["schemas"]["Template"];
-            /** @description What the caller may bind it to. */
+            /** @description The workflows to which the caller may bind it. */
             workflows: components["schemas"]["Workflow"][];
-            /** @description A form of it must be bound to one. */
+            /** @description A form must be bound to one of them. */
             needsWorkflow: boolean;
         };
         DraftRequest: {
             data: components["schemas"]["Object"];
-            /** @description The `digest` of the template that the page has; without it that of now. */
+            /** @description The `digest` of the template that the page shows; the current one if missing. */
             template?: components["schemas"]["TemplateDigest"];
         };
         DraftSaved: {
@@ -2814,20 +2896,20 @@ export interface components {
         Draft: {
             revision: components["schemas"]["Revision"];
             savedAt: components["schemas"]["Milliseconds"];
-            /** @description The `digest` of the template that the draft was written for; empty when that is not known. */
+            /** @description The `digest` of the template for which the draft was written; empty if unknown. */
             template?: string;
-            /** @description As it was kept, even if the template has changed or is gone. */
+            /** @description As it was saved, even if the template has changed or was removed. */
             data: components["schemas"]["Object"];
-            /** @description The draft was written for another content of the template. */
+            /** @description The draft was written for other content of the template. */
             templateChanged?: boolean;
-            /** @description What in `data` does not fit the template any more; empty unless it has changed. */
+            /** @description The parts of `data` that no longer fit the template; empty unless it has changed. */
             misfits?: components["schemas"]["Misfit"][];
         };
         Misfit: {
             /** @description A JSON pointer into `data`. */
             path: string;
             /**
-             * @description `unknown`: the form has no such field; `type`: it has another type of value there; `choice`: it does not have this choice.
+             * @description `unknown`: the form has no such field; `type`: the field has another type; `choice`: the field does not have this choice.
              * @enum {string}
              */
             reason: "unknown" | "type" | "choice";
@@ -2836,17 +2918,17 @@ export interface components {
             forms: components["schemas"]["PagedForm"][];
             /** @description The cursor of the next page. */
             next: string | null;
-            /** @description How many the list has, when it was asked; null when counting would take long. */
+            /** @description The total number, if requested; null if counting would take too long. */
             count?: number | null;
         };
         RequestPage: {
             forms: components["schemas"]["Request"][];
             /** @description The cursor of the next page. */
             next: string | null;
-            /** @description How many the list has, when it was asked; null when counting would take long. */
+            /** @description The total number, if requested; null if counting would take too long. */
             count?: number | null;
         };
-        /** @description A form as `PagedForm` has it, or an instance that is none: `formType` is `Instance`, and `formId`, `submissionId` and `role` are empty. */
+        /** @description A form as in `PagedForm`, or another instance: then `formType` is `Instance`, and `formId`, `submissionId` and `role` are empty. */
         Request: {
             /** @description The instance. */
             id: components["schemas"]["Identifier"];
@@ -2857,19 +2939,19 @@ export interface components {
             formType: "Form" | "Checklist" | "WorkflowForm" | "Instance";
             /** @description The template; empty for an instance. */
             formId: string;
-            /** @description Given when a form is first submitted; empty before, and for an instance. */
+            /** @description Set when a form is first submitted; empty before, and for an instance. */
             submissionId: string;
-            /** @description The name of the template, or of an instance's workflow when it was created. */
+            /** @description The name of the template, or the name of the instance's workflow at creation. */
             name: string;
             /** @description The path of its page, relative to the base path. */
             fullPath: string;
-            /** @description The user who made it. */
+            /** @description The user who created it. */
             by: string;
-            /** @description When it was made. */
+            /** @description When it was created. */
             when: components["schemas"]["Milliseconds"];
-            /** @description The names of the present nodes, joined by a comma and a blank. Of forms without a workflow `submitted`, and empty before. */
+            /** @description The names of the current nodes, joined by a comma and a space. For forms without a workflow `submitted`, and empty before. */
             status: string;
-            /** @description The role through which the user saw the template; empty for an instance. */
+            /** @description The role through which the user was offered the template; empty for an instance. */
             role: string;
             title: string | null;
             /** @description Its positions. */
@@ -2880,7 +2962,10 @@ export interface components {
             /** @enum {string} */
             category: "current" | "submitted" | "archived";
         };
-        /** @description A form with how people see its instance, as `Summary` has it. `title`, `states` and `columns` are null for a form without a workflow, and when the caller may not read the instance any more. */
+        /**
+         * @description A form, with its instance as in `Summary`. `title`, `states` and `columns` are null for a form without a workflow, and if the caller
+         *     may no longer read the instance.
+         */
         PagedForm: {
             /** @description The instance. */
             id: components["schemas"]["Identifier"];
@@ -2891,19 +2976,19 @@ export interface components {
             formType: "Form" | "Checklist" | "WorkflowForm";
             /** @description The template. */
             formId: components["schemas"]["Identifier"];
-            /** @description Given when it is first submitted; empty before. */
+            /** @description Set at the first submission; empty before. */
             submissionId: string;
             /** @description The name of the template. */
             name: string;
             /** @description The path of its page, relative to the base path. */
             fullPath: string;
-            /** @description The user who made it. */
+            /** @description The user who created it. */
             by: string;
-            /** @description When it was made. */
+            /** @description When it was created. */
             when: components["schemas"]["Milliseconds"];
-            /** @description The names of the present nodes, joined by a comma and a blank. Of forms without a workflow `submitted`, and empty before. */
+            /** @description The names of the current nodes, joined by a comma and a space. For forms without a workflow `submitted`, and empty before. */
             status: string;
-            /** @description The role through which the user saw the template. */
+            /** @description The role through which the user was offered the template. */
             role: string;
             title: string | null;
             /** @description Its positions. */
@@ -2912,7 +2997,7 @@ export interface components {
         };
         /**
          * Format: int64
-         * @description Grows with each draft. Its entity tag is the number in quotes.
+         * @description Grows with each draft. The entity tag is this number in quotes.
          */
         Revision: number;
         SubmitRequest: {
@@ -2923,9 +3008,12 @@ export interface components {
         };
         TemplateParameter: {
             name: string;
-            /** @description As it was written; empty when there is none. Known are `date`, `integer`, `number`, `password`, `boolean`, `choice(A,B,C)`, and in documents `textarea:<rows>`. */
+            /**
+             * @description As written; empty if there is none. Known types are `date`, `integer`, `number`, `password`, `boolean`, `choice(A,B,C)` and,
+             *     in documents, `textarea:<rows>`.
+             */
             type: string;
-            /** @description Empty when there is none. */
+            /** @description Empty if there is none. */
             defaultValue: string;
         };
         SignInRequest: {
@@ -2935,7 +3023,7 @@ export interface components {
             /** Format: password */
             link?: string;
         } & (unknown | unknown);
-        /** @description Who is signed in. */
+        /** @description The signed-in user. */
         Caller: {
             user: string;
             name: string;
@@ -2962,18 +3050,18 @@ export interface components {
             parts?: components["schemas"]["Part"][];
             cluster?: components["schemas"]["Cluster"];
         };
-        /** @description How the node that answers is. `store` and `work` are missing where nobody counts them. */
+        /** @description The health of the node that answers. `store` and `work` are missing where they are not counted. */
         Health: {
             ts: components["schemas"]["Time"];
-            /** @description Counters begin there. */
+            /** @description When the counters started. */
             started: components["schemas"]["Time"];
-            /** @description As `/readyz` says. */
+            /** @description As in `/readyz`. */
             ready: boolean;
             build: components["schemas"]["Build"];
             parts: {
                 name: string;
                 ready: boolean;
-                /** @description It does not keep the service from being ready. */
+                /** @description The service is ready even without it. */
                 optional: boolean;
                 /** @description Why it is not ready. */
                 reason?: string;
@@ -2981,35 +3069,35 @@ export interface components {
             cluster: components["schemas"]["Cluster"] | null;
             requests: {
                 answered: number;
-                /** @description With 5xx, or cut. */
+                /** @description Answered with 5xx, or cut. */
                 failed: number;
-                /** @description Refused because all places were taken. */
+                /** @description Refused because all slots were in use. */
                 shed: number;
                 /** @description Now. */
                 inFlight: number;
-                /** @description Now: how many may be in flight. */
+                /** @description Now: the maximum number in flight. */
                 places: number;
                 /** @description Now. */
                 connections: number;
-                /** @description Now: streams of events. */
+                /** @description Now: event streams. */
                 watchers: number;
             };
             store?: {
-                /** @description Now: what the store takes. */
+                /** @description Now: the space that the store uses. */
                 diskBytes: number;
                 /** @description Now: free on the file system; -1: unknown. */
                 freeBytes: number;
-                /** @description Now: commits not answered yet. */
+                /** @description Now: commits that are not answered yet. */
                 waiting: number;
                 /** @description Sets of writes acknowledged as durable. */
                 committed: number;
-                /** @description Of the log. */
+                /** @description Syncs of the log. */
                 syncs: number;
-                /** @description The mean of one sync, over all of them. */
+                /** @description The mean duration of a sync. */
                 syncMicroseconds: number;
-                /** @description Times that commits did not get through. */
+                /** @description How often commits were stuck. */
                 stalls: number;
-                /** @description Failed work in the background, and reads of damaged data. */
+                /** @description Failed background work, and reads of damaged data. */
                 faults: number;
             };
             work?: {
@@ -3017,45 +3105,45 @@ export interface components {
                 awake: number;
                 creates: number;
                 events: number;
-                /** @description Events and creates that failed. */
+                /** @description Failed events and creates. */
                 incidents: number;
-                /** @description Events of timers that came. */
+                /** @description Events of timers that fired. */
                 fired: number;
-                /** @description By how much the last one was late. */
+                /** @description How late the last one was. */
                 lateMilliseconds: number;
                 delivered: number;
                 /** @description Deliveries that were given up. */
                 dead: number;
             };
         };
-        /** @description The nodes of the cluster as the one that answers knows them. A single server has none. */
+        /** @description The nodes of the cluster, as the answering node knows them. A standalone server has none. */
         Cluster: {
             /** @description The node that answers. */
             self: string;
             nodes: {
                 id: string;
-                /** @description It was heard within 3 s. */
+                /** @description Heard from within the last 3 s. */
                 alive: boolean;
-                /** @description It has a vote in every shard in which it shall have one. */
+                /** @description It votes in every shard in which it should. */
                 voter: boolean;
                 version: string;
                 /** @description Shards that it leads. */
                 led: number;
-                /** @description Shards that it has something of. */
+                /** @description Shards of which it has something. */
                 held: number;
-                /** @description Entries that its most backward replica lacks. */
+                /** @description Entries that its slowest replica lacks. */
                 lag: number;
-                /** @description From those of the node that answers. */
+                /** @description Its settings differ from those of the answering node. */
                 settingsDiffer: boolean;
-                /** @description Their keys, as far as the node says them. */
+                /** @description The keys of these settings, if the node reports them. */
                 differingSettings?: string[];
-                /** @description What people know the node by; missing when it has no name. */
+                /** @description The name for people; missing if it has none. */
                 name?: string;
             }[];
-            /** @description Shards that have fewer votes alive than they should. */
+            /** @description Shards with fewer live votes than they should have. */
             short: number[];
         };
-        /** @description From what the program was made. */
+        /** @description How the program was built. */
         Build: {
             version: string;
             commit: string;
@@ -3069,7 +3157,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description The instance afterwards. */
+        /** @description The instance after the request. */
         InstanceReply: {
             headers: {
                 ETag: components["headers"]["InstanceTag"];
@@ -3090,7 +3178,7 @@ export interface components {
                 "application/json": components["schemas"]["Task"];
             };
         };
-        /** @description Somebody else has the task. */
+        /** @description Someone else has the task. */
         Claimed: {
             headers: {
                 [name: string]: unknown;
@@ -3099,7 +3187,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description The stream. It ends without an error when there is nothing more to tell. */
+        /** @description The stream. It ends without an error when nothing more can follow. */
         WatchStream: {
             headers: {
                 [name: string]: unknown;
@@ -3117,7 +3205,7 @@ export interface components {
                 "text/plain": components["schemas"]["Identifier"];
             };
         };
-        /** @description The parameters; `[]` when the template has none. */
+        /** @description The parameters; `[]` if the template has none. */
         Parameters: {
             headers: {
                 [name: string]: unknown;
@@ -3135,7 +3223,7 @@ export interface components {
                 "application/json": components["schemas"]["Definition"];
             };
         };
-        /** @description It is in use. */
+        /** @description The definition is in use. */
         PublishedDefinition: {
             headers: {
                 [name: string]: unknown;
@@ -3153,7 +3241,7 @@ export interface components {
                 "application/json": components["schemas"]["HomeFault"];
             };
         };
-        /** @description What happened to the instances of the page. */
+        /** @description The result for each instance of the page. */
         Migrated: {
             headers: {
                 [name: string]: unknown;
@@ -3180,7 +3268,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description It is gone. */
+        /** @description The version was removed. */
         RetiredDefinition: {
             headers: {
                 [name: string]: unknown;
@@ -3189,7 +3277,7 @@ export interface components {
                 "application/json": components["schemas"]["RetiredDefinition"];
             };
         };
-        /** @description `InUse`: an instance has the version. `Conflict`: a file of the home names it, or a version was published meanwhile. */
+        /** @description `InUse`: an instance has the version. `Conflict`: a file of the home defines it, or a version was published meanwhile. */
         DefinitionInUse: {
             headers: {
                 [name: string]: unknown;
@@ -3198,7 +3286,10 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description `AlreadyExists`: the version is there with other content, or was retired in a cluster. `Conflict`: a file of the home names the workflow, or its publisher has published as many as allowed. */
+        /**
+         * @description `AlreadyExists`: the version exists with other content, or was retired in a cluster. `Conflict`: a file of the home defines the
+         *     workflow, or its publisher has reached the maximum number.
+         */
         DefinitionConflict: {
             headers: {
                 [name: string]: unknown;
@@ -3216,7 +3307,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description No instance keeps the event of the incident, or the instance takes none now. */
+        /** @description No instance has the event of the incident, or the instance accepts no more events. */
         NothingToRetry: {
             headers: {
                 [name: string]: unknown;
@@ -3225,7 +3316,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description It is done. */
+        /** @description Done. */
         Nothing: {
             headers: {
                 [name: string]: unknown;
@@ -3234,7 +3325,7 @@ export interface components {
                 "application/json": components["schemas"]["Nothing"];
             };
         };
-        /** @description The page. It holds nothing about anybody. */
+        /** @description The page. It contains nothing personal. */
         Page: {
             headers: {
                 "Content-Security-Policy": components["headers"]["Policy"];
@@ -3245,7 +3336,7 @@ export interface components {
                 "text/html": components["schemas"]["HTML"];
             };
         };
-        /** @description The browser has it already. */
+        /** @description The browser already has it. */
         Unchanged: {
             headers: {
                 ETag: components["headers"]["FileTag"];
@@ -3253,15 +3344,15 @@ export interface components {
             };
             content?: never;
         };
-        /** @description The login page, with a sentence about what is wrong. 401 carries `WWW-Authenticate`; 429 and 503 carry `Retry-After`. */
+        /** @description The login page, with a sentence about the problem. 401 carries `WWW-Authenticate`; 429 and 503 carry `Retry-After`. */
         LoginPage: {
             headers: {
                 "Content-Security-Policy": components["headers"]["Policy"];
-                /** @description Which credentials there are. */
+                /** @description The credentials that are accepted. */
                 "WWW-Authenticate"?: string;
-                /** @description Seconds after which to ask again. */
+                /** @description Seconds to wait before repeating the request. */
                 "Retry-After"?: number;
-                /** @description Removes the cookie of a sign-in that is over. */
+                /** @description Removes the cookie of a finished sign-in. */
                 "Set-Cookie"?: string;
                 [name: string]: unknown;
             };
@@ -3269,7 +3360,7 @@ export interface components {
                 "text/html": components["schemas"]["HTML"];
             };
         };
-        /** @description On every path: it does not take the method. */
+        /** @description On every path: the path does not support the method. */
         MethodNotAllowed: {
             headers: {
                 Allow: components["headers"]["Allow"];
@@ -3279,7 +3370,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description On every path of the form portal and the form runtime: it does not take the method. */
+        /** @description On every path of the form portal and the form runtime: the path does not support the method. */
         PortalMethodNotAllowed: {
             headers: {
                 Allow: components["headers"]["Allow"];
@@ -3289,7 +3380,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description The request is malformed, or says what the definition does not allow. */
+        /** @description The request is malformed, or not allowed by the definition. */
         InvalidContent: {
             headers: {
                 [name: string]: unknown;
@@ -3298,7 +3389,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description No valid credential. The bytes are the same for every cause. */
+        /** @description No valid credential. The bytes are the same whatever the reason. */
         Unauthorized: {
             headers: {
                 "WWW-Authenticate": components["headers"]["Challenge"];
@@ -3308,7 +3399,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description The caller has no right to do this, or a page of another site asks. */
+        /** @description The caller has no right to do this, or the request comes from a page of another site. */
         AccessDenied: {
             headers: {
                 [name: string]: unknown;
@@ -3317,7 +3408,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description There is nothing, or nothing that the caller may see. The bytes are always the same. */
+        /** @description It does not exist, or the caller may not see it. The bytes are always the same. */
         NotFound: {
             headers: {
                 [name: string]: unknown;
@@ -3326,7 +3417,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description The present state does not take this. */
+        /** @description The current state does not allow this. */
         EventNotAllowed: {
             headers: {
                 [name: string]: unknown;
@@ -3335,7 +3426,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description The condition of the request does not hold. */
+        /** @description The condition of the request is not met. */
         PreconditionFailed: {
             headers: {
                 [name: string]: unknown;
@@ -3344,7 +3435,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description The body, the file, or what the instance would become is too large. */
+        /** @description The body, the file or the resulting instance is too large. */
         TooLarge: {
             headers: {
                 [name: string]: unknown;
@@ -3353,7 +3444,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description The body is not `application/json` in UTF-8. With a token the header may be missing. */
+        /** @description The body is not `application/json` in UTF-8. With a token the header can be omitted. */
         UnsupportedMediaType: {
             headers: {
                 [name: string]: unknown;
@@ -3371,7 +3462,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description Too much is asked of one thing or by one caller. Nothing was done. */
+        /** @description Too many requests for one instance or by one caller. Nothing was done. */
         Busy: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
@@ -3381,7 +3472,10 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description Something is wrong in the service, or the data could not be processed. Nothing was stored when the word is `MarshallingError`. The message has an id under which the log has more. */
+        /**
+         * @description An error in the service, or data that cannot be processed. With `MarshallingError` nothing was stored. The message has a reference
+         *     under which the log has the cause.
+         */
         Internal: {
             headers: {
                 [name: string]: unknown;
@@ -3400,7 +3494,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description It is not known whether this was done. Repeat it, with the same `Idempotency-Key` if it had one. */
+        /** @description The outcome is unknown. Repeat the request, with the same `Idempotency-Key` if it had one. */
         OutcomeUnknown: {
             headers: {
                 [name: string]: unknown;
@@ -3409,7 +3503,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description The request is malformed, or says what the definition does not allow. */
+        /** @description The request is malformed, or not allowed by the definition. */
         PortalBadRequest: {
             headers: {
                 [name: string]: unknown;
@@ -3418,7 +3512,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description No valid session. The bytes are the same for every cause. */
+        /** @description No valid session. The bytes are the same whatever the reason. */
         PortalUnauthorized: {
             headers: {
                 "WWW-Authenticate": components["headers"]["Challenge"];
@@ -3428,7 +3522,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description The caller has no right to do this, or a page of another site asks. */
+        /** @description The caller has no right to do this, or the request comes from a page of another site. */
         PortalAccessDenied: {
             headers: {
                 [name: string]: unknown;
@@ -3437,7 +3531,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description There is nothing, or nothing that the caller may see. The bytes are always the same. */
+        /** @description It does not exist, or the caller may not see it. The bytes are always the same. */
         PortalNotFound: {
             headers: {
                 [name: string]: unknown;
@@ -3446,7 +3540,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description The form cannot be saved, submitted or deleted in its present state, or its template is gone. */
+        /** @description The form cannot be saved, submitted or deleted in its current state, or its template was removed. */
         PortalConflict: {
             headers: {
                 [name: string]: unknown;
@@ -3455,7 +3549,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description The condition of the request does not hold. */
+        /** @description The condition of the request is not met. */
         PortalPreconditionFailed: {
             headers: {
                 [name: string]: unknown;
@@ -3464,7 +3558,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description The body, the file, or what the instance would become is too large. */
+        /** @description The body, the file or the resulting instance is too large. */
         PortalTooLarge: {
             headers: {
                 [name: string]: unknown;
@@ -3473,7 +3567,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description The body is not `application/json` in UTF-8. With a token the header may be missing. */
+        /** @description The body is not `application/json` in UTF-8. With a token the header can be omitted. */
         PortalUnsupportedMediaType: {
             headers: {
                 [name: string]: unknown;
@@ -3491,7 +3585,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description Too much is asked of one thing or by one caller. Nothing was done. */
+        /** @description Too many requests for one instance or by one caller. Nothing was done. */
         PortalBusy: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
@@ -3501,7 +3595,10 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description Something is wrong in the service, or the data could not be processed. It is not known whether a change was made. Repeat it, with the same `Idempotency-Key` if it had one. The message has an id under which the log has more. */
+        /**
+         * @description An error in the service, or data that cannot be processed. The outcome is unknown. Repeat the request, with the same `Idempotency-Key`
+         *     if it had one. The message has a reference under which the log has the cause.
+         */
         PortalInternal: {
             headers: {
                 [name: string]: unknown;
@@ -3520,7 +3617,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description It is not known whether this was done. Repeat it, with the same `Idempotency-Key` if it had one. */
+        /** @description The outcome is unknown. Repeat the request, with the same `Idempotency-Key` if it had one. */
         PortalOutcomeUnknown: {
             headers: {
                 [name: string]: unknown;
@@ -3529,7 +3626,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description The request is malformed, or says what the definition does not allow. */
+        /** @description The request is malformed, or not allowed by the definition. */
         FileBadRequest: {
             headers: {
                 [name: string]: unknown;
@@ -3538,7 +3635,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description No valid credential. The bytes are the same for every cause. */
+        /** @description No valid credential. The bytes are the same whatever the reason. */
         FileUnauthorized: {
             headers: {
                 "WWW-Authenticate": components["headers"]["Challenge"];
@@ -3548,7 +3645,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description There is nothing, or nothing that the caller may see. The bytes are always the same. */
+        /** @description It does not exist, or the caller may not see it. The bytes are always the same. */
         FileNotFound: {
             headers: {
                 [name: string]: unknown;
@@ -3557,7 +3654,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description The body, the file, or what the instance would become is too large. */
+        /** @description The body, the file or the resulting instance is too large. */
         FileTooLarge: {
             headers: {
                 [name: string]: unknown;
@@ -3575,7 +3672,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description Too much is asked of one thing or by one caller. Nothing was done. */
+        /** @description Too many requests for one instance or by one caller. Nothing was done. */
         FileBusy: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
@@ -3585,7 +3682,10 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description Something is wrong in the service, or the data could not be processed. Nothing was stored when the word is `MarshallingError`. The message has an id under which the log has more. */
+        /**
+         * @description An error in the service, or data that cannot be processed. With `MarshallingError` nothing was stored. The message has a reference
+         *     under which the log has the cause.
+         */
         FileInternal: {
             headers: {
                 [name: string]: unknown;
@@ -3604,7 +3704,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description It is not known whether this was done. Repeat it, with the same `Idempotency-Key` if it had one. */
+        /** @description The outcome is unknown. Repeat the request, with the same `Idempotency-Key` if it had one. */
         FileOutcomeUnknown: {
             headers: {
                 [name: string]: unknown;
@@ -3613,7 +3713,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description The request is malformed, or says what the definition does not allow. */
+        /** @description The request is malformed, or not allowed by the definition. */
         OwnInvalidContent: {
             headers: {
                 [name: string]: unknown;
@@ -3622,7 +3722,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description No valid credential. The bytes are the same for every cause. */
+        /** @description No valid credential. The bytes are the same whatever the reason. */
         OwnUnauthorized: {
             headers: {
                 "WWW-Authenticate": components["headers"]["Challenge"];
@@ -3632,7 +3732,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description The caller has no right to do this, or a page of another site asks. */
+        /** @description The caller has no right to do this, or the request comes from a page of another site. */
         OwnAccessDenied: {
             headers: {
                 [name: string]: unknown;
@@ -3642,7 +3742,7 @@ export interface components {
                 "text/html": components["schemas"]["HTML"];
             };
         };
-        /** @description There is nothing, or nothing that the caller may see. The bytes are always the same. */
+        /** @description It does not exist, or the caller may not see it. The bytes are always the same. */
         OwnNotFound: {
             headers: {
                 [name: string]: unknown;
@@ -3652,7 +3752,7 @@ export interface components {
                 "text/html": components["schemas"]["HTML"];
             };
         };
-        /** @description The body, the file, or what the instance would become is too large. */
+        /** @description The body, the file or the resulting instance is too large. */
         OwnTooLarge: {
             headers: {
                 [name: string]: unknown;
@@ -3661,7 +3761,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description The body is not `application/json` in UTF-8. With a token the header may be missing. */
+        /** @description The body is not `application/json` in UTF-8. With a token the header can be omitted. */
         OwnUnsupportedMediaType: {
             headers: {
                 [name: string]: unknown;
@@ -3670,7 +3770,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description There were too many failed attempts, or the service is busy. Nothing was checked. */
+        /** @description Too many failed attempts, or the service is busy. Nothing was checked. */
         OwnBusy: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
@@ -3680,7 +3780,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description Something is wrong in the service. It is not known whether a change was made. The message has an id under which the log has more. */
+        /** @description An error in the service. The outcome is unknown. The message has a reference under which the log has the cause. */
         OwnInternal: {
             headers: {
                 [name: string]: unknown;
@@ -3701,7 +3801,7 @@ export interface components {
                 "text/html": components["schemas"]["HTML"];
             };
         };
-        /** @description It is not known whether this was done. Repeat it, with the same `Idempotency-Key` if it had one. */
+        /** @description The outcome is unknown. Repeat the request, with the same `Idempotency-Key` if it had one. */
         OwnOutcomeUnknown: {
             headers: {
                 [name: string]: unknown;
@@ -3745,7 +3845,8 @@ export interface components {
          */
         IncidentID: string;
         /**
-         * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+         * @description The reader's languages, for texts that the definition or template has in several languages (RFC 9110, 12.5.4). Unreadable parts are
+         *     ignored.
          * @example de-AT, en;q=0.5
          */
         AcceptLanguage: string;
@@ -3755,28 +3856,28 @@ export interface components {
          */
         IdempotencyKey: string;
         /**
-         * @description Entity tags, of which one must be the present one, or `*` for any. Weak tags never match. Otherwise 412.
+         * @description Entity tags, one of which must be the current one, or `*` for any. Weak tags never match. Otherwise it is 412.
          * @example "7"
          */
         IfMatch: string;
         /**
-         * @description `return=minimal` leaves `svcHistory` out of the record. What cannot be read is ignored.
+         * @description `return=minimal` omits `svcHistory` from the record. Unreadable preferences are ignored.
          * @example return=minimal
          */
         Prefer: string;
-        /** @description The id of the last event that was seen. */
+        /** @description The id of the last event received. */
         LastEventID: string;
         /**
-         * @description A filter as for `queryInstances`. It is asked of the instance as it is after the entry.
+         * @description A filter as for `queryInstances`, applied to the instance as the entry left it.
          * @example {"states.nodeId":"review"}
          */
         WatchFilter: string;
-        /** @description The most entries of a page. */
+        /** @description The maximum number of entries of a page. */
         Limit: number;
-        /** @description The member `next` of the page before. It needs `limit` where there are no pages without it. */
+        /** @description The member `next` of the previous page. It requires `limit` where a list without `limit` has no pages. */
         Cursor: string;
         /**
-         * @description Where to go afterwards.
+         * @description The page to continue at.
          * @example /
          */
         Next: string;
@@ -3784,7 +3885,8 @@ export interface components {
     requestBodies: never;
     headers: {
         /**
-         * @description The number of entries in the instance's history, for `If-Match`. Packed bytes have a tag that ends in `-gzip`, which `If-Match` takes as well.
+         * @description The number of entries in the instance's history, for `If-Match`. A compressed answer has a tag that ends in `-gzip`, which `If-Match`
+         *     accepts too.
          * @example "7"
          */
         InstanceTag: string;
@@ -3793,33 +3895,33 @@ export interface components {
          * @example "1763717460000"
          */
         DraftTag: string;
-        /** @description Changes with the bytes. */
+        /** @description Changes with the content. */
         FileTag: string;
-        /** @description The history was left out. */
+        /** @description The history was omitted. */
         PreferenceApplied: "return=minimal";
-        /** @description The history, when `svcHistory` has the newest part of it only. */
+        /** @description The pages of the history, if `svcHistory` has only its newest part. */
         EarlierHistory: string;
-        /** @description The next page, when there is one. */
+        /** @description The next page, if there is one. */
         NextPage: string;
         /**
-         * @description Seconds after which to ask again.
+         * @description Seconds to wait before repeating the request.
          * @example 2
          */
         RetryAfter: number;
-        /** @description Which credentials the operation takes. */
+        /** @description The credentials that the operation accepts. */
         Challenge: string;
         /**
-         * @description The methods that the path takes.
+         * @description The methods of the path.
          * @example GET, HEAD
          */
         Allow: string;
-        /** @description The session cookie: `HttpOnly`, `SameSite=Lax`, and `Secure` when the request came by TLS. */
+        /** @description The session cookie: `HttpOnly`, `SameSite=Lax`, and `Secure` if the request used TLS. */
         SessionCookie: string;
-        /** @description Lets this browser finish what it began. */
+        /** @description Lets this browser finish the sign-in that it started. */
         FlowCookie: string;
-        /** @description Where the browser goes. */
+        /** @description The address at which the browser continues. */
         Location: string;
-        /** @description What the page may do. */
+        /** @description What the page is allowed to do. */
         Policy: string;
     };
     pathItems: never;
@@ -3836,7 +3938,7 @@ export interface operations {
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description `return=minimal` leaves `svcHistory` out of the record. What cannot be read is ignored.
+                 * @description `return=minimal` omits `svcHistory` from the record. Unreadable preferences are ignored.
                  * @example return=minimal
                  */
                 Prefer?: components["parameters"]["Prefer"];
@@ -3874,12 +3976,12 @@ export interface operations {
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description Entity tags, of which one must be the present one, or `*` for any. Weak tags never match. Otherwise 412.
+                 * @description Entity tags, one of which must be the current one, or `*` for any. Weak tags never match. Otherwise it is 412.
                  * @example "7"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /**
-                 * @description `return=minimal` leaves `svcHistory` out of the record. What cannot be read is ignored.
+                 * @description `return=minimal` omits `svcHistory` from the record. Unreadable preferences are ignored.
                  * @example return=minimal
                  */
                 Prefer?: components["parameters"]["Prefer"];
@@ -3919,7 +4021,7 @@ export interface operations {
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description `return=representation` adds the record to the results. What cannot be read is ignored.
+                 * @description `return=representation` adds the record to the results. Unreadable preferences are ignored.
                  * @example return=representation
                  */
                 Prefer?: string;
@@ -3937,7 +4039,7 @@ export interface operations {
             /** @description The results. */
             200: {
                 headers: {
-                    /** @description The results of 200 have the record. */
+                    /** @description The results with status 200 have the record. */
                     "Preference-Applied"?: "return=representation";
                     [name: string]: unknown;
                 };
@@ -3962,7 +4064,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description `return=minimal` leaves `svcHistory` out of the record. What cannot be read is ignored.
+                 * @description `return=minimal` omits `svcHistory` from the record. Unreadable preferences are ignored.
                  * @example return=minimal
                  */
                 Prefer?: components["parameters"]["Prefer"];
@@ -4010,7 +4112,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or template has in several languages (RFC 9110, 12.5.4). Unreadable parts are
+                 *     ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
@@ -4054,13 +4157,13 @@ export interface operations {
     listHistory: {
         parameters: {
             query?: {
-                /** @description The most entries of a page. */
+                /** @description The maximum number of entries of a page. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The member `next` of the page before. It needs `limit` where there are no pages without it. */
+                /** @description The member `next` of the previous page. It requires `limit` where a list without `limit` has no pages. */
                 cursor?: components["parameters"]["Cursor"];
-                /** @description `data`: each entry has what its event brought, too. */
+                /** @description `data`: each entry has the data of its event, too. */
                 fields?: "data";
-                /** @description `asc`: oldest first, `desc`: newest first. A cursor is of one order. */
+                /** @description `asc`: oldest first; `desc`: newest first. A cursor belongs to one order. */
                 order?: "asc" | "desc";
             };
             header?: never;
@@ -4105,7 +4208,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or template has in several languages (RFC 9110, 12.5.4). Unreadable parts are
+                 *     ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
@@ -4151,7 +4255,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or template has in several languages (RFC 9110, 12.5.4). Unreadable parts are
+                 *     ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
@@ -4201,7 +4306,8 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or template has in several languages (RFC 9110, 12.5.4). Unreadable parts are
+                 *     ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
@@ -4278,21 +4384,25 @@ export interface operations {
     listTasks: {
         parameters: {
             query?: {
-                /** @description `mine`: the caller has them. `open`: nobody has them, and the caller is a candidate. `all` (default): both. `done`: the caller has completed them; newest first. `every`: all open tasks, for holders of `mod-workflows` (from others 403), with the label of the node as title and nothing of the data. */
+                /**
+                 * @description `mine`: assigned to the caller. `open`: unassigned, and the caller is a candidate. `all` (default): both. `done`: completed by
+                 *     the caller, newest first. `every`: all open tasks, for holders of `mod-workflows` (otherwise 403), with the label of the node
+                 *     as title and without data.
+                 */
                 scope?: "mine" | "open" | "all" | "done" | "every";
-                /** @description Only those of this workflow. */
+                /** @description Only tasks of this workflow. */
                 workflowId?: string;
-                /** @description A filter over the fields of a task and the `svcPublic` and `states` of its instance. */
+                /** @description A filter on the fields of a task and on `svcPublic` and `states` of its instance. */
                 filter?: string;
-                /** @description Words that the title, the requester or the id must all have. */
+                /** @description Words that must all occur in the title, the requester or the id. */
                 q?: string;
-                /** @description What the list is sorted by, behind `-` the other way round; default: `due`. What is done is not sorted. */
+                /** @description The sort order, with a leading `-` descending; `due` by default. Completed tasks cannot be sorted. */
                 sort?: "due" | "-due" | "created" | "-created" | "priority" | "-priority" | "title" | "-title";
-                /** @description The most entries of a page. */
+                /** @description The maximum number of entries of a page. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The member `next` of the page before. It needs `limit` where there are no pages without it. */
+                /** @description The member `next` of the previous page. It requires `limit` where a list without `limit` has no pages. */
                 cursor?: components["parameters"]["Cursor"];
-                /** @description `true` adds the number of all. */
+                /** @description `true` adds the total number. */
                 count?: "true" | "false";
             };
             header?: never;
@@ -4328,7 +4438,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The stream. It ends without an error when there is nothing more to tell. */
+            /** @description The stream. It ends without an error when nothing more can follow. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4451,11 +4561,11 @@ export interface operations {
     listActivity: {
         parameters: {
             query?: {
-                /** @description `desc` (default): the newest first. `asc`: the oldest first. */
+                /** @description `desc` (default): newest first. `asc`: oldest first. */
                 order?: "asc" | "desc";
-                /** @description The most entries of a page. */
+                /** @description The maximum number of entries of a page. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The member `next` of the page before. It needs `limit` where there are no pages without it. */
+                /** @description The member `next` of the previous page. It requires `limit` where a list without `limit` has no pages. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -4475,7 +4585,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page of it. */
+            /** @description A page of the activity. */
             200: {
                 headers: {
                     Link: components["headers"]["NextPage"];
@@ -4498,11 +4608,11 @@ export interface operations {
     listOutbox: {
         parameters: {
             query?: {
-                /** @description `pending`: they are still tried. `dead`: given up; a person can retry or drop them. */
+                /** @description `pending`: still being tried. `dead`: given up; a person can retry or drop them. */
                 state?: "pending" | "dead";
-                /** @description The most entries of a page. */
+                /** @description The maximum number of entries of a page. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The member `next` of the page before. It needs `limit` where there are no pages without it. */
+                /** @description The member `next` of the previous page. It requires `limit` where a list without `limit` has no pages. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -4564,11 +4674,11 @@ export interface operations {
     listTimers: {
         parameters: {
             query?: {
-                /** @description Only timers of instances of that workflow. */
+                /** @description Only timers of instances of this workflow. */
                 workflowId?: string;
-                /** @description The most entries of a page. */
+                /** @description The maximum number of entries of a page. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The member `next` of the page before. It needs `limit` where there are no pages without it. */
+                /** @description The member `next` of the previous page. It requires `limit` where a list without `limit` has no pages. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -4598,9 +4708,9 @@ export interface operations {
     listIncidents: {
         parameters: {
             query?: {
-                /** @description The most entries of a page. */
+                /** @description The maximum number of entries of a page. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The member `next` of the page before. It needs `limit` where there are no pages without it. */
+                /** @description The member `next` of the previous page. It requires `limit` where a list without `limit` has no pages. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -4797,34 +4907,37 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description A filter as a JSON object, at most 16 KiB. Empty is none.
+                 * @description A filter as a JSON object, at most 16 KiB. Empty means none.
                  * @example {"states.nodeId":"review"}
                  */
                 filter?: string;
-                /** @description The most entries of a page. */
+                /** @description The maximum number of entries of a page. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The member `next` of the page before. It needs `limit` where there are no pages without it. */
+                /** @description The member `next` of the previous page. It requires `limit` where a list without `limit` has no pages. */
                 cursor?: components["parameters"]["Cursor"];
                 /**
-                 * @description `_id`, or one path that the newest definition lists in `indexes`; a `-` in front is descending. Another path is 400.
+                 * @description `_id`, or one path that the newest definition lists in `indexes`; a leading `-` means descending. Any other path is 400.
                  * @example -svcPublic.requester
                  */
                 sort?: string;
                 /**
-                 * @description Further members of each entry, separated by commas. `svcPrivate` is for holders of `mod-workflows`; from others it is 400. `title` is in the reader's [language](INTERFACE.md#languages), and the workflow's name when the instance has none of its own.
+                 * @description Further members of each entry, separated by commas. `svcPrivate` is for holders of `mod-workflows`; for others it is 400.
+                 *     `title` is in the reader's [language](INTERFACE.md#languages), and the workflow's name if the instance has no title of its
+                 *     own.
                  * @example [
                  *       "svcHistory"
                  *     ]
                  */
                 fields?: ("svcHistory" | "svcRedirect" | "svcPrivate" | "title")[];
-                /** @description Adds `count`, the number of all matches that the caller may read. */
+                /** @description Adds `count`, the number of all matching instances that the caller may read. */
                 count?: boolean;
-                /** @description Adds `explain`, which says how the query was answered. For holders of `mod-workflows`; from others it is 403. */
+                /** @description Adds `explain`, which says how the query was answered. For holders of `mod-workflows`; otherwise 403. */
                 explain?: boolean;
             };
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or template has in several languages (RFC 9110, 12.5.4). Unreadable parts are
+                 *     ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
@@ -4863,21 +4976,21 @@ export interface operations {
     listRequests: {
         parameters: {
             query?: {
-                /** @description `instance`: those that are not forms. Without it forms and instances, and no checklists. */
+                /** @description `instance`: those that are not forms. Without it, forms and instances, but no checklists. */
                 kind?: "form" | "checklist" | "instance";
-                /** @description Without it all. */
+                /** @description All categories if missing. */
                 category?: "current" | "submitted" | "archived";
-                /** @description Only those of that workflow; `-` is that of forms without one. */
+                /** @description Only those of this workflow; `-` means forms without one. */
                 workflowId?: string;
-                /** @description Words that are all in the name, the id or the title, in any language. Upper and lower case are the same. */
+                /** @description Words that must all occur in the name, the id or the title (each in any language), ignoring case. */
                 q?: string;
-                /** @description `-when`, the newest first, without it. `name` looks at the whole list, and is 400 for more than 100,000. */
+                /** @description `-when` (newest first) by default. `name` reads the whole list, and is 400 for more than 100,000 entries. */
                 sort?: "-when" | "when" | "name";
-                /** @description The most entries of a page. */
+                /** @description The maximum number of entries of a page. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The member `next` of the page before. It needs `limit` where there are no pages without it. */
+                /** @description The member `next` of the previous page. It requires `limit` where a list without `limit` has no pages. */
                 cursor?: components["parameters"]["Cursor"];
-                /** @description `true`: the answer has `count`. */
+                /** @description `true` adds `count`. */
                 count?: boolean;
             };
             header?: never;
@@ -4886,7 +4999,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page of them. */
+            /** @description A page of requests. */
             200: {
                 headers: {
                     Link: components["headers"]["NextPage"];
@@ -4995,7 +5108,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 1 MiB, in the format of a file of `workflows`. Without a type it is read as YAML. */
+        /** @description At most 1 MiB, in the format of a file in `workflows`. Without a type it is read as YAML. */
         requestBody: {
             content: {
                 "application/yaml": unknown;
@@ -5054,7 +5167,7 @@ export interface operations {
                  */
                 workflowId: components["parameters"]["WorkflowID"];
                 /**
-                 * @description The version. Another spelling than that of a number from 1 is not found.
+                 * @description The version: a number from 1. Any other text is not found.
                  * @example 1
                  */
                 version: string;
@@ -5087,14 +5200,14 @@ export interface operations {
                  */
                 workflowId: components["parameters"]["WorkflowID"];
                 /**
-                 * @description The version. Another spelling than that of a number from 1 is not found.
+                 * @description The version: a number from 1. Any other text is not found.
                  * @example 1
                  */
                 version: string;
             };
             cookie?: never;
         };
-        /** @description At most 1 MiB, in the format of a file of `workflows`. Without a type it is read as YAML. */
+        /** @description At most 1 MiB, in the format of a file in `workflows`. Without a type it is read as YAML. */
         requestBody: {
             content: {
                 "application/yaml": unknown;
@@ -5125,7 +5238,7 @@ export interface operations {
                  */
                 workflowId: components["parameters"]["WorkflowID"];
                 /**
-                 * @description The version. Another spelling than that of a number from 1 is not found.
+                 * @description The version: a number from 1. Any other text is not found.
                  * @example 1
                  */
                 version: string;
@@ -5150,12 +5263,13 @@ export interface operations {
     drawDefinition: {
         parameters: {
             query?: {
-                /** @description Adds how many instances stand at each state. */
+                /** @description Adds the number of instances in each state. */
                 counts?: boolean;
             };
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or template has in several languages (RFC 9110, 12.5.4). Unreadable parts are
+                 *     ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
@@ -5167,7 +5281,7 @@ export interface operations {
                  */
                 workflowId: components["parameters"]["WorkflowID"];
                 /**
-                 * @description The version. Another spelling than that of a number from 1 is not found.
+                 * @description The version: a number from 1. Any other text is not found.
                  * @example 1
                  */
                 version: string;
@@ -5199,16 +5313,19 @@ export interface operations {
     listChanges: {
         parameters: {
             query?: {
-                /** @description The member `next` of the page before, or the id of an event of `watchWorkflow`. Without it the page is empty, and `next` is the present; `0` is the oldest that is kept. */
+                /**
+                 * @description The member `next` of the previous page, or the id of an event of `watchWorkflow`. Without it the page is empty and `next` is
+                 *     the present; `0` is the oldest entry kept.
+                 */
                 since?: string;
                 /**
-                 * @description Only the entries of instances of this workflow.
+                 * @description Only entries of instances of this workflow.
                  * @example leave-request
                  */
                 workflowId?: string;
-                /** @description The most entries of a page. */
+                /** @description The maximum number of entries of a page. */
                 limit?: components["parameters"]["Limit"];
-                /** @description How many seconds to wait for the first change when there is none. */
+                /** @description How many seconds to wait for a change if there is none. */
                 wait?: number;
             };
             header?: never;
@@ -5241,13 +5358,13 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description A filter as for `queryInstances`. It is asked of the instance as it is after the entry.
+                 * @description A filter as for `queryInstances`, applied to the instance as the entry left it.
                  * @example {"states.nodeId":"review"}
                  */
                 filter?: components["parameters"]["WatchFilter"];
             };
             header?: {
-                /** @description The id of the last event that was seen. */
+                /** @description The id of the last event received. */
                 "Last-Event-ID"?: components["parameters"]["LastEventID"];
             };
             path: {
@@ -5276,13 +5393,13 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description A filter as for `queryInstances`. It is asked of the instance as it is after the entry.
+                 * @description A filter as for `queryInstances`, applied to the instance as the entry left it.
                  * @example {"states.nodeId":"review"}
                  */
                 filter?: components["parameters"]["WatchFilter"];
             };
             header?: {
-                /** @description The id of the last event that was seen. */
+                /** @description The id of the last event received. */
                 "Last-Event-ID"?: components["parameters"]["LastEventID"];
             };
             path: {
@@ -5373,7 +5490,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or template has in several languages (RFC 9110, 12.5.4). Unreadable parts are
+                 *     ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
@@ -5407,7 +5525,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or template has in several languages (RFC 9110, 12.5.4). Unreadable parts are
+                 *     ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
@@ -5441,7 +5560,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or template has in several languages (RFC 9110, 12.5.4). Unreadable parts are
+                 *     ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
@@ -5475,7 +5595,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or template has in several languages (RFC 9110, 12.5.4). Unreadable parts are
+                 *     ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
@@ -5509,7 +5630,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or template has in several languages (RFC 9110, 12.5.4). Unreadable parts are
+                 *     ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
@@ -5543,7 +5665,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or template has in several languages (RFC 9110, 12.5.4). Unreadable parts are
+                 *     ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
@@ -5577,14 +5700,15 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or template has in several languages (RFC 9110, 12.5.4). Unreadable parts are
+                 *     ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
             };
             path: {
                 /**
-                 * @description A role of the caller's.
+                 * @description One of the caller's roles.
                  * @example employee
                  */
                 roleId: components["schemas"]["Identifier"];
@@ -5617,14 +5741,15 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or template has in several languages (RFC 9110, 12.5.4). Unreadable parts are
+                 *     ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
             };
             path: {
                 /**
-                 * @description A role of the caller's.
+                 * @description One of the caller's roles.
                  * @example inspector
                  */
                 roleId: components["schemas"]["Identifier"];
@@ -5723,7 +5848,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or template has in several languages (RFC 9110, 12.5.4). Unreadable parts are
+                 *     ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
@@ -5801,26 +5927,27 @@ export interface operations {
     pageForms: {
         parameters: {
             query?: {
-                /** @description Without it `form`. */
+                /** @description `form` by default. */
                 kind?: "form" | "checklist";
-                /** @description Without it `current`. */
+                /** @description `current` by default. */
                 category?: "current" | "submitted" | "archived";
-                /** @description Only forms of that workflow; `-` is that of those without one. */
+                /** @description Only forms of this workflow; `-` means those without one. */
                 workflowId?: string;
-                /** @description Words that are all in the name, the id or the title, in any language. Upper and lower case are the same. */
+                /** @description Words that must all occur in the name, the id or the title (each in any language), ignoring case. */
                 q?: string;
-                /** @description `-when`, the newest first, without it. `name` looks at the whole list, and is 400 for more than 100,000 forms. */
+                /** @description `-when` (newest first) by default. `name` reads the whole list, and is 400 for more than 100,000 forms. */
                 sort?: "-when" | "when" | "name";
-                /** @description The most entries of a page. */
+                /** @description The maximum number of entries of a page. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The member `next` of the page before. It needs `limit` where there are no pages without it. */
+                /** @description The member `next` of the previous page. It requires `limit` where a list without `limit` has no pages. */
                 cursor?: components["parameters"]["Cursor"];
-                /** @description `true`: the answer has `count`. */
+                /** @description `true` adds `count`. */
                 count?: boolean;
             };
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or template has in several languages (RFC 9110, 12.5.4). Unreadable parts are
+                 *     ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
@@ -5830,7 +5957,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page of the forms. */
+            /** @description A page of forms. */
             200: {
                 headers: {
                     Link: components["headers"]["NextPage"];
@@ -5855,13 +5982,14 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or template has in several languages (RFC 9110, 12.5.4). Unreadable parts are
+                 *     ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
             };
             path: {
-                /** @description Another word is 404. */
+                /** @description Any other word is 404. */
                 kind: "form" | "checklist";
                 /** @description A template. */
                 formId: components["schemas"]["Identifier"];
@@ -5894,11 +6022,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Entity tags, of which one must be the present one, or `*` for any. Weak tags never match. Otherwise 412.
+                 * @description Entity tags, one of which must be the current one, or `*` for any. Weak tags never match. Otherwise it is 412.
                  * @example "7"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
-                /** @description `*` saves only when there is no draft yet. Another value is 400. */
+                /** @description `*` saves only if there is no draft yet. Any other value is 400. */
                 "If-None-Match"?: "*";
             };
             path: {
@@ -5921,7 +6049,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The draft is kept. */
+            /** @description The saved draft. */
             200: {
                 headers: {
                     ETag: components["headers"]["DraftTag"];
@@ -5950,7 +6078,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Entity tags, of which one must be the present one, or `*` for any. Weak tags never match. Otherwise 412.
+                 * @description Entity tags, one of which must be the current one, or `*` for any. Weak tags never match. Otherwise it is 412.
                  * @example "7"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -5996,7 +6124,7 @@ export interface operations {
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description `return=minimal` leaves `svcHistory` out of the record. What cannot be read is ignored.
+                 * @description `return=minimal` omits `svcHistory` from the record. Unreadable preferences are ignored.
                  * @example return=minimal
                  */
                 Prefer?: components["parameters"]["Prefer"];
@@ -6030,7 +6158,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or template has in several languages (RFC 9110, 12.5.4). Unreadable parts are
+                 *     ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
@@ -6106,11 +6235,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Entity tags, of which one must be the present one, or `*` for any. Weak tags never match. Otherwise 412.
+                 * @description Entity tags, one of which must be the current one, or `*` for any. Weak tags never match. Otherwise it is 412.
                  * @example "7"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
-                /** @description `*` saves only when there is no draft yet. Another value is 400. */
+                /** @description `*` saves only if there is no draft yet. Any other value is 400. */
                 "If-None-Match"?: "*";
             };
             path: {
@@ -6128,7 +6257,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The draft is kept. */
+            /** @description The saved draft. */
             200: {
                 headers: {
                     ETag: components["headers"]["DraftTag"];
@@ -6157,7 +6286,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Entity tags, of which one must be the present one, or `*` for any. Weak tags never match. Otherwise 412.
+                 * @description Entity tags, one of which must be the current one, or `*` for any. Weak tags never match. Otherwise it is 412.
                  * @example "7"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -6198,12 +6327,12 @@ export interface operations {
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description Entity tags, of which one must be the present one, or `*` for any. Weak tags never match. Otherwise 412.
+                 * @description Entity tags, one of which must be the current one, or `*` for any. Weak tags never match. Otherwise it is 412.
                  * @example "7"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /**
-                 * @description `return=minimal` leaves `svcHistory` out of the record. What cannot be read is ignored.
+                 * @description `return=minimal` omits `svcHistory` from the record. Unreadable preferences are ignored.
                  * @example return=minimal
                  */
                 Prefer?: components["parameters"]["Prefer"];
@@ -6243,7 +6372,7 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description The path of the file as `listFiles` shows it, with its leading slash.
+                 * @description The path of the file as in `listFiles`, with its leading slash.
                  * @example /reports/leave-summary.rml
                  */
                 rml: string;
@@ -6270,7 +6399,7 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description The path of the file as `listFiles` shows it, with its leading slash. The example home has no document template.
+                 * @description The path of the file as in `listFiles`, with its leading slash. The example home has no document template.
                  * @example /letters/offer.docx
                  */
                 docx: string;
@@ -6297,7 +6426,7 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description With or without its leading dot. Missing or blank is 400.
+                 * @description With or without a leading dot. Missing or blank is 400.
                  * @example rml
                  */
                 extension: string;
@@ -6336,7 +6465,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description How it is. */
+            /** @description The health of the node. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6356,21 +6485,24 @@ export interface operations {
     publishHome: {
         parameters: {
             query?: {
-                /** @description Only check it. What is answered would be in use. */
+                /** @description Only check it. The answer shows what would be in use. */
                 dryRun?: boolean;
             };
             header?: never;
             path?: never;
             cookie?: never;
         };
-        /** @description At most 32 MiB, and at most 1 MiB for each file. Regular files and folders only; hidden files are passed over, and anything else that no published home has is 400. */
+        /**
+         * @description At most 32 MiB, and at most 1 MiB per file. Regular files and folders only; hidden files are ignored, and any other file that does
+         *     not belong to a published home is 400.
+         */
         requestBody: {
             content: {
                 "application/x-tar": unknown;
             };
         };
         responses: {
-            /** @description What is in use now. */
+            /** @description The home that is now in use. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6379,7 +6511,7 @@ export interface operations {
                     "application/json": components["schemas"]["PublishedHome"];
                 };
             };
-            /** @description The archive is not a home, or the files have errors, all of which are listed. */
+            /** @description The archive is not a home, or its files have errors, all of which are listed. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6445,7 +6577,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Who is signed in now. */
+            /** @description The signed-in user. */
             200: {
                 headers: {
                     "Set-Cookie": components["headers"]["SessionCookie"];
@@ -6502,7 +6634,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Where to go afterwards.
+                 * @description The page to continue at.
                  * @example /
                  */
                 next?: components["parameters"]["Next"];
@@ -6523,7 +6655,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Where to go afterwards.
+                 * @description The page to continue at.
                  * @example /
                  */
                 next?: components["parameters"]["Next"];
@@ -6534,7 +6666,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description To the provider. */
+            /** @description Continue at the provider. */
             303: {
                 headers: {
                     Location: components["headers"]["Location"];
@@ -6556,11 +6688,11 @@ export interface operations {
     finishProviderSignIn: {
         parameters: {
             query?: {
-                /** @description From the provider. */
+                /** @description The code from the provider. */
                 code?: string;
-                /** @description What the server gave along. */
+                /** @description The state that the server sent along. */
                 state?: string;
-                /** @description Why the provider refuses. */
+                /** @description The provider's reason for a refusal. */
                 error?: string;
             };
             header?: never;
@@ -6569,7 +6701,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description To the page that the person wanted. */
+            /** @description Continue at the page that the person wanted. */
             303: {
                 headers: {
                     Location: components["headers"]["Location"];
@@ -6737,7 +6869,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description A file that a page names. */
+                /** @description A file that a page refers to. */
                 name: string;
             };
             cookie?: never;
@@ -6772,7 +6904,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It does. */
+            /** @description The process answers. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6786,7 +6918,7 @@ export interface operations {
     getReady: {
         parameters: {
             query?: {
-                /** @description When it is there, the answer has all parts, from what the program was built, and on a node of a cluster all nodes. */
+                /** @description If present, the answer has all components, the build, and on a node of a cluster all nodes. */
                 verbose?: string;
             };
             header?: never;
@@ -6795,7 +6927,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Requests are taken. */
+            /** @description Requests are accepted. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6804,7 +6936,7 @@ export interface operations {
                     "application/json": components["schemas"]["Ready"];
                 };
             };
-            /** @description Requests are not taken. */
+            /** @description Requests are not accepted. */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["RetryAfter"];
@@ -6873,7 +7005,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The format of the file, with `.schema.json` behind it. */
+                /** @description The format of the file, followed by `.schema.json`. */
                 file: "definition.schema.json" | "form.schema.json" | "checklist.schema.json" | "identity.schema.json" | "rights.schema.json";
             };
             cookie?: never;
