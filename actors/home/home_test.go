@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"go.uber.org/goleak"
 
 	"troupe/statemachine"
-	"troupe/statemachine/document"
 )
 
 // stop stops a watcher.
@@ -53,41 +51,6 @@ func parser(t *testing.T) *statemachine.Parser {
 	p, err := statemachine.NewParser(statemachine.ParserOptions{})
 	require.NoError(t, err)
 	return p
-}
-
-func TestLoadReadsTheWholeSet(t *testing.T) {
-	dir := folder(t, map[string]string{
-		"identity.yaml": people, "workflows/simple.yaml": simple, "workflows/simple.schema.json": shape,
-		"workflows/.hidden.yaml": "nonsense", "workflows/readme.txt": "nonsense",
-	})
-	set, err := Load(os.DirFS(dir), parser(t))
-	require.NoError(t, err)
-	assert.True(t, len(set.Workflows) == 1 && set.Workflows[0].Parsed.ID == "simple", "workflows: got %v", set.Workflows)
-	assert.Equal(t, shape, string(set.Workflows[0].Refs["simple.schema.json"]), "the file that the definition refers")
-	assert.NotNil(t, set.Directory.Principal("ann"), "user ann is missing")
-}
-
-func TestLoadRefusesAFaultySetWithEveryFault(t *testing.T) {
-	dir := folder(t, map[string]string{
-		"identity.yaml":         people,
-		"workflows/a.yaml":      strings.ReplaceAll(simple, "clerk", "clerc"),
-		"workflows/b.yaml":      "id: [",
-		"workflows/c.yaml":      strings.ReplaceAll(simple, "schema: {svcPublic: {$ref: simple.schema.json}}\n", ""),
-		"workflows/d.json":      `{"id": "simple", "stateMachines": {"m": {"states": {"a": {"on": {"go": "b"}}, "b": {"type": "final"}}}}}`,
-		"workflows/e/deep.yaml": "nonsense",
-	})
-	set, err := Load(os.DirFS(dir), parser(t))
-	var faults document.Faults
-	require.ErrorAs(t, err, &faults)
-	for _, want := range []string{`workflows/a.yaml:2:25: unknown role "clerc" (did you mean "clerk"?)`, "workflows/b.yaml:2:1: ", "workflows/d.json:1:1: workflow simple version 1 is also in workflows/c.yaml"} {
-		assert.Contains(t, err.Error(), want, "faults")
-	}
-	assert.NotNil(t, set.Directory, "the directory of a right identity.yaml is missing")
-}
-
-func TestLoadWithoutAHome(t *testing.T) {
-	_, err := Load(os.DirFS(filepath.Join(t.TempDir(), "nowhere")), parser(t))
-	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 
 func TestWatchCallsBackForWhatMatters(t *testing.T) {
