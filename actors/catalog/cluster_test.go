@@ -19,7 +19,6 @@ import (
 	"troupe/persistence/key"
 	"troupe/persistence/replica/replicatest"
 	"troupe/statemachine"
-	"troupe/statemachine/document"
 )
 
 // late is a cluster whose second node has not got what the first published last.
@@ -134,16 +133,6 @@ func TestOnlyTheLeaderListsDefinitions(t *testing.T) {
 	})
 }
 
-func TestDefinitionsAreListedAndShown(t *testing.T) {
-	c := openCatalog(t, openStore(t))
-	must(t, c.Publish(c.sources(t, plain)))
-	must(t, c.Publish(c.sources(t, strings.Replace(plain, "version: 1", "version: 2", 1))))
-	checkListed(t, c)
-	must(t, c.Publish(nil))
-	all, err := c.List()
-	assert.True(t, err == nil && len(all) == 1 && !all[0].Creatable, "its file is gone: got %+v, %v", all, err)
-}
-
 // checkListed wants two versions of plain.
 func checkListed(t *testing.T, c *Catalog) {
 	t.Helper()
@@ -170,7 +159,7 @@ func TestARetirementWaitsForCommits(t *testing.T) {
 		must(t, c.MayHave("plain", 1))
 		ended := make(chan error, 1)
 		go func() {
-			_, err := c.Retire(t.Context(), "plain", 1, root)
+			_, err := c.Retire(t.Context(), "plain", 1, users()["root"])
 			ended <- err
 		}()
 		clocktest.Advance(time.Minute)
@@ -195,16 +184,50 @@ func TestANumberThatAClusterHasRetired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := startLate(t)
 		defer l.stop(t)
-		l.first.retires(t, "a version", root, "plain", 1, nil, 1)
-		must(t, l.first.Check(l.first.sources(t, strings.Replace(plain, "version: 1", "version: 3", 1))))
-		l.first.takes(t, "a workflow", ann, door)
-		l.first.retires(t, "a version", ann, "door", 1, nil, 1)
-		l.first.bounds.versions = 2
-		l.first.takes(t, "the last", ann, doorTwo)
-		l.first.isTooMany(t, ann, doorThree, "workflow door has had 2 versions, which is the limit: ask a holder of mod-admin")
-		var faults document.Faults
-		if err := l.first.Check(l.first.sources(t, plain)); !errors.As(err, &faults) || faults[0].Reason != "workflow plain version 1 was retired, and in a cluster its number cannot be reused" || faults[0].Suggestion != "raise version to 3" {
-			t.Errorf("a file with its number: got %v", err)
+		s := &script{t: t, users: users(), Catalog: l.first}
+		for _, step := range [][2]string{
+			{"retire root plain 1", "retired [1]"},
+			{"check root plain 3", "conflict: workflow plain comes from workflows/0.yaml of the home: change that file"},
+			{"publish ann door 1", "current"},
+			{"retire ann door 1", "retired [1]"},
+			{"bounds 100 2", "before: {workflows:100 versions:500}"},
+			{"publish ann door 2", "current"},
+			{"publish ann door 3", "conflict: workflow door has had 2 versions, which is the limit: ask a holder of mod-admin"},
+		} {
+			assert.Equal(t, step[1], s.run(step[0], ""), step[0])
 		}
+		must(t, l.first.Check(l.first.sources(t, strings.Replace(plain, "version: 1", "version: 3", 1))))
+		err := l.first.Check(l.first.sources(t, plain))
+		assert.EqualError(t, err, "workflows/0.yaml:2: workflow plain version 1 was retired, and in a cluster its number cannot be reused (raise version to 3)")
+	})
+}
+
+// TestADefinitionPublishedInACluster: the leader takes it, and every node reads it and its owners from its store.
+func TestADefinitionPublishedInACluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := startLate(t)
+		defer l.stop(t)
+		first, second := &script{t: t, users: users(), Catalog: l.first}, &script{t: t, users: users(), Catalog: l.second}
+		assert.Contains(t, second.run("publish root door 1", ""), failure.ErrNotLeader.Error(), "another node")
+		creatable := func(when string, c *Catalog) {
+			t.Helper()
+			d, err := c.Creatable("door")
+			must(t, err)
+			assert.Equal(t, uint64(1), d.Version, when)
+		}
+		assert.Equal(t, "current", first.run("publish ann door 1", ""))
+		creatable("at the leader", l.first)
+		assert.Contains(t, first.run("publish root door 1", "name: Other"), failure.ErrExists.Error(), "other content")
+		assert.Contains(t, first.run("publish mallory door 2", ""), "only the owners of workflow door (user ann)")
+		must(t, l.first.Publish(l.first.sources(t, strings.Replace(plain, "version: 1", "version: 2", 1))))
+		creatable("after a home was published", l.first)
+		l.Nodes[1].Isolate(false)
+		clocktest.Advance(10 * time.Second)
+		must(t, l.second.Reload())
+		creatable("at another node", l.second)
+		l.second.publishing.Lock()
+		defer l.second.publishing.Unlock()
+		owners, err := l.second.loadOwners()
+		assert.True(t, err == nil && owners["door"].By == "ann", "at another node: got %+v, %v", owners, err)
 	})
 }

@@ -108,4 +108,20 @@ func (c *Catalog) sources(t *testing.T, texts ...string) (set []Source) {
 	return set
 }
 
+var door = strings.Replace(plain, "id: plain", "id: door", 1)
+
+// single is a definition as a request brings it.
+func (c *Catalog) single(t *testing.T, text string) Source {
+	t.Helper()
+	s := c.sources(t, text)[0]
+	s.File = "body.yaml"
+	return s
+}
+
+func (c *Catalog) publishSingle(t *testing.T, text string) {
+	t.Helper()
+	_, err := c.PublishDefinition(c.single(t, text), users()["root"])
+	must(t, err)
+}
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
