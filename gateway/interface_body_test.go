@@ -114,7 +114,7 @@ func TestInterfaceBodies(t *testing.T) {
 func TestInterfaceIdentifiers(t *testing.T) {
 	s := newScene(t)
 	longest := "L" + strings.Repeat("-._~", 31) + "xyz"
-	s.Write("workflows/longest.yaml", strings.Replace(plainFlow, "id: plain", "id: "+longest, 1))
+	s.Write("workflows/longest.yaml", strings.Replace(flows()["workflows/plain.yaml"], "id: plain", "id: "+longest, 1))
 	r := s.ann.Create(t, longest, "").Record(t)
 	s.unchanged(t, r)
 	s.ann.Load(t, longest+"x", r.ID).WantFault(t, 404, "NotFound")

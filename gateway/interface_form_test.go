@@ -20,7 +20,7 @@ import (
 func TestInterfaceForms(t *testing.T) {
 	o := portalOptions()
 	o.Files = maps.Clone(o.Files)
-	o.Files["workflows/leave.yaml"] = strings.Replace(leaveFlow, "allow:", "indexes: [svcPublic.by]\nallow:", 1)
+	o.Files["workflows/leave.yaml"] = strings.Replace(o.Files["workflows/leave.yaml"], "allow:", "indexes: [svcPublic.by]\nallow:", 1)
 	o.Files["forms/none.yaml"] = "{id: none, access: {roles: [employee]}, workflows: [], schema: {type: object}}\n"
 	o.Files["forms/going.yaml"] = "{id: going, access: {roles: [employee]}, submit: fail, schema: {type: object}}\n"
 	o.Files["forms/trip.yaml"] = tripTemplate

@@ -29,7 +29,7 @@ schema: {type: object, properties: {to: {$ref: place.schema.json, description: {
 // made in another one.
 func TestFormTextsAreInTheReadersLanguage(t *testing.T) {
 	s := startService(t, serviceOptions{Options: actorstest.Options{Files: map[string]string{
-		"identity.yaml": portalPeople, "workflows/trip.yaml": journeyFlow, "forms/trip.yaml": journeyTemplate, "forms/note.yaml": remarkTemplate,
+		"identity.yaml": filesOf("portal")["identity.yaml"], "workflows/trip.yaml": journeyFlow, "forms/trip.yaml": journeyTemplate, "forms/note.yaml": remarkTemplate,
 		"forms/place.schema.json": `{"type": "string", "title": {"de": "Ort", "en": "Place"}}`, "checklists/walk.yaml": walkTemplate,
 	}}})
 	ann, bob := s.desk("ann"), s.desk("bob")

@@ -13,69 +13,9 @@ import (
 	"troupe/gateway/wiretest"
 )
 
-// portalPeople are the users of group A. ann is an employee, bob everything, eve has
-// no role, kim may only look, and lou may make everything but look at nothing.
-const portalPeople = `roles:
-  - {id: employee, name: Employee, privileges: [mod-form-portal, mod-form]}
-  - {id: boss, name: The "boss", privileges: [mod-form-portal, mod-form]}
-  - {id: inspector, name: Inspector, privileges: [mod-form-portal, mod-checklist]}
-  - {id: reader, name: Reader, privileges: [mod-form-portal]}
-users:
-  - {id: ann, name: Ann, roles: [employee]}
-  - {id: bob, name: Bob, roles: [inspector, employee, boss]}
-  - {id: eve, name: Eve, roles: []}
-  - {id: adm, name: Adam, roles: [employee], privileges: [mod-workflows]}
-  - {id: kim, name: Kim, roles: [reader]}
-  - {id: lou, name: Lou, roles: [], privileges: [mod-form, mod-checklist]}
-`
-
-const leaveFlow = `
-id: leave
-name: Leave
-allow:
-  create: {roles: [employee]}
-  read: {when: 'user.id == svcPublic.by || "boss" in user.roles'}
-stateMachines:
-  main:
-    initial: draft
-    states:
-      draft: {entry: [{assign: {svcPublic.by: '${has(svcPublic.by) ? svcPublic.by : user.id}'}}], on: {submit: review}}
-      review: {on: {approve: {target: approved, allow: {roles: [boss]}}}}
-      approved: {type: final}
-`
-
-const (
-	payrollFlow = `
-id: payroll
-allow: {create: {roles: [boss]}}
-stateMachines: {m: {states: {a: {on: {submit: b}}, b: {type: final}}}}
-`
-	brokenFlow = `
-id: broken
-stateMachines: {m: {states: {a: {on: {fail: {target: b, actions: [{assign: {svcPublic.x: '${1 / 0}'}}]}}}, b: {type: final}}}}
-`
-	leaveTemplate = `{id: leave-form, name: Leave request, description: Ask <for> days off, access: {roles: [employee, boss]}, workflows: [leave, payroll], submit: submit,
-schema: {type: object, properties: {days: {type: integer, maximum: 60}}, required: [days]}, ui: {order: [days]}}
-`
-	brokenTemplate   = "{id: broken-form, access: {roles: [employee]}, workflows: [broken], submit: fail, schema: {type: object}}\n"
-	feedbackTemplate = "{id: feedback, name: Feedback, access: {roles: [boss, employee]}, schema: {type: object, properties: {text: {type: string}}}}\n"
-	offTemplate      = "{id: off, enabled: false, access: {roles: [employee]}, schema: {type: object}}\n"
-	safetyTemplate   = "{id: safety, name: Safety, access: {roles: [inspector]}, items: [{id: exits, label: Exits, help: Look., required: true}, {id: light}]}\n"
-)
-
 // portalOptions are those of a service with forms.
 func portalOptions() serviceOptions {
-	return serviceOptions{Options: actorstest.Options{Files: map[string]string{
-		"identity.yaml":          portalPeople,
-		"workflows/leave.yaml":   leaveFlow,
-		"workflows/payroll.yaml": payrollFlow,
-		"workflows/broken.yaml":  brokenFlow,
-		"forms/leave.yaml":       leaveTemplate,
-		"forms/broken.yaml":      brokenTemplate,
-		"forms/feedback.yaml":    feedbackTemplate,
-		"forms/off.yaml":         offTemplate,
-		"checklists/safe.yaml":   safetyTemplate,
-	}}}
+	return serviceOptions{Options: actorstest.Options{Files: filesOf("portal")}}
 }
 
 // formItem is an item of the lists (gateway/INTERFACE.md, "Fields of a form").

@@ -42,7 +42,7 @@ func whatIsOffered(t *testing.T, s *scene) {
 		at := time.UnixMilli(int64(i + 1))
 		require.NoError(t, os.Chtimes(filepath.Join(s.Dir, name), at, at))
 	}
-	s.Write("forms/off.yaml", offTemplate)
+	s.Write("forms/off.yaml", filesOf("portal")["forms/off.yaml"])
 	const (
 		feedback  = `{"formId":"feedback","name":"Feedback","description":"","lastModified":3}`
 		leave     = `{"formId":"leave-form","name":"Leave request","description":"Ask <for> days off","lastModified":1}`

@@ -73,7 +73,7 @@ func repeatsWhenGone(t *testing.T, s *scene) {
 	r := created.Record(t)
 	sent := s.ann.Event(t, "guide", r.ID, "leave", "", retryKey("before-it-went"))
 	s.Write("workflows/guide.yaml", "")
-	defer s.Write("workflows/guide.yaml", guideFlow)
+	defer s.Write("workflows/guide.yaml", flows()["workflows/guide.yaml"])
 	s.ann.Create(t, "guide", "").WantFault(t, 404, "NotFound")
 	wantRepeat(t, "create", s.ann.Create(t, "guide", "", retryKey("before-it-went")), created)
 	wantRepeat(t, "event", s.ann.Event(t, "guide", r.ID, "leave", "", retryKey("before-it-went")), sent)

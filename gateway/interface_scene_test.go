@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/actors/actorstest"
 )
 
@@ -47,4 +49,10 @@ func runLines(t *testing.T, lines []line) {
 			l.check(t, s)
 		})
 	}
+}
+
+// unchanged demands that an instance is as it was.
+func (s *scene) unchanged(t testing.TB, r record) {
+	t.Helper()
+	assert.Equal(t, r.Text, s.adm.Load(t, r.WorkflowID, r.ID).Record(t).Text, "the instance changed")
 }

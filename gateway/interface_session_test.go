@@ -44,7 +44,7 @@ func newDoor(t *testing.T, o gateway.Options) (*service, *clock) {
 	t.Helper()
 	c := newClock()
 	s := startService(t, serviceOptions{Gateway: o, Options: actorstest.Options{
-		Files: map[string]string{"workflows/plain.yaml": plainFlow, "workflows/vault.yaml": vaultFlow}, Clock: c.now,
+		Files: map[string]string{"workflows/plain.yaml": flows()["workflows/plain.yaml"], "workflows/vault.yaml": flows()["workflows/vault.yaml"]}, Clock: c.now,
 		Identity: identity.Options{PasswordCost: password.Cost{MemoryKiB: 8, Passes: 1, Lanes: 1}, FlushEvery: time.Hour},
 	}})
 	s.setPassword(t)

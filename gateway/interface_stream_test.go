@@ -2,6 +2,8 @@ package gateway_test
 
 import (
 	"bufio"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"reflect"
@@ -10,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
 
 	"troupe/gateway/wiretest"
@@ -85,6 +88,45 @@ func (l *listener) block() (lines []string, err error) {
 			}
 		}
 	}
+}
+
+// listening opens streams and hears what comes.
+func (s *transcript) listening(t *testing.T, cmd *datadriven.TestData) string {
+	if cmd.Cmd == "listen" {
+		name, lines := cmd.CmdArgs[0].Key, strings.Split(s.expand(t, cmd.Input), "\n")
+		u := s.user(s.credential(t, cmd.CmdArgs[1].Key, cmd.HasArg("desk"))...)
+		l := u.listen(t, lines[0], lines[1:]...)
+		s.listeners[name], s.values[name] = l, l.id
+		if arg, ok := cmd.Arg("show"); ok {
+			s.shows[name] = arg.Vals
+		}
+		return "ok\n"
+	}
+	var heard strings.Builder
+	for _, arg := range cmd.CmdArgs {
+		l := s.listeners[arg.Key]
+		lines, err := l.block()
+		heard.WriteString(arg.Key + ":")
+		if errors.Is(err, io.EOF) {
+			heard.WriteString(" the end\n")
+			continue
+		}
+		require.NoError(t, err)
+		s.values[arg.Key] = l.id
+		for _, line := range lines {
+			switch field, value, _ := strings.Cut(line, ": "); {
+			case field == "id":
+			case field == "data" && s.shows[arg.Key] != nil:
+				for _, where := range s.shows[arg.Key] {
+					heard.WriteString(" " + s.masked(pick(value, where)))
+				}
+			default:
+				heard.WriteString(" " + s.masked(value))
+			}
+		}
+		heard.WriteByte('\n')
+	}
+	return heard.String()
 }
 
 // wantEntry demands the next event to be the newest entry of a record.

@@ -54,7 +54,7 @@ func (u user) taskView(t testing.TB, task string) taskView {
 func TestInterfaceTaskForms(t *testing.T) {
 	o := portalOptions()
 	o.Files = maps.Clone(o.Files)
-	o.Files["identity.yaml"] = portalPeople + "  - {id: mia, name: Mia, roles: [boss]}\n"
+	o.Files["identity.yaml"] = filesOf("portal")["identity.yaml"] + "  - {id: mia, name: Mia, roles: [boss]}\n"
 	o.Files["workflows/decide.yaml"], o.Files["forms/verdict.yaml"] = decideFlow, verdictTemplate
 	s := startService(t, o)
 	ann, bob, mia, kim, eve := s.desk("ann"), s.desk("bob"), s.desk("mia"), s.desk("kim"), s.desk("eve")

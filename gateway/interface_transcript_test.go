@@ -1,0 +1,307 @@
+package gateway_test
+
+import (
+	"cmp"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+
+	"troupe/actors/actorstest"
+	"troupe/actors/identity"
+	"troupe/actors/identity/password"
+	"troupe/gateway/wiretest"
+)
+
+// TestInterface plays the transcripts in testdata/interface, one subject a file, each at a service of its own:
+//
+//	home NAME base=PATH cookie=NAME proxy=PREFIX alone   the files of testdata/home/NAME; alone: not on several nodes
+//	USER desk show=(A, B) same repeat=N at-once=N follow   the requests of the input in the name of a user or of nobody
+//	unchanged NAME              a record that was shown is what adm reads now
+//	instances WORKFLOW          how many there are
+//	write FILE                  the input in place of a file of the home; without any the file goes
+//	edit FILE                   the first line of the input becomes the second
+//	advance DURATION            of the clock, which else moves by a millisecond with each request
+//	revoke NAME                 a credential
+//	listen NAME USER show=…     a stream: its path below watch, and headers
+//	hear NAME…                  the next event of each
+//
+// A request is "NAME:WHERE … = METHOD PATH BODY". The body may go on in lines that begin with blanks, and header lines
+// follow; those in front of the first request are of all. CREATE WORKFLOW DATA and EVENT WORKFLOW/INSTANCE NAME DATA
+// are what most files ask. What stands at WHERE in the answer (selected, see there; the
+// id when WHERE is left out) is $NAME from then on, in what is sent and what is printed. A path is below that of group B
+// if it does not begin with "/" or "=", which is left out. See expand for what else is replaced.
+//
+// Of an answer its status and body are printed, with show those members and headers only, of errors their words. With
+// desk a user comes with a session. With same all answers must be the first, byte for byte; with follow all pages are
+// printed.
+func TestInterface(t *testing.T) {
+	datadriven.Walk(t, "testdata/interface", func(t *testing.T, path string) {
+		s := &transcript{at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), values: map[string]string{}, listeners: map[string]*listener{}, shows: map[string][]string{}}
+		datadriven.RunTest(t, path, s.run)
+	})
+}
+
+// transcript is what a file has done so far.
+type transcript struct {
+	*service
+	mu        sync.Mutex
+	at        time.Time         // of the clock; guarded by mu
+	values    map[string]string // by name
+	listeners map[string]*listener
+	shows     map[string][]string // by listener
+}
+
+func (s *transcript) now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.at
+}
+
+func (s *transcript) advance(d time.Duration) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at = s.at.Add(d)
+	return "ok\n"
+}
+
+func (s *transcript) run(t *testing.T, cmd *datadriven.TestData) string {
+	arg := func(n int) string {
+		if n < len(cmd.CmdArgs) {
+			return cmd.CmdArgs[n].Key
+		}
+		return ""
+	}
+	switch cmd.Cmd {
+	case "home":
+		return s.start(t, cmd)
+	case "advance":
+		d, err := time.ParseDuration(arg(0))
+		require.NoError(t, err)
+		return s.advance(d)
+	case "write":
+		text := s.expand(t, cmd.Input)
+		if text != "" {
+			text += "\n"
+		}
+		s.Write(arg(0), text)
+		return "ok\n"
+	case "edit":
+		text, err := os.ReadFile(filepath.Join(s.Dir, arg(0)))
+		require.NoError(t, err)
+		from, to, _ := strings.Cut(cmd.Input, "\n")
+		require.Contains(t, string(text), from)
+		s.Write(arg(0), strings.Replace(string(text), from, to, 1))
+		return "ok\n"
+	case "revoke":
+		name, kind := arg(0), identity.Token
+		if strings.HasPrefix(s.value(t, name), "ses_") {
+			kind = identity.Session
+		}
+		id, _, _ := strings.Cut(s.value(t, name), ".")
+		s.ChangeIdentities(func(i identity.Identities) error { return i.Revoke(t.Context(), kind, id) })
+		return "ok\n"
+	case "instances":
+		return pick(s.adm(t).Get(t, wiretest.Root+"/instances/"+arg(0)+"?limit=1&count=true").Body, "count") + "\n"
+	case "unchanged":
+		was := s.value(t, arg(0)+".record")
+		now := pick(s.adm(t).Load(t, strings.Trim(pick(was, "workflowId"), `"`), s.value(t, arg(0))).Body, "state")
+		if now == was {
+			return "ok\n"
+		}
+		return s.masked(now) + "\n"
+	case "listen", "hear":
+		return s.listening(t, cmd)
+	}
+	return s.ask(t, cmd)
+}
+
+// filesOf reads a folder of testdata/home.
+func filesOf(name string) map[string]string {
+	files, root := map[string]string{}, os.DirFS("testdata/home/"+name)
+	if err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			var text []byte
+			text, err = fs.ReadFile(root, path)
+			files[path] = string(text)
+		}
+		return err
+	}); err != nil {
+		panic(err)
+	}
+	return files
+}
+
+func (s *transcript) start(t *testing.T, cmd *datadriven.TestData) string {
+	if cmd.HasArg("alone") && *nodes > 1 {
+		t.Skip("it holds on one node only, as the file says")
+	}
+	o := serviceOptions{Options: actorstest.Options{Files: filesOf(cmd.CmdArgs[0].Key), Clock: s.now}}
+	o.Identity = identity.Options{PasswordCost: password.Cost{MemoryKiB: 8, Passes: 1, Lanes: 1}, FlushEvery: time.Hour}
+	for _, arg := range cmd.CmdArgs[1:] {
+		switch arg.Key {
+		case "base":
+			o.Gateway.BasePath = arg.Vals[0]
+		case "cookie":
+			o.Gateway.SessionCookie = arg.Vals[0]
+		case "proxy":
+			o.Gateway.TrustedProxies = []netip.Prefix{netip.MustParsePrefix(arg.Vals[0])}
+		}
+	}
+	s.service = startService(t, o)
+	return "ok\n"
+}
+
+// asked is one request of a block.
+type asked struct {
+	request
+	names []string // "NAME:WHERE"
+}
+
+func (s *transcript) adm(t *testing.T) user { return s.user(s.credential(t, "adm", false)...) }
+
+// credential is that of who asks: one of the home with a token, or a session, or nobody.
+func (s *transcript) credential(t *testing.T, name string, desk bool) []string {
+	switch {
+	case name == "nobody":
+		return nil
+	case desk:
+		return []string{"Cookie: session=" + s.value(t, "session."+name)}
+	}
+	return []string{"Authorization: svc.token " + s.value(t, "token."+name)}
+}
+
+// requests reads the input of a block.
+func (s *transcript) requests(input string, credential []string) (all []asked) {
+	for line := range strings.SplitSeq(input, "\n") {
+		parts := requestLine.FindStringSubmatch(line)
+		switch n := len(all) - 1; {
+		case parts != nil:
+			if parts[2] == "CREATE" || parts[2] == "EVENT" {
+				parts = s.short(parts)
+			}
+			all = append(all, asked{request{Method: parts[2], Path: parts[3], Headers: slices.Clone(credential), Body: parts[4]}, strings.Fields(parts[1])})
+		case strings.HasPrefix(line, "  "):
+			all[n].Body = strings.TrimPrefix(all[n].Body+"\n"+line[2:], "\n")
+		case n < 0:
+			credential = append(credential, line)
+		default:
+			all[n].Headers = append(all[n].Headers, line)
+		}
+	}
+	return all
+}
+
+// ready is a request with what is known by now.
+func (s *transcript) ready(t *testing.T, r request) request {
+	path := strings.TrimPrefix(s.expand(t, r.Path), "=")
+	if r.Path[0] == '/' {
+		path = s.Base + path
+	} else if r.Path[0] != '=' {
+		path = s.Base + wiretest.Root + "/" + path
+	}
+	r.Path, r.Body = path, s.expand(t, r.Body)
+	for i, header := range r.Headers {
+		r.Headers[i] = s.expand(t, header)
+	}
+	isType := func(header string) bool { return strings.HasPrefix(header, "Content-Type:") }
+	if r.Body != "" && !slices.ContainsFunc(r.Headers, isType) {
+		r.Headers = append(r.Headers, wiretest.JSONType)
+	}
+	r.Headers = slices.DeleteFunc(r.Headers, func(h string) bool { return h == "Content-Type: -" })
+	return r
+}
+
+// short are the requests that most files have: CREATE WORKFLOW DATA, and EVENT WORKFLOW/INSTANCE NAME DATA.
+func (s *transcript) short(parts []string) []string {
+	if parts[2] == "CREATE" {
+		return []string{"", parts[1], http.MethodPost, "create", wiretest.CreateBody(parts[3], parts[4])}
+	}
+	workflow, instance, _ := strings.Cut(parts[3], "/")
+	name, content, _ := strings.Cut(parts[4], " ")
+	return []string{"", parts[1], http.MethodPost, "event", wiretest.EventBody(workflow, instance, name, content)}
+}
+
+// ask sends what the input says.
+func (s *transcript) ask(t *testing.T, cmd *datadriven.TestData) string {
+	var show []string
+	if arg, ok := cmd.Arg("show"); ok {
+		show = arg.Vals
+	}
+	number := func(name string) int {
+		if arg, ok := cmd.Arg(name); ok {
+			n, err := strconv.Atoi(arg.Vals[0])
+			require.NoError(t, err)
+			return n
+		}
+		return 1
+	}
+	var first *answer
+	var printed []string
+	tell := func(a answer, names []string) {
+		s.learn(t, a, names)
+		printed = append(printed, s.masked(shown(a, show)))
+		if first == nil {
+			first = &a
+		} else if cmd.HasArg("same") {
+			wantSameAnswer(t, a, *first)
+		}
+	}
+	copies := number("at-once")
+	for i := range number("repeat") {
+		s.values["i"] = strconv.Itoa(i)
+		for _, r := range s.requests(cmd.Input, s.credential(t, cmd.Cmd, cmd.HasArg("desk"))) {
+			s.advance(time.Millisecond)
+			ready := s.ready(t, r.request)
+			if copies > 1 {
+				before := len(printed)
+				for _, a := range s.AtOnce(t, copies, ready) {
+					tell(a, r.names)
+				}
+				slices.Sort(printed[before:])
+				continue
+			}
+			a := s.Send(t, ready)
+			tell(a, r.names)
+			for link := a.Header.Get("Link"); cmd.HasArg("follow") && link != ""; link = a.Header.Get("Link") {
+				ready.Path = strings.TrimSuffix(strings.TrimPrefix(link, "<"), `>; rel="next"`)
+				a = s.Send(t, ready)
+				tell(a, nil)
+			}
+		}
+	}
+	return collapsed(printed)
+}
+
+// learn keeps what an answer says under its names, and the record of an instance under that of its id.
+func (s *transcript) learn(t *testing.T, a answer, names []string) {
+	for _, name := range names {
+		name, where, _ := strings.Cut(s.expand(t, name), ":")
+		value := selected(a, cmp.Or(where, "id"))
+		require.NotEqual(t, "-", value, "there is no %s in %d %.600s", where, a.Status, a.Body)
+		s.values[name] = strings.Trim(value, `"`)
+	}
+	r, err := a.ReadRecord()
+	if err != nil {
+		return
+	}
+	if r.History != nil {
+		require.Empty(t, r.HistoryReason())
+	}
+	for name, value := range maps.Clone(s.values) {
+		if value == r.ID {
+			s.values[name+".record"] = pick(a.Body, "state")
+		}
+	}
+}
