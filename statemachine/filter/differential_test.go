@@ -57,34 +57,6 @@ func TestDifferential(t *testing.T) {
 	}
 }
 
-// shared are the bugs of oracleBugs that both partners have themselves, so that
-// they cannot tell them.
-var shared = []string{
-	"arrays at a position are expanded", "scalars in arrays give missing", "the order of members is ignored",
-	"numbers are rounded", "scalars are documents for $elemMatch",
-}
-
-// TestDifferentialTellsBugs is the control: a matcher with a bug differs from a
-// partner in a way that nothing known explains.
-func TestDifferentialTellsBugs(t *testing.T) {
-	asked := askPartners(t)
-	for name, bug := range oracleBugs {
-		found := 0
-		for _, q := range asked {
-			ours := bug.match(decode(q.Filter), q.decoded())
-			for _, partner := range partners {
-				if q.answers[partner] != ours && len(q.explain(partner)) == 0 {
-					found++
-				}
-			}
-		}
-		t.Logf("%6d differences: %s", found, name)
-		if (found > 0) == slices.Contains(shared, name) {
-			t.Errorf("bug %q makes %d differences, want some unless both partners have it", name, found)
-		}
-	}
-}
-
 var partners = []string{"mingo", "sift"}
 
 // answered is a question with what the partners answer: true, false, or a text

@@ -1,11 +1,18 @@
 package filter
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/statemachine/data"
 )
@@ -28,99 +35,154 @@ func mustClean(t testing.TB, src string) data.Value {
 	return v
 }
 
-func TestRoots(t *testing.T) {
-	d := Document{
-		ID: "01JD", WorkflowID: "invoice",
-		States:  mustClean(t, `[{"stateMachineId":"main","nodeId":"review"},{"stateMachineId":"payment","nodeId":"unpaid"}]`),
-		Public:  mustClean(t, `{"a":1}`),
-		Private: mustClean(t, `{"limit":1000}`),
-		History: func() data.Value { return mustClean(t, `[{"user":"anna","endState":["draft","unpaid"]}]`) },
-	}
-	for _, c := range []struct {
-		filter string
-		want   bool
-	}{
-		{`{}`, true},
-		{``, true},
-		{`{"_id":"01JD"}`, true},
-		{`{"_id":{"$oid":"01JD"}}`, true},
-		{`{"_id":"01JE"}`, false},
-		{`{"_id":["01JD"]}`, false},
-		{`{"_id":null}`, false},
-		{`{"_id.x":null}`, true},
-		{`{"_id.0":"0"}`, false},
-		{`{"workflowId":"invoice"}`, true},
-		{`{"workflowId":"inv\u006fice"}`, true},
-		{`{"workflowId":"Invoice"}`, false},
-		{`{"_id":{"$eq":"01JD"}}`, true},
-		{`{"_id":{"$ne":"01JD"}}`, false},
-		{`{"_id":{"$gt":"01JC"}}`, true},
-		{`{"_id":{"$gt":"01JD"}}`, false},
-		{`{"_id":{"$gte":"01JD","$lt":"01JE"}}`, true},
-		{`{"_id":{"$lte":"01J"}}`, false},
-		{`{"_id":{"$gt":1}}`, false},
-		{`{"_id":{"$in":["01JA","01JD"]}}`, true},
-		{`{"_id":{"$nin":["01JA","01JD"]}}`, false},
-		{`{"_id":{"$in":[null,1]}}`, false},
-		{`{"_id":{"$exists":true}}`, true},
-		{`{"_id":{"$type":"string"}}`, true},
-		{`{"_id":{"$type":"objectId"}}`, false},
-		{`{"_id":{"$regex":"^01J"}}`, true},
-		{`{"_id":{"$regex":"^01j"}}`, false},
-		{`{"_id":{"$size":1}}`, false},
-		{`{"_id":{"$mod":[1,0]}}`, false},
-		{`{"_id":{"$bitsAllClear":0}}`, false},
-		{`{"_id":{"$elemMatch":{}}}`, false},
-		{`{"_id":{"$all":["01JD"]}}`, true},
-		{`{"_id":{"$all":[]}}`, false},
-		{`{"_id.x":{"$exists":false}}`, true},
-		{`{"$or":[{"_id":"01JE"},{"workflowId":{"$regex":"VOICE","$options":"i"}}]}`, true},
-		{`{"states":{"$elemMatch":{"stateMachineId":"main","nodeId":{"$in":["review","done"]}}}}`, true},
-		{`{"svcPrivate":{"$exists":true}}`, true},
-		{`{"svcHistory":{"$elemMatch":{"user":"anna","endState":"draft"}}}`, true},
-		{`{"states.nodeId":"review"}`, true},
-		{`{"states.1.nodeId":"unpaid"}`, true},
-		{`{"states":{"stateMachineId":"main","nodeId":"review"}}`, true},
-		{`{"states":{"nodeId":"review","stateMachineId":"main"}}`, false},
-		{`{"svcPrivate.limit":1000}`, true},
-		{`{"svcHistory.user":"anna"}`, true},
-		{`{"svcHistory.0.endState":["draft","unpaid"]}`, true},
-		{`{"svcHistory.user":"anna","svcPublic.a":1}`, true},
-	} {
-		assert.Equal(t, c.want, mustParse(t, c.filter).Match(d), "%s matches", c.filter)
-	}
-	for filter, want := range map[string]bool{
-		`{"states":null,"svcPublic":null,"svcPrivate.x":null,"svcHistory":null}`: true,
-		`{"svcPublic.a":1}`: false,
-	} {
-		assert.Equal(t, want, mustParse(t, filter).Match(Document{}), "%s matches the empty document", filter)
-	}
-	assert.True(t, (&Filter{}).Match(d), "the zero filter does not match, want it to match everything")
+// TestRules plays testdata/rule:
+//
+//	document  what "match" looks at: _id, workflowId, states, svcPublic, svcPrivate, svcHistory
+//	match     one filter a line, or the empty one
+//	rule      a filter, and svcPublic
+//	parse     a filter of a caller: taken, or why not
+//	plan      what a filter tells the planner
+//	field     paths of indexes
+//	keys      of a path, the keys of svcPublic
+//	bounds    of a filter, those on a path; "one key" where every instance has one
+func TestRules(t *testing.T) {
+	var d Document
+	reads := 0
+	datadriven.Walk(t, "testdata/rule", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, cmd *datadriven.TestData) string {
+			text := expand(cmd.Input)
+			first, second, _ := strings.Cut(text, "\n")
+			var out strings.Builder
+			switch cmd.Cmd {
+			case "document":
+				of := func(name string) data.Value { v, _ := mustClean(t, text).Lookup(name); return v }
+				d = Document{ID: of("_id").Text(), WorkflowID: of("workflowId").Text(), States: of("states"), Public: of("svcPublic"), Private: of("svcPrivate")}
+				d.History = func() data.Value { reads++; return of("svcHistory") }
+				return "ok"
+			case "match":
+				for filter := range strings.SplitSeq(text, "\n") {
+					reads = 0
+					fmt.Fprintf(&out, "%s %s", yes(mustParse(t, filter).Match(d)), filter)
+					if reads > 0 {
+						fmt.Fprintf(&out, " (history read %d time)", reads)
+					}
+					out.WriteString("\n")
+				}
+			case "rule":
+				return yes(mustParse(t, first).Match(Document{Public: mustClean(t, second)}))
+			case "parse":
+				f, err := Parse([]byte(text), Options{})
+				if err == nil {
+					return "taken"
+				}
+				assert.True(t, f == nil && len(err.Error()) <= 200, "%s", err)
+				return kindOf(t, err) + ": " + err.Error()
+			case "plan":
+				f := mustParse(t, text)
+				if ids, ok := f.IDs(); ok {
+					fmt.Fprintf(&out, "ids %q\n", ids)
+				}
+				for _, p := range f.Positions() {
+					fmt.Fprintf(&out, "at %q of %q\n", p.Nodes, p.Machine)
+				}
+				fmt.Fprintf(&out, "history: %s\n", yes(f.UsesHistory()))
+			case "field":
+				for path := range strings.SplitSeq(text, "\n") {
+					if f, err := ParseField(strings.Split(path, ".")); err != nil {
+						fmt.Fprintf(&out, "%.40q: %s: %s\n", path, kindOf(t, err), err)
+					} else {
+						fmt.Fprintf(&out, "%q: private: %s\n", f.Path(), yes(f.Private()))
+					}
+				}
+			case "keys":
+				for _, k := range mustField(t, first).Keys(Document{Public: mustClean(t, second), Private: data.Value(`{"a":"secret"}`)}) {
+					assert.LessOrEqual(t, len(k), KeyBytesMax, "a key")
+					out.WriteString(named(k, second+`"secret"`) + "\n")
+				}
+			case "bounds":
+				ranges, ok := mustParse(t, first).Bounds(mustField(t, second), cmd.HasArg("one"))
+				if !ok {
+					return "nothing is said"
+				}
+				last := len(ranges) - 1
+				require.True(t, ranges[last].Point && bytes.Equal(ranges[last].From, OverflowKey), "the last is not OverflowKey")
+				for _, r := range ranges[:last] {
+					if out.WriteString(named(r.From, first)); !r.Point {
+						out.WriteString(" to " + named(r.To, first))
+					}
+					out.WriteString("\n")
+				}
+				return cmp.Or(out.String(), "no key")
+			}
+			return out.String()
+		})
+	})
 }
 
-func TestHistoryIsReadOnlyWhenNeeded(t *testing.T) {
-	calls := 0
-	d := Document{
-		Public:  mustClean(t, `{"a":1}`),
-		History: func() data.Value { calls++; return data.Value(`[{"user":"anna"}]`) },
+func yes(is bool) string { return map[bool]string{true: "yes", false: "no"}[is] }
+
+// kindOf names the error of which this is one.
+func kindOf(t *testing.T, err error) string {
+	for name, kind := range map[string]error{"syntax": ErrSyntax, "unsupported": ErrUnsupported, "root": ErrRoot, "too large": ErrTooLarge} {
+		if errors.Is(err, kind) {
+			return name
+		}
 	}
-	for _, c := range []struct {
-		name, filter string
-		want         int
-	}{
-		{"no condition on it", `{"svcPublic.a":1}`, 0},
-		{"another condition fails, although it stands behind", `{"svcHistory.user":"anna","svcPublic.a":2}`, 0},
-		{"one condition on it", `{"svcHistory.user":"anna","svcPublic.a":1}`, 1},
-		{"two conditions on it", `{"svcHistory.user":"anna","svcHistory.0.user":"anna"}`, 1},
-		{"one of two is enough, and the other reads it", `{"$or":[{"svcHistory.user":"anna"},{"svcPublic.a":1}]}`, 0},
-		{"one of two reads it", `{"$or":[{"svcHistory.user":"anna"},{"svcPublic.a":2}]}`, 1},
-		{"it stands deep inside", `{"$nor":[{"$or":[{"svcHistory.user":"bert"},{"svcPublic.a":2}]}],"svcPublic.a":1}`, 1},
-		{"what stands beside it deep inside fails", `{"$or":[{"svcHistory.user":"anna","svcPublic.a":2}]}`, 0},
-	} {
-		calls = 0
-		mustParse(t, c.filter).Match(d)
-		assert.Equal(t, c.want, calls, "%s: the history is read", c.name)
+	t.Fatalf("an error of no known kind: %v", err)
+	return ""
+}
+
+var (
+	repeated = regexp.MustCompile(`⟨(.*?)⟩\{(\d+)\}`)
+	scalar   = regexp.MustCompile(`"([^"\\]|\\.)*"|-?\d[\d.e+-]*|true|false|null`)
+)
+
+// expand writes out each ⟨text⟩{n}, n times the text, with # as the number of the time.
+func expand(text string) string {
+	return repeated.ReplaceAllStringFunc(text, func(part string) string {
+		m, all := repeated.FindStringSubmatch(part), ""
+		n, _ := strconv.Atoi(m[2])
+		for i := range n {
+			all += strings.ReplaceAll(m[1], "#", strconv.Itoa(i))
+		}
+		return all
+	})
+}
+
+// named writes a key as the value in a text that has it, or as a kind of values; others are quoted.
+func named(k []byte, text string) string {
+	for kind, of := range map[string]string{"number": "1", "text": `""`, "bool": "true", "array": "[]", "object": "{}"} {
+		if first := data.AppendOrdered(nil, data.Value(of))[0]; len(k) == 1 && k[0] == first {
+			return "first " + kind
+		} else if len(k) == 1 && k[0] == first+1 {
+			return "last " + kind
+		}
 	}
+	values := append(scalar.FindAllString(text, -1), "", "null")
+	for i := range text { // lists and objects, too
+		for j := i + 1; j <= len(text) && strings.ContainsRune("[{", rune(text[i])) && len(text) < 100; j++ {
+			if v, err := data.Clean([]byte(text[i:j])); err == nil {
+				values = append(values, string(v))
+			}
+		}
+	}
+	for _, v := range values {
+		key := data.AppendOrdered(nil, data.Value(v))
+		name := cmp.Or(v, "missing")
+		if len(name) > 80 {
+			name = name[:5] + "… (cut)"
+		}
+		switch {
+		case bytes.Equal(k, cut(key)):
+			return name
+		case bytes.Equal(k, behind(key)), bytes.Equal(k, behind(cut(key))):
+			return "after " + name
+		}
+	}
+	if len(k) > 40 {
+		return fmt.Sprintf("%.10q…%q of %d bytes", k, k[len(k)-1:], len(k))
+	}
+	return strconv.Quote(string(k))
 }
 
 func TestMatchAllocatesNothing(t *testing.T) {
@@ -157,4 +219,54 @@ func instance(t testing.TB) Document {
 		Public:  mustClean(t, `{"customerId":"c-81726","requester":"anna.schmidt","amount":1830.75,"customer":{"street":"Domplatz 1","city":"Köln"},"lines":[`+strings.Join(lines, ",")+`],"due":"2026-12-24"}`),
 		Private: mustClean(t, `{"autoLimit":1000}`),
 	}
+}
+
+// keysOf returns the keys of values.
+func keysOf(values ...string) [][]byte {
+	keys := make([][]byte, 0, len(values))
+	for _, v := range values {
+		keys = append(keys, data.AppendOrderedPrefix(nil, data.Value(v), KeyBytesMax))
+	}
+	return keys
+}
+
+func TestKeysOverflow(t *testing.T) {
+	array := func(n int) Document {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, ",%d", i)
+		}
+		return Document{Public: data.Value(`{"a":[` + b.String()[1:] + `]}`)}
+	}
+	field := mustField(t, "svcPublic.a")
+	assert.Len(t, field.Keys(array(KeysMax-1)), KeysMax, "an array of %d elements", KeysMax-1)
+	d := array(KeysMax)
+	got := field.Keys(d)
+	require.True(t, len(got) == 3 && bytes.Equal(got[0], keysOf(`0`)[0]) && got[1][0] == keysOf(`[]`)[0][0] && bytes.Equal(got[2], OverflowKey), got)
+	// NB: none of the three is the key of 500.
+	for _, filter := range []string{`{"svcPublic.a":500}`, `{"svcPublic.a":{"$gt":998}}`, `{"svcPublic.a":{"$elemMatch":{"$gt":500,"$lt":502}}}`} {
+		f := mustParse(t, filter)
+		require.True(t, f.Match(d), "%s does not match, want it to", filter)
+		fault, used := indexFault(f, field, got)
+		assert.True(t, fault == "" && used, "%s: %s (uses the index: %v), want it found", filter, fault, used)
+	}
+	for _, v := range []string{``, `null`, `1e99999999999999999`, `"\udbff\udfff"`, `[true]`, `true`} {
+		k := keysOf(v)[0]
+		assert.True(t, bytes.Compare(k, OverflowKey) < 0 && !bytes.HasPrefix(k, OverflowKey), "the key %x of %s is not in front of OverflowKey", k, v)
+	}
+}
+
+func TestParseKeepsNothingOfItsInput(t *testing.T) {
+	src := []byte(`{"svcPublic.a":"x"}`)
+	f, err := Parse(src, Options{})
+	require.NoError(t, err)
+	clear(src)
+	assert.True(t, f.Match(Document{Public: data.Value(`{"a":"x"}`)}), "after its text is overwritten the filter does not match, want it to")
+	assert.True(t, (&Filter{}).Match(instance(t)), "the zero filter")
+	_, err = Parse([]byte("{\"_id\":\"\xff\"}"), Options{})
+	require.ErrorIs(t, err, ErrSyntax)
+	_, err = Parse([]byte(" \n{}\n"), Options{})
+	require.NoError(t, err)
+	_, err = ParseField(nil)
+	assert.ErrorIs(t, err, ErrRoot)
 }
