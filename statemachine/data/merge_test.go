@@ -16,57 +16,6 @@ import (
 	"troupe/statemachine/cputest"
 )
 
-func TestMerge(t *testing.T) {
-	type row struct{ name, target, patch, want string }
-	check := func(function string, merge func(target, patch Value) Value, rows []row) {
-		for _, c := range rows {
-			assert.Equal(t, c.want, string(merge(Value(c.target), Value(c.patch))), "%v %v %v %v", c.name, function, c.target, c.patch)
-		}
-	}
-	check("Merge", Merge, []row{
-		{"RFC 7396, appendix A", `{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
-		{"RFC 7396, appendix A", `{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`},
-		{"RFC 7396, appendix A", `{"a":"b"}`, `{"a":null}`, `{}`},
-		{"RFC 7396, appendix A", `{"a":"b","b":"c"}`, `{"a":null}`, `{"b":"c"}`},
-		{"RFC 7396, appendix A", `{"a":["b"]}`, `{"a":"c"}`, `{"a":"c"}`},
-		{"RFC 7396, appendix A", `{"a":"c"}`, `{"a":["b"]}`, `{"a":["b"]}`},
-		{"RFC 7396, appendix A", `{"a":{"b":"c"}}`, `{"a":{"b":"d","c":null}}`, `{"a":{"b":"d"}}`},
-		{"RFC 7396, appendix A", `{"a":[{"b":"c"}]}`, `{"a":[1]}`, `{"a":[1]}`},
-		{"RFC 7396, appendix A", `["a","b"]`, `["c","d"]`, `["c","d"]`},
-		{"RFC 7396, appendix A", `{"a":"b"}`, `["c"]`, `["c"]`},
-		{"RFC 7396, appendix A", `{"a":"foo"}`, `null`, `null`},
-		{"RFC 7396, appendix A", `{"a":"foo"}`, `"bar"`, `"bar"`},
-		{"RFC 7396, appendix A", `{"e":null}`, `{"a":1}`, `{"e":null,"a":1}`},
-		{"RFC 7396, appendix A", `[1,2]`, `{"a":"b","c":null}`, `{"a":"b"}`},
-		{"RFC 7396, appendix A", `{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`},
-		{"keys of the target keep their place, new ones follow in the patch's order", `{"b":1,"a":2}`, `{"z":0,"a":3,"c":4}`, `{"b":1,"a":3,"z":0,"c":4}`},
-		{"keys meet however they are spelled", `{"\u0061":1}`, `{"a":2}`, `{"\u0061":2}`},
-		{"numbers keep their spelling", `{"a":1.0}`, `{"b":1e400}`, `{"a":1.0,"b":1e400}`},
-		{"nulls in arrays stay", `{}`, `{"a":[null,{"b":null}]}`, `{"a":[null,{"b":null}]}`},
-		{"nulls of the target stay", `{"a":{"x":null}}`, `{"a":{"y":1}}`, `{"a":{"x":null,"y":1}}`},
-		{"an object replaces a scalar, without its nulls", `{"a":1}`, `{"a":{"b":null,"c":2}}`, `{"a":{"c":2}}`},
-		{"a member is removed between others", `{"a":1,"b":2,"c":3}`, `{"b":null}`, `{"a":1,"c":3}`},
-		{"a null for what is not there does nothing", `{"a":1}`, `{"b":null}`, `{"a":1}`},
-		{"everything is removed", `{"a":1,"b":{}}`, `{"a":null,"b":null}`, `{}`},
-		{"an absent target is an empty object", ``, `{"a":1,"b":null}`, `{"a":1}`},
-		{"an absent patch changes nothing", `{"a":1}`, ``, `{"a":1}`},
-		{"an empty patch changes nothing", `{"a":1}`, `{}`, `{"a":1}`},
-		{"an empty patch makes an object of a scalar", `1`, `{}`, `{}`},
-	})
-	check("Overlay", Overlay, []row{
-		{"a given member replaces the whole default", `{"a":{"x":1},"b":2}`, `{"a":{"y":1}}`, `{"a":{"y":1},"b":2}`},
-		{"null is a value", `{"a":1}`, `{"a":null,"b":null}`, `{"a":null,"b":null}`},
-		{"nulls deep inside stay", `{}`, `{"a":{"b":null}}`, `{"a":{"b":null}}`},
-		{"defaults keep their place", `{"b":1,"a":2}`, `{"c":3,"a":4}`, `{"b":1,"a":4,"c":3}`},
-		{"nothing given", `{"a":1}`, ``, `{"a":1}`},
-		{"no defaults", ``, `{"a":null}`, `{"a":null}`},
-		{"neither", ``, ``, ``},
-		{"given is no object", `{"a":1}`, `7`, `{"a":1}`},
-		{"defaults are no object", `7`, `{"a":1}`, `{"a":1}`},
-		{"neither is an object", `7`, `8`, `8`},
-	})
-}
-
 func TestMergeAgreesWithTheObviousOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		checkMerge(t, value(3).Draw(t, "target"), value(3).Draw(t, "patch"))

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"math"
 	"math/big"
 	"strings"
 	"testing"
@@ -29,62 +28,6 @@ func TestHugeNumbersCostLittle(t *testing.T) {
 		a.Float64()
 		assert.LessOrEqual(t, watched(), tooLong, "comparing %.20s… with %.20s… took", a, b)
 		assert.Zero(t, testing.AllocsPerRun(1, func() { Compare(a, b) }), "Compare(%.20s…, %.20s…) allocates", a, b)
-	}
-}
-
-// TestWholeNumbers holds Truncate, and Int64 where there is no fraction.
-func TestWholeNumbers(t *testing.T) {
-	for _, c := range []struct {
-		src      string
-		want     int64
-		fits     bool
-		integral bool
-	}{
-		{"0", 0, true, true},
-		{"-0", 0, true, true},
-		{"-0.0e9", 0, true, true},
-		{"7", 7, true, true},
-		{"-7", -7, true, true},
-		{"1.0", 1, true, true},
-		{"1e2", 100, true, true},
-		{"1.50e1", 15, true, true},
-		{"100e-2", 1, true, true},
-		{"1e18", 1e18, true, true},
-		{"9007199254740993", 9007199254740993, true, true},
-		{"9223372036854775807", math.MaxInt64, true, true},
-		{"-9223372036854775808", math.MinInt64, true, true},
-		{"1.5", 1, true, false},
-		{"-2.9", -2, true, false},
-		{"0.99", 0, true, false},
-		{"-0.5", 0, true, false},
-		{"25e-1", 2, true, false},
-		{"1e-99999999999999999", 0, true, false},
-		{"9007199254740993.5", 9007199254740993, true, false},
-		{"9223372036854775807.9", math.MaxInt64, true, false},
-		{"-9223372036854775808.9", math.MinInt64, true, false},
-		{"9223372036854775808", 0, false, false},
-		{"-9223372036854775809", 0, false, false},
-		{"18446744073709551616", 0, false, false},
-		{"99999999999999999999", 0, false, false},
-		{"1e19", 0, false, false},
-		{"1e99999999999999999", 0, false, false},
-		{`"1"`, 0, false, false},
-		{"true", 0, false, false},
-		{"null", 0, false, false},
-		{"", 0, false, false},
-	} {
-		got, ok := Value(c.src).Truncate()
-		assert.True(t, ok == c.fits && (!ok || got == c.want), "Truncate of %q = %d, %v, want %d, %v", c.src, got, ok, c.want, c.fits)
-		got, ok = Value(c.src).Int64()
-		assert.True(t, ok == c.integral && (!ok || got == c.want), "Int64 of %q = %d, %v, want %d, %v", c.src, got, ok, c.want, c.integral)
-	}
-}
-
-func TestFloat64(t *testing.T) {
-	for src, want := range map[string]float64{
-		"0": 0, "1.5": 1.5, "-1e3": -1000, "9007199254740993": 9007199254740992, "1e400": math.Inf(1), "-1e400": math.Inf(-1), "1e-400": 0, `"1"`: 0, "": 0,
-	} {
-		assert.Equal(t, want, Value(src).Float64(), "Float64 of %q", src)
 	}
 }
 
