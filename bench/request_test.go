@@ -119,7 +119,7 @@ func TestTheLoadRunsAgainstTheService(t *testing.T) {
 			result, err := load.Run(t.Context(), o)
 			require.NoError(t, err)
 			answers = result.All.Count
-			require.True(t, result.Failed() == 0 && result.Shed.Count == 0, "%v %v %v %v %v", o.Mix, o.Duration, answers, result.Shed.Count, result.Errors)
+			require.True(t, result.ErrorsTotal == 0 && result.Shed == 0, "%v %v %v %v %v", o.Mix, o.Duration, answers, result.Shed, result.Errors)
 		}
 		assert.NotZero(t, answers, "mix %s: got no answer even in the longest window", o.Mix)
 	}

@@ -137,7 +137,7 @@ func (c *connection) exchange(request []byte, now time.Time) (head, []byte, erro
 	if c.in == nil {
 		c.in = bufio.NewReader(c)
 	}
-	answer, err := http.ReadResponse(c.in, nil)
+	answer, err := http.ReadResponse(c.in, nil) //nolint:bodyclose // it is read to its end, or the connection is given up
 	switch {
 	case err != nil:
 		return head{}, nil, c.why()

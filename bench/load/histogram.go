@@ -53,7 +53,7 @@ func (h *Histogram) Reset() {
 	}
 }
 
-func microseconds(v int64) Duration { return Duration(v) * Duration(time.Microsecond) }
+func milliseconds(micros int64) float64 { return float64(micros) / 1000 }
 
 // Summary is the distribution; window is how long was counted.
 func (h *Histogram) Summary(window time.Duration) Summary {
@@ -62,13 +62,11 @@ func (h *Histogram) Summary(window time.Duration) Summary {
 	}
 	return Summary{
 		Count:     h.of.TotalCount(),
-		PerSecond: float64(h.of.TotalCount()) / window.Seconds(),
-		Mean:      Duration(h.of.Mean() * float64(time.Microsecond)),
-		P50:       microseconds(h.of.ValueAtQuantile(50)),
-		P90:       microseconds(h.of.ValueAtQuantile(90)),
-		P99:       microseconds(h.of.ValueAtQuantile(99)),
-		P999:      microseconds(h.of.ValueAtQuantile(99.9)),
-		Max:       microseconds(h.of.Max()),
+		PerSecond: perSecond(h.of.TotalCount(), window),
+		Latency: Latency{
+			MeanMs: h.of.Mean() / 1000, P50Ms: milliseconds(h.of.ValueAtQuantile(50)), P90Ms: milliseconds(h.of.ValueAtQuantile(90)),
+			P99Ms: milliseconds(h.of.ValueAtQuantile(99)), P999Ms: milliseconds(h.of.ValueAtQuantile(99.9)), MaxMs: milliseconds(h.of.Max()),
+		},
 	}
 }
 
@@ -78,7 +76,7 @@ func (h *Histogram) AtMost(d time.Duration) (n int64) {
 		return 0
 	}
 	for _, bar := range h.of.Distribution() {
-		if microseconds(bar.From) > Duration(d) {
+		if bar.From > int64(d/time.Microsecond) {
 			break
 		}
 		n += bar.Count
@@ -86,54 +84,56 @@ func (h *Histogram) AtMost(d time.Duration) (n int64) {
 	return n
 }
 
-// Quantile says that a part of all latencies is at most so long.
-type Quantile struct {
-	Part    float64 // 0 to 1
-	Latency Duration
+// Percentile says that so many of a hundred requests took at most so long.
+type Percentile struct {
+	Percentile float64 `json:"percentile"`
+	Ms         float64 `json:"ms"`
 }
 
 // quantileSteps is how many quantiles there are until what is left has halved.
 const quantileSteps = 4
 
-// Distribution returns quantiles that come closer to 1 as far as the count carries, and the longest as the last.
-func (h *Histogram) Distribution() (all []Quantile) {
+// Distribution returns percentiles that come closer to 100 as far as the count carries, and the longest as the last.
+func (h *Histogram) Distribution() (all []Percentile) {
 	if h.of == nil || h.of.TotalCount() == 0 {
 		return nil
 	}
 	for k := 0; ; k++ {
 		left := math.Exp2(-float64(k) / quantileSteps)
 		if left*float64(h.of.TotalCount()) < 1 {
-			return append(all, Quantile{1, microseconds(h.of.Max())})
+			return append(all, Percentile{100, milliseconds(h.of.Max())})
 		}
-		all = append(all, Quantile{1 - left, microseconds(h.of.ValueAtQuantile(100 * (1 - left)))})
+		part := 100 * (1 - left)
+		all = append(all, Percentile{part, milliseconds(h.of.ValueAtQuantile(part))})
 	}
 }
 
-// Summary is a distribution of latencies.
+// Summary is a distribution of the latencies of requests.
 type Summary struct {
-	Count     int64    `json:"count"`
-	PerSecond float64  `json:"perSecond"`
-	Mean      Duration `json:"mean"`
-	P50       Duration `json:"p50"`
-	P90       Duration `json:"p90"`
-	P99       Duration `json:"p99"`
-	P999      Duration `json:"p999"`
-	Max       Duration `json:"max"`
+	Count     int64   `json:"requests"`
+	PerSecond float64 `json:"-"`
+	Latency   Latency `json:"latency"`
 }
 
-// Duration is written as milliseconds in JSON.
-type Duration time.Duration
+// Latency is a distribution. That of an open loop counts from when a request was due. All
+// is zero when nothing was answered, which is null in JSON.
+type Latency struct {
+	MeanMs float64 `json:"meanMs"`
+	P50Ms  float64 `json:"p50Ms"`
+	P90Ms  float64 `json:"p90Ms"`
+	P99Ms  float64 `json:"p99Ms"`
+	P999Ms float64 `json:"p999Ms"`
+	MaxMs  float64 `json:"maxMs"`
+}
 
-// Milliseconds returns the duration as a number.
-func (d Duration) Milliseconds() float64 { return float64(d) / float64(time.Millisecond) }
+// Known is false when nothing was answered.
+func (l *Latency) Known() bool { return *l != Latency{} }
 
 // MarshalJSON implements json.Marshaler.
-func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.Milliseconds()) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (d *Duration) UnmarshalJSON(text []byte) error {
-	var ms float64
-	err := json.Unmarshal(text, &ms)
-	*d = Duration(ms * float64(time.Millisecond))
-	return err
+func (l Latency) MarshalJSON() ([]byte, error) {
+	if !l.Known() {
+		return []byte("null"), nil
+	}
+	type plain Latency
+	return json.Marshal(plain(l))
 }

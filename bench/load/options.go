@@ -65,6 +65,8 @@ type Options struct {
 	// the server's processor time. They must not block. A run that is broken off early may call neither.
 	Began, Ended func()
 
+	// PID is the process of the server, whose processor time and memory are noted. Default 0: not known.
+	PID int
 	// Every is the length of the intervals of Result.Series. Default: there is none.
 	Every time.Duration
 	// Tick is called with each interval when it is over. It must not block, nor keep the interval.

@@ -53,5 +53,5 @@ func TestAConnectionThatEndedWhileItRestedIsNoError(t *testing.T) {
 		require.NoError(t, w.once(t.Context(), win, time.Now()))
 	}
 	result := summarize([]*worker{w}, time.Hour)
-	assert.True(t, result.All.Count == 3 && result.Failed() == 0, "got %d answers, errors %v", result.All.Count, result.Errors)
+	assert.True(t, result.All.Count == 3 && result.ErrorsTotal == 0, "got %d answers, errors %v", result.All.Count, result.Errors)
 }

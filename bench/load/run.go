@@ -39,6 +39,7 @@ type run struct {
 	options Options // read only
 	workers []*worker
 	gap     gap
+	used    [2]usages // at the edges of the window
 }
 
 func (r *run) close() {
@@ -113,7 +114,7 @@ func (r *run) measure(whole context.Context) (*Result, error) {
 	var beside sync.WaitGroup
 	over := make(chan struct{})
 	beside.Go(func() { r.watch(over, win) })
-	series := sampler{workers: r.workers, window: win, every: o.Every, tick: o.Tick}
+	series := sampler{workers: r.workers, window: win, options: o}
 	beside.Go(func() { series.run(whole, over) })
 	loop := func(ctx context.Context, w *worker, _ int) error { return w.closedLoop(ctx, win) }
 	p := &pacer{rate: o.Rate, first: begin, window: win}
@@ -135,7 +136,10 @@ func (r *run) measure(whole context.Context) (*Result, error) {
 		r.gap.window.end = win.begin.Add(length)
 	}
 	result := summarize(r.workers, length)
-	result.Missed, result.Gap, result.Series = p.missed, r.gap.end(), series.done
+	gap := r.gap.end()
+	result.RatePerSecond, result.Missed, result.Series = o.Rate, p.missed, series.done
+	result.LongestGapSeconds, result.LongestGapAtSeconds = gap.Length.Seconds(), gap.Began.Seconds()
+	result.cost(o.PID, r.used[0], r.used[1], length)
 	return result, err
 }
 
@@ -151,14 +155,15 @@ func (r *run) watch(over <-chan struct{}, win window) {
 				return
 			}
 		}
+		r.used[i] = r.options.usages()
 		tell()
 	}
 }
 
 func summarize(workers []*worker, window time.Duration) *Result {
 	var shed Histogram
-	var errors causes
-	r := &Result{Window: window, Kinds: map[Kind]Summary{}}
+	errors := causes{map[string]int64{}}
+	r := &Result{DurationSeconds: window.Seconds(), Kinds: map[string]Summary{}}
 	for k := range kinds {
 		var one Histogram
 		for _, w := range workers {
@@ -166,20 +171,21 @@ func summarize(workers []*worker, window time.Duration) *Result {
 		}
 		r.Latencies.Merge(&one)
 		if s := one.Summary(window); s.Count > 0 {
-			r.Kinds[k] = s
+			r.Kinds[k.String()] = s
 		}
 	}
 	for _, w := range workers {
 		shed.Merge(&w.tally.shed)
 		r.Requests += w.tally.requests
 		r.Operations += w.tally.operations
-		r.Refused += w.tally.refused
+		r.Shed += w.tally.refused
 		for text, n := range w.tally.errors.of {
 			errors.add(text, n)
 		}
 	}
-	r.PerSecond = float64(r.Operations) / window.Seconds()
-	r.All, r.Shed, r.Errors = r.Latencies.Summary(window), shed.Summary(window), errors.of
+	r.OperationsPerSecond, r.RequestsPerSecond = perSecond(r.Operations, window), perSecond(r.Requests, window)
+	r.All, r.Refused, r.Percentiles = r.Latencies.Summary(window), shed.Summary(window), r.Latencies.Distribution()
+	r.Latency, r.Errors, r.ErrorsTotal = r.All.Latency, errors.of, total(errors.of)
 	return r
 }
 

@@ -26,7 +26,7 @@ func TestAClosedLoopCountsWhatIsAnsweredInTheWindow(t *testing.T) {
 		assert.Equal(t, int64(10), f.created.Load(), "created")
 		sent := f.events.Load() - 2*10
 		t.Logf("%v: got %d measured of %d sent", window, result.All.Count, sent)
-		assert.True(t, result.All.Count <= sent && result.Failed() == 0, "got the errors %v", result.Errors)
+		assert.True(t, result.All.Count <= sent && result.ErrorsTotal == 0, "got the errors %v", result.Errors)
 		assert.True(t, began == 1 && ended == 1, "began %d times and ended %d times", began, ended)
 		got, want := result.All.PerSecond, float64(result.All.Count)/window.Seconds()
 		assert.True(t, !(got < want*0.99) && !(got > want*1.01), "got %.0f/s, want %.0f", got, want)
@@ -97,7 +97,7 @@ func TestWrongAnswersAreErrors(t *testing.T) {
 				// An event is sent only in the window, and when the one before has been answered: the sixth says that
 				// the fault fell into the window, the seventh that an answer after it did.
 				sent, found := f.events.Load(), result.Errors[c.want]
-				assert.True(t, found == result.Failed() && found <= 1 && (found != 0 || sent < 6), "%v %v %v %v", window, result.Errors, sent, c.want)
+				assert.True(t, found == result.ErrorsTotal && found <= 1 && (found != 0 || sent < 6), "%v %v %v %v", window, result.Errors, sent, c.want)
 				assert.False(t, sent >= 7 && result.All.Count < 5, "%v: got %d answers to %d events", window, result.All.Count, sent)
 				return sent >= 7
 			})
@@ -118,8 +118,8 @@ func TestShedAnswersAreCountedApart(t *testing.T) {
 		}
 		result := f.run(Options{Connections: 1, Instances: 100, Duration: window})
 		// All but the last, at most, were answered in the window.
-		sent, shed, answered := f.events.Load(), result.Shed.Count, result.All.Count
-		assert.True(t, shed <= sent/2 && answered <= sent-sent/2 && shed+answered >= sent-1 && result.Failed() == 0,
+		sent, shed, answered := f.events.Load(), result.Refused.Count, result.All.Count
+		assert.True(t, shed <= sent/2 && answered <= sent-sent/2 && shed+answered >= sent-1 && result.ErrorsTotal == 0,
 			"%v: got %d shed and %d answered of %d, errors %v", window, shed, answered, sent, result.Errors)
 		return sent >= 3
 	})
@@ -140,8 +140,8 @@ func TestAnOpenLoopCountsTheWaiting(t *testing.T) {
 		result := f.run(Options{Connections: 1, Instances: 1, Rate: 200, Duration: window})
 		assert.Equal(t, 200*window.Milliseconds()/1000, result.All.Count+result.Missed, "%v %v %v", window, result.All.Count, result.Missed)
 		// About half of all waited, and one in ten most of the pause.
-		shows := time.Duration(result.All.P90) >= window/4
-		assert.False(t, result.Missed == 0 && !shows, "%v: got p90 %v, want the pause to show", window, time.Duration(result.All.P90))
+		shows := result.Latency.P90Ms >= float64(window.Milliseconds())/4
+		assert.False(t, result.Missed == 0 && !shows, "%v: got p90 %v ms, want the pause to show", window, result.Latency.P90Ms)
 		return shows
 	})
 }
@@ -150,7 +150,7 @@ func TestFewInstancesAreShared(t *testing.T) {
 	inLongerWindows(t, 50*time.Millisecond, func(window time.Duration) bool {
 		f := newFake(t)
 		result := f.run(Options{Connections: 4, Instances: 1, Duration: window})
-		if f.created.Load() != 1 || result.Failed() != 0 {
+		if f.created.Load() != 1 || result.ErrorsTotal != 0 {
 			t.Errorf("%v: created %d, answered %d, errors %v", window, f.created.Load(), result.All.Count, result.Errors)
 		}
 		return result.All.Count > 0
@@ -189,7 +189,7 @@ func TestWhatWasMeasuredBeforeTheEndOfTheContext(t *testing.T) {
 		Addr: f.server.Listener.Addr().String(), Connections: 1, Instances: 1, WarmUp: -1, Duration: time.Hour, Every: time.Hour,
 	})
 	require.True(t, errors.Is(err, context.Canceled) && result != nil, "got %v, %v", result, err)
-	assert.True(t, result.All.Count == 2 && result.Failed() == 0 && result.Window < time.Hour && len(result.Series) == 1 && result.Series[0].Ended <= result.Window,
+	assert.True(t, result.All.Count == 2 && result.ErrorsTotal == 0 && result.DurationSeconds < 3600 && len(result.Series) == 1 && result.Series[0].EndedSeconds <= result.DurationSeconds,
 		"got %+v", result)
 }
 
@@ -221,8 +221,8 @@ func TestARefusalLeavesAnInstanceWhereItIs(t *testing.T) {
 			right(w, n, id, node)
 		}
 		result := f.run(Options{Connections: 1, Instances: 1, Duration: window})
-		assert.True(t, result.Failed() == 0 && refusals < 0, "got the errors %v, and %d creates were not refused", result.Errors, refusals+1)
-		return result.Shed.Count > 2 && result.All.Count > 2
+		assert.True(t, result.ErrorsTotal == 0 && refusals < 0, "got the errors %v, and %d creates were not refused", result.Errors, refusals+1)
+		return result.Refused.Count > 2 && result.All.Count > 2
 	})
 }
 
@@ -240,7 +240,7 @@ func TestWithoutAQueueABusyConnectionMisses(t *testing.T) {
 			Connections: 1, Instances: 1, Rate: 1000, QueueMax: -1, Duration: window,
 			Ended: func() { close(answer) },
 		})
-		if got := result.All.Count + result.Missed; got != window.Milliseconds() || result.Failed() > 0 {
+		if got := result.All.Count + result.Missed; got != window.Milliseconds() || result.ErrorsTotal > 0 {
 			t.Errorf("got %d missed and %d answered of %d, errors %v", result.Missed, result.All.Count, window.Milliseconds(), result.Errors)
 		}
 		return result.Missed > 0 && result.All.Count > 0
@@ -265,7 +265,7 @@ func TestARunThatHeedsRefusals(t *testing.T) {
 				}
 			},
 		})
-		if prepared != 1 || f.events.Load() > 2 || result.Failed() != 0 {
+		if prepared != 1 || f.events.Load() > 2 || result.ErrorsTotal != 0 {
 			t.Errorf("prepared %d times, got %d events, want one of each connection; errors %v", prepared, f.events.Load(), result.Errors)
 		}
 		return f.events.Load() == 2

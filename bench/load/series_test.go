@@ -56,22 +56,20 @@ func TestIntervalsAddUpToTheWindow(t *testing.T) {
 		for i := range result.Series {
 			at := &result.Series[i]
 			sum.Operations += at.Operations
-			sum.Latency.Count += at.Latency.Count
+			sum.Requests += at.Requests
 			sum.Shed += at.Shed
-			assert.True(t, (i <= 0 || at.Began == result.Series[i-1].Ended) && at.Ended >= at.Began, "interval %d: %v to %v", i, at.Began, at.Ended)
-			for text, n := range at.Errors {
-				assert.Equal(t, "event: status 500", text, "got the error")
-				sum.Errors = map[string]int64{text: total(sum.Errors) + n}
-			}
+			sum.Errors += at.Errors
+			assert.True(t, (i <= 0 || at.BeganSeconds == result.Series[i-1].EndedSeconds) && at.EndedSeconds >= at.BeganSeconds, "interval %d: %+v", i, at)
 		}
-		assert.True(t, sum.Operations == result.Operations && sum.Latency.Count == result.All.Count && sum.Shed == result.Shed.Count && sum.Failed() == result.Failed(),
+		assert.True(t, sum.Operations == result.Operations && sum.Requests == result.All.Count && sum.Shed == result.Refused.Count && sum.Errors == result.ErrorsTotal &&
+			result.Errors["event: status 500"] == result.ErrorsTotal,
 			"got %+v in intervals, %+v in all", sum, result)
-		if n := len(result.Series); n != ticks || n == 0 || result.Series[n-1].Ended != window {
-			t.Errorf("got %d intervals and %d ticks, to %v of %v", n, ticks, result.Series[n-1].Ended, window)
+		if n := len(result.Series); n != ticks || n == 0 || result.Series[n-1].EndedSeconds != window.Seconds() {
+			t.Errorf("got %d intervals and %d ticks: %+v", n, ticks, result.Series)
 		}
-		d := result.Latencies.Distribution()
-		return len(result.Series) > 1 && result.Shed.Count > 0 && result.Failed() > 0 &&
-			len(d) > 1 && d[0].Part == 0 && d[len(d)-1] == (Quantile{1, result.All.Max}) && result.Kinds[Event] == result.All
+		d := result.Percentiles
+		return len(result.Series) > 1 && result.Refused.Count > 0 && result.ErrorsTotal > 0 &&
+			len(d) > 1 && d[0].Percentile == 0 && d[len(d)-1] == (Percentile{100, result.Latency.MaxMs}) && result.Kinds["event"] == result.All
 	})
 }
 
@@ -89,7 +87,7 @@ func TestWhatIsLateHasAnIntervalBehindTheWindow(t *testing.T) {
 			return false
 		}
 		n := len(result.Series)
-		if n < 2 || result.Series[n-2].Ended != window || result.Series[n-1].Began != window || result.Series[n-1].Operations != result.All.Count || result.Operations != 0 {
+		if n < 2 || result.Series[n-2].EndedSeconds != window.Seconds() || result.Series[n-1].BeganSeconds != window.Seconds() || result.Series[n-1].Operations != result.All.Count || result.Operations != 0 {
 			t.Errorf("got %+v", result)
 		}
 		return true
@@ -127,8 +125,8 @@ func TestARunGoesOnOverBrokenConnections(t *testing.T) {
 		}
 		result := f.run(Options{Connections: 1, Instances: 1, Duration: window})
 		sent, lost := f.events.Load(), result.Errors["event: no answer: unexpected EOF"]
-		assert.True(t, lost == result.Failed() && lost <= 4 && (sent <= 14 || lost == 4), "got %v in %d events", result.Errors, sent)
-		assert.False(t, sent > 15 && (result.All.Count < 10 || result.Gap.Length < redialWaitMin/2), "got %d answers and the gap %v", result.All.Count, result.Gap)
+		assert.True(t, lost == result.ErrorsTotal && lost <= 4 && (sent <= 14 || lost == 4), "got %v in %d events", result.Errors, sent)
+		assert.False(t, sent > 15 && (result.All.Count < 10 || result.LongestGapSeconds < redialWaitMin.Seconds()/2), "got %d answers and the gap %v", result.All.Count, result.LongestGapSeconds)
 		return sent > 15
 	})
 }
@@ -142,7 +140,7 @@ func TestAWalkThatIsOverGoesOnWithANewInstance(t *testing.T) {
 		result := f.run(Options{Connections: 1, Instances: 1, Duration: window, Scenario: scenario})
 		// Each event has its own instance, and the last request was of either kind.
 		created, sent := f.created.Load(), f.events.Load()
-		assert.True(t, (created == sent || created == sent+1) && result.Failed() <= 0, "got %d instances and %d events, errors %v", created, sent, result.Errors)
+		assert.True(t, (created == sent || created == sent+1) && result.ErrorsTotal <= 0, "got %d instances and %d events, errors %v", created, sent, result.Errors)
 		return f.events.Load() > 2
 	})
 }
@@ -154,7 +152,7 @@ func TestTLS(t *testing.T) {
 		Addr: secure.Listener.Addr().String(), TLS: secure.Client().Transport.(*http.Transport).TLSClientConfig,
 		Connections: 2, Instances: 2, Preload: 2, WarmUp: -1, Duration: 20 * time.Millisecond,
 	})
-	if err != nil || result.Failed() > 0 || f.events.Load() < 4 {
+	if err != nil || result.ErrorsTotal > 0 || f.events.Load() < 4 {
 		t.Errorf("got %+v, %v, %d events", result, err, f.events.Load())
 	}
 	_, err = Run(t.Context(), Options{Addr: f.server.Listener.Addr().String(), TLS: secure.Client().Transport.(*http.Transport).TLSClientConfig})

@@ -28,7 +28,7 @@ type recent struct {
 	answered   Histogram
 	operations int64
 	shed       int64
-	errors     causes
+	errors     int64
 }
 
 type tally struct {
@@ -71,7 +71,7 @@ func (t *tally) record(s *sent, took time.Duration, p part) {
 	}
 	if f := s.fault; f != nil && !f.shed {
 		t.errors.add(f.Error(), max(1, f.count))
-		r.errors.add(f.Error(), max(1, f.count))
+		r.errors += max(1, f.count)
 	}
 }
 
@@ -82,11 +82,9 @@ func (t *tally) drain(into *recent) {
 	into.answered.Merge(&r.answered)
 	into.operations += r.operations
 	into.shed += r.shed
-	for text, n := range r.errors.of {
-		into.errors.add(text, n)
-	}
+	into.errors += r.errors
 	r.answered.Reset()
-	r.operations, r.shed, r.errors.of = 0, 0, nil
+	r.operations, r.shed, r.errors = 0, 0, 0
 }
 
 // causesMax bounds the different errors that are counted by themselves.
@@ -107,18 +105,22 @@ func (c *causes) add(text string, n int64) {
 type sampler struct {
 	workers []*worker
 	window  window
-	every   time.Duration
-	tick    func(*Interval)
+	options *Options
+	used    usages // at the begin of the next interval
 	done    []Interval
+	ended   time.Duration // of the last of these
 }
 
 // run takes an interval at a time until over is closed. The last one ends early when ctx has ended.
 func (s *sampler) run(ctx context.Context, over <-chan struct{}) {
-	if s.every <= 0 {
+	every := s.options.Every
+	if every <= 0 {
 		return
 	}
+	s.wait(over, 0)
+	s.used = s.options.usages()
 	length := s.window.end.Sub(s.window.begin)
-	for at := s.every; at < length && s.wait(over, at); at += s.every {
+	for at := every; at < length && s.wait(over, at); at += every {
 		now := time.Since(s.window.begin)
 		if now >= length { // it came that late
 			break
@@ -129,16 +131,16 @@ func (s *sampler) run(ctx context.Context, over <-chan struct{}) {
 		s.take(length)
 	}
 	<-over
-	n, late := len(s.done), time.Since(s.window.begin)
+	late := time.Since(s.window.begin)
 	if ctx.Err() != nil {
 		length = min(length, late)
 	}
 	switch {
 	case length <= 0: // it was over before the window
-	case n == 0 || s.done[n-1].Ended < length:
+	case s.ended < length:
 		s.take(length)
 	case s.pending():
-		s.take(max(late, s.done[n-1].Ended))
+		s.take(max(late, s.ended))
 	}
 }
 
@@ -158,7 +160,7 @@ func (s *sampler) pending() bool {
 	for _, w := range s.workers {
 		w.tally.mu.Lock()
 		r := &w.tally.mu.recent
-		found := r.operations+r.shed+total(r.errors.of) > 0
+		found := r.operations+r.shed+r.errors > 0
 		w.tally.mu.Unlock()
 		if found {
 			return true
@@ -172,13 +174,14 @@ func (s *sampler) take(ended time.Duration) {
 	for _, w := range s.workers {
 		w.tally.drain(&all)
 	}
-	i := Interval{Ended: ended, Operations: all.operations, Shed: all.shed, Errors: all.errors.of}
-	if n := len(s.done); n > 0 {
-		i.Began = s.done[n-1].Ended
+	length, answered, used := ended-s.ended, all.answered.Summary(0), s.options.usages()
+	i := Interval{
+		BeganSeconds: s.ended.Seconds(), EndedSeconds: ended.Seconds(), Operations: all.operations, OperationsPerSecond: perSecond(all.operations, length),
+		Requests: answered.Count, Latency: answered.Latency, Shed: all.shed, Errors: all.errors,
+		ServerCPUCores: cores(s.used.server, used.server, length), ServerResidentBytes: residentBytes(s.options.PID),
 	}
-	i.Latency = all.answered.Summary(i.Ended - i.Began)
-	s.done = append(s.done, i)
-	s.tick(&i)
+	s.used, s.ended, s.done = used, ended, append(s.done, i)
+	s.options.Tick(&i)
 }
 
 // Gap is a time without a right answer.

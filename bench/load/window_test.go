@@ -30,17 +30,17 @@ func TestARateThatIsTooHighShowsWhatTheServerDoes(t *testing.T) {
 		}
 		result := f.run(Options{Connections: 1, Instances: 1, Rate: 20_000, WarmUp: window, Duration: window, Every: window / 4})
 		got, want := result.All.Count+result.Missed, 20*window.Milliseconds()
-		assert.True(t, got == want && result.Failed() <= 0 && result.Missed != 0, "%v %v %v %v %v", window, result.All.Count, result.Missed, want, result.Errors)
+		assert.True(t, got == want && result.ErrorsTotal <= 0 && result.Missed != 0, "%v %v %v %v %v", window, result.All.Count, result.Missed, want, result.Errors)
 		sum := int64(0)
 		for _, at := range result.Series {
-			if at.Began < window {
+			if at.BeganSeconds < window.Seconds() {
 				sum += at.Operations
 			}
 		}
 		if result.Operations != result.Requests || sum < result.Operations-1 || result.Requests > f.events.Load() {
 			t.Errorf("%v: got %d requests, %d operations and %d in intervals, of %d events", window, result.Requests, result.Operations, sum, f.events.Load())
 		}
-		return result.Requests > 10 && result.Gap.Length < window/2 && f.events.Load() > result.Requests+10
+		return result.Requests > 10 && result.LongestGapSeconds < window.Seconds()/2 && f.events.Load() > result.Requests+10
 	})
 }
 
@@ -68,7 +68,10 @@ func TestWhatARequestCountsFor(t *testing.T) {
 		require.NoError(t, w.once(t.Context(), win, due))
 	}
 	r := summarize([]*worker{w}, time.Second)
-	assert.True(t, r.Requests == 6 && r.Operations == 6 && r.PerSecond == 6 && r.All.Count == 4 && r.Shed.Count == 1 && r.Refused == 2, "got %+v", r)
+	assert.True(t, r.Requests == 6 && r.Operations == 6 && r.OperationsPerSecond == 6 && r.All.Count == 4 && r.Refused.Count == 1 && r.Shed == 2, "got %+v", r)
+	used := func(d time.Duration) usages { return usages{server: &d} }
+	r.cost(0, used(0), used(3*time.Millisecond), time.Second)
+	assert.True(t, *r.ServerCPUMicrosPerOperation == 500 && r.GeneratorCPUCores == nil && r.ServerResidentBytes == nil, "got %+v", r)
 	recent := &w.tally.mu.recent
 	assert.True(t, recent.operations == 8 && recent.shed == 2, "in intervals: got %d operations, %d shed", recent.operations, recent.shed)
 }

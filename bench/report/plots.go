@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"troupe/bench/load"
 	"troupe/bench/record"
 )
 
@@ -24,7 +25,7 @@ func (r *Run) timeAxis() axis {
 	return a
 }
 
-func (r *Run) overTime(name string, colour int, of func(i *Interval) float64) line {
+func (r *Run) overTime(name string, colour int, of func(i *load.Interval) float64) line {
 	l := line{name: name, colour: colour}
 	for k := range r.Series {
 		i := &r.Series[k]
@@ -35,8 +36,8 @@ func (r *Run) overTime(name string, colour int, of func(i *Interval) float64) li
 }
 
 // answered is a latency of an interval in which something was answered.
-func answered(of func(l *Latency) float64) func(i *Interval) float64 {
-	return func(i *Interval) float64 {
+func answered(of func(l *load.Latency) float64) func(i *load.Interval) float64 {
+	return func(i *load.Interval) float64 {
 		if i.Requests == 0 {
 			return math.NaN()
 		}
@@ -79,18 +80,18 @@ func joined(spans []span) (all []span) {
 
 func (r *Run) latencyPlot(window float64) plot {
 	lines := []line{
-		r.overTime("p50", 1, answered(func(l *Latency) float64 { return l.P50Ms })),
-		r.overTime("p90", 3, answered(func(l *Latency) float64 { return l.P90Ms })),
-		r.overTime("p99", 2, answered(func(l *Latency) float64 { return l.P99Ms })),
-		r.overTime("max", 4, answered(func(l *Latency) float64 { return l.MaxMs })),
+		r.overTime("p50", 1, answered(func(l *load.Latency) float64 { return l.P50Ms })),
+		r.overTime("p90", 3, answered(func(l *load.Latency) float64 { return l.P90Ms })),
+		r.overTime("p99", 2, answered(func(l *load.Latency) float64 { return l.P99Ms })),
+		r.overTime("max", 4, answered(func(l *load.Latency) float64 { return l.MaxMs })),
 	}
 	lines[3].dashed = true
 	return plot{title: "Latency percentiles over time", x: r.timeAxis(), y: latencyAxis(lines), lines: lines, shaded: r.silent(window)}
 }
 
 // inWindow leaves out an interval behind the window, in which nothing was sent any more.
-func inWindow(window float64, of func(i *Interval) float64) func(i *Interval) float64 {
-	return func(i *Interval) float64 {
+func inWindow(window float64, of func(i *load.Interval) float64) func(i *load.Interval) float64 {
+	return func(i *load.Interval) float64 {
 		if i.BeganSeconds >= window {
 			return math.NaN()
 		}
@@ -99,7 +100,7 @@ func inWindow(window float64, of func(i *Interval) float64) func(i *Interval) fl
 }
 
 func (r *Run) throughputPlot(window float64) plot {
-	done := r.overTime("answered", 1, inWindow(window, func(i *Interval) float64 { return i.OperationsPerSecond }))
+	done := r.overTime("answered", 1, inWindow(window, func(i *load.Interval) float64 { return i.OperationsPerSecond }))
 	done.area = true
 	lines := []line{done}
 	most := 0.0
@@ -114,7 +115,7 @@ func (r *Run) throughputPlot(window float64) plot {
 		most = math.Max(most, r.RatePerSecond)
 	}
 	if r.ErrorsTotal+r.Shed > 0 {
-		failed := r.overTime("errors and refusals", 2, func(i *Interval) float64 {
+		failed := r.overTime("errors and refusals", 2, func(i *load.Interval) float64 {
 			return float64(i.Errors+i.Shed) / math.Max(i.EndedSeconds-i.BeganSeconds, 1e-9)
 		})
 		for _, v := range failed.ys {
@@ -134,8 +135,8 @@ func (r *Run) resourcePlots(window float64) (cpu, memory *plot) {
 	if !known {
 		return nil, nil
 	}
-	one := func(title, label string, colour int, of func(i *Interval) float64) *plot {
-		l := r.overTime("", colour, inWindow(window, func(i *Interval) float64 {
+	one := func(title, label string, colour int, of func(i *load.Interval) float64) *plot {
+		l := r.overTime("", colour, inWindow(window, func(i *load.Interval) float64 {
 			if i.ServerCPUCores == nil || i.ServerResidentBytes == nil {
 				return math.NaN()
 			}
@@ -150,8 +151,8 @@ func (r *Run) resourcePlots(window float64) (cpu, memory *plot) {
 		}
 		return &plot{title: title, x: r.timeAxis(), y: linear(label, 0, most, 5), lines: []line{l}}
 	}
-	cpu = one("Processor use of the server over time", "cores", 3, func(i *Interval) float64 { return *i.ServerCPUCores })
-	memory = one("Memory of the server over time", "MiB resident", 5, func(i *Interval) float64 { return float64(*i.ServerResidentBytes) / (1 << 20) })
+	cpu = one("Processor use of the server over time", "cores", 3, func(i *load.Interval) float64 { return *i.ServerCPUCores })
+	memory = one("Memory of the server over time", "MiB resident", 5, func(i *load.Interval) float64 { return float64(*i.ServerResidentBytes) / (1 << 20) })
 	return cpu, memory
 }
 
@@ -189,7 +190,7 @@ func (r *Report) ratePlot() *plot {
 	type column struct {
 		name   string
 		dashed bool
-		of     func(l *Latency) float64
+		of     func(l *load.Latency) float64
 	}
 	rates := map[float64]bool{}
 	most := 0.0
@@ -202,7 +203,7 @@ func (r *Report) ratePlot() *plot {
 	}
 	p := &plot{title: "Latency by rate", x: linear("requests per second asked for", 0, most, 6)}
 	for n, t := range r.Targets {
-		for _, c := range []column{{"p50", true, func(l *Latency) float64 { return l.P50Ms }}, {"p99", false, func(l *Latency) float64 { return l.P99Ms }}} {
+		for _, c := range []column{{"p50", true, func(l *load.Latency) float64 { return l.P50Ms }}, {"p99", false, func(l *load.Latency) float64 { return l.P99Ms }}} {
 			l := line{name: c.name, colour: n%colours + 1, dashed: c.dashed}
 			if len(r.Targets) > 1 {
 				l.name = t.Name + " " + c.name

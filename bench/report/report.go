@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"troupe/bench/load"
 	"troupe/bench/record"
 	"troupe/gateway/hypertext"
 )
@@ -73,88 +74,11 @@ type Target struct {
 	Local bool `json:"local"`
 }
 
-// Run is one window on one target. What is null is not known.
+// Run is one window on one target.
 type Run struct {
 	Target string `json:"target"`
 	Round  int    `json:"round"` // from 1
-	// RatePerSecond is that of an open loop; 0: closed.
-	RatePerSecond float64 `json:"ratePerSecond"`
-	// DurationSeconds is how long was measured: less than Load says when it was interrupted.
-	DurationSeconds float64 `json:"durationSeconds"`
-
-	// Operations and Requests are those whose right answers came in the window; each event of a batch is an operation.
-	Operations          int64   `json:"operations"`
-	OperationsPerSecond float64 `json:"operationsPerSecond"`
-	Requests            int64   `json:"requests"`
-	RequestsPerSecond   float64 `json:"requestsPerSecond"`
-	// Latency and Kinds, in an open loop, are about the requests that were due in the window and answered.
-	Latency Latency         `json:"latency"`
-	Kinds   map[string]Kind `json:"kinds"`
-
-	Shed        int64            `json:"shed"` // each event of a batch counts, in errors too
-	Missed      int64            `json:"missed"`
-	ErrorsTotal int64            `json:"errorsTotal"`
-	Errors      map[string]int64 `json:"errors"`
-
-	LongestGapSeconds   float64 `json:"longestGapSeconds"`
-	LongestGapAtSeconds float64 `json:"longestGapAtSeconds"`
-
-	ServerCPUMicrosPerOperation    *float64 `json:"serverCpuMicrosPerOperation"`
-	ServerCPUCores                 *float64 `json:"serverCpuCores"`
-	ServerResidentBytes            *int64   `json:"serverResidentBytes"` // at the end
-	GeneratorCPUMicrosPerOperation *float64 `json:"generatorCpuMicrosPerOperation"`
-	GeneratorCPUCores              *float64 `json:"generatorCpuCores"`
-
-	Series      []Interval   `json:"series"`
-	Percentiles []Percentile `json:"percentiles"`
-}
-
-// Latency is a distribution. That of an open loop counts from when a request was due. All
-// is zero when nothing was answered, which is null in JSON.
-type Latency struct {
-	MeanMs float64 `json:"meanMs"`
-	P50Ms  float64 `json:"p50Ms"`
-	P90Ms  float64 `json:"p90Ms"`
-	P99Ms  float64 `json:"p99Ms"`
-	P999Ms float64 `json:"p999Ms"`
-	MaxMs  float64 `json:"maxMs"`
-}
-
-// Known is false when nothing was answered.
-func (l *Latency) Known() bool { return *l != Latency{} }
-
-// MarshalJSON implements json.Marshaler.
-func (l Latency) MarshalJSON() ([]byte, error) {
-	if !l.Known() {
-		return []byte("null"), nil
-	}
-	type plain Latency
-	return json.Marshal(plain(l))
-}
-
-// Kind are the requests of a kind.
-type Kind struct {
-	Requests int64   `json:"requests"`
-	Latency  Latency `json:"latency"`
-}
-
-// Interval is a part of the window. Times count from its begin.
-type Interval struct {
-	BeganSeconds        float64  `json:"beganSeconds"`
-	EndedSeconds        float64  `json:"endedSeconds"`
-	OperationsPerSecond float64  `json:"operationsPerSecond"`
-	Requests            int64    `json:"requests"`
-	Latency             Latency  `json:"latency"`
-	Shed                int64    `json:"shed"`
-	Errors              int64    `json:"errors"`
-	ServerCPUCores      *float64 `json:"serverCpuCores"`
-	ServerResidentBytes *int64   `json:"serverResidentBytes"`
-}
-
-// Percentile says that so many of a hundred requests took at most so long.
-type Percentile struct {
-	Percentile float64 `json:"percentile"`
-	Ms         float64 `json:"ms"`
+	load.Result
 }
 
 // Ratio is a figure of the first target divided by that of the second, over the rounds.
@@ -207,7 +131,7 @@ func (r *Run) Name(rep *Report) string {
 // InLatencies is how many requests the latencies are about.
 func (r *Run) InLatencies() (n int64) {
 	for _, k := range r.Kinds {
-		n += k.Requests
+		n += k.Count
 	}
 	return n
 }
@@ -256,7 +180,7 @@ func milliseconds(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-func latencyCells(l Latency) []string {
+func latencyCells(l load.Latency) []string {
 	cells := []string{"–", "–", "–", "–", "–"}
 	if l.Known() {
 		for i, v := range []float64{l.P50Ms, l.P90Ms, l.P99Ms, l.P999Ms, l.MaxMs} {

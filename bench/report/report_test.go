@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"troupe/bench/load"
 	"troupe/bench/record"
 )
 
@@ -34,16 +35,18 @@ func example() *Report {
 	for _, rate := range []float64{1000, 2000} {
 		for _, t := range r.Targets {
 			run := &Run{
-				Target: t.Name, Round: 1, RatePerSecond: rate, Operations: 12_345, OperationsPerSecond: 3086.25, Requests: 12_345,
-				Latency:     Latency{MeanMs: 2, P50Ms: 1.25, P90Ms: 3.5, P99Ms: 9, P999Ms: 44.4, MaxMs: 777},
-				Kinds:       map[string]Kind{"event": {Requests: 12_000}, "query": {Requests: 345}},
-				Percentiles: []Percentile{{0, 0.5}, {50, 1.25}, {90, 3.5}, {99, 9}, {100, 777}},
-				Errors:      map[string]int64{}, LongestGapSeconds: 1.25, LongestGapAtSeconds: 1,
+				Target: t.Name, Round: 1, Result: load.Result{
+					RatePerSecond: rate, Operations: 12_345, OperationsPerSecond: 3086.25, Requests: 12_345,
+					Latency:     load.Latency{MeanMs: 2, P50Ms: 1.25, P90Ms: 3.5, P99Ms: 9, P999Ms: 44.4, MaxMs: 777},
+					Kinds:       map[string]load.Summary{"event": {Count: 12_000}, "query": {Count: 345}},
+					Percentiles: []load.Percentile{{Ms: 0.5}, {Percentile: 50, Ms: 1.25}, {Percentile: 90, Ms: 3.5}, {Percentile: 99, Ms: 9}, {Percentile: 100, Ms: 777}},
+					Errors:      map[string]int64{}, LongestGapSeconds: 1.25, LongestGapAtSeconds: 1,
+				},
 			}
 			for k := range 4 {
-				i := Interval{BeganSeconds: float64(k), EndedSeconds: float64(k + 1), OperationsPerSecond: 3000, Requests: 3000, Latency: run.Latency}
+				i := load.Interval{BeganSeconds: float64(k), EndedSeconds: float64(k + 1), OperationsPerSecond: 3000, Requests: 3000, Latency: run.Latency}
 				if k == 1 {
-					i = Interval{BeganSeconds: 1, EndedSeconds: 2, Errors: 1234}
+					i = load.Interval{BeganSeconds: 1, EndedSeconds: 2, Errors: 1234}
 				}
 				if t.Local {
 					cores, bytes := 0.5, int64(200<<20)
@@ -160,7 +163,7 @@ func TestTheRatePlotHasTheMedianOfTheRounds(t *testing.T) {
 	r := &Report{Targets: []Target{{Name: "troupe"}}}
 	for round, p99 := range []float64{4, 900, 5} {
 		for _, rate := range []float64{2000, 1000} {
-			r.Runs = append(r.Runs, &Run{Target: "troupe", Round: round + 1, RatePerSecond: rate, Requests: 1, Latency: Latency{P50Ms: 1, P99Ms: p99}})
+			r.Runs = append(r.Runs, &Run{Target: "troupe", Round: round + 1, Result: load.Result{RatePerSecond: rate, Requests: 1, Latency: load.Latency{P50Ms: 1, P99Ms: p99}}})
 		}
 	}
 	p := r.ratePlot()
@@ -171,9 +174,9 @@ func TestTheRatePlotHasTheMedianOfTheRounds(t *testing.T) {
 
 // TestAShortGapIsNotShaded, also when what came late took no longer than it.
 func TestAShortGapIsNotShaded(t *testing.T) {
-	r := &Run{LongestGapSeconds: 0.02, LongestGapAtSeconds: 0.3, Series: []Interval{
+	r := &Run{Result: load.Result{LongestGapSeconds: 0.02, LongestGapAtSeconds: 0.3, Series: []load.Interval{
 		{EndedSeconds: 0.5, Requests: 9}, {BeganSeconds: 0.5, EndedSeconds: 1, Requests: 9}, {BeganSeconds: 1, EndedSeconds: 1.002, Requests: 1},
-	}}
+	}}}
 	got := r.silent(1)
 	assert.Empty(t, got, "got %v", got)
 	r.LongestGapSeconds = 0.5
@@ -196,7 +199,7 @@ func TestNumbersHaveTheDigitsThatCount(t *testing.T) {
 
 // TestALatencyOfNothingIsNull: a zero would be the best of all.
 func TestALatencyOfNothingIsNull(t *testing.T) {
-	for l, want := range map[Latency]string{
+	for l, want := range map[load.Latency]string{
 		{}:          "null",
 		{MeanMs: 1}: `{"meanMs":1,"p50Ms":0,"p90Ms":0,"p99Ms":0,"p999Ms":0,"maxMs":0}`,
 	} {
@@ -207,7 +210,7 @@ func TestALatencyOfNothingIsNull(t *testing.T) {
 
 // TestARunWithoutLatenciesHasNone: above the capacity all answers of a window may belong to requests of the warm-up.
 func TestARunWithoutLatenciesHasNone(t *testing.T) {
-	text := pageOf(t, &Report{Runs: []*Run{{RatePerSecond: 9, Requests: 5, Series: []Interval{{EndedSeconds: 1, Requests: 5, Latency: Latency{P50Ms: 70}}}}}})
+	text := pageOf(t, &Report{Runs: []*Run{{Result: load.Result{RatePerSecond: 9, Requests: 5, Series: []load.Interval{{EndedSeconds: 1, Requests: 5, Latency: load.Latency{P50Ms: 70}}}}}}})
 	if n := strings.Count(text, "<td>–</td>"); n != 6 || !strings.Contains(text, "<b>– ms</b><span>median latency") || strings.Contains(text, `class="gap"`) || !strings.Contains(text, "Latency over time") {
 		t.Errorf("got %d empty cells, want 5 latencies and a CPU:\n%s", n, text)
 	}
@@ -217,7 +220,7 @@ func TestARunWithoutLatenciesHasNone(t *testing.T) {
 func TestAnInterruptedRunSaysHowLongItWas(t *testing.T) {
 	r := &Report{Load: Load{DurationSeconds: 4}, Thresholds: []Threshold{{Text: "a"}, {Text: "b", Failed: true, By: "errors was 1"}}}
 	for _, measured := range []float64{1.25, 4} {
-		r.Runs = append(r.Runs, &Run{Requests: 1, DurationSeconds: measured})
+		r.Runs = append(r.Runs, &Run{Result: load.Result{Requests: 1, DurationSeconds: measured}})
 	}
 	var page strings.Builder
 	require.NoError(t, r.WriteHTML(&page))

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"troupe/bench/load"
 	h "troupe/gateway/hypertext"
 )
 
@@ -144,7 +145,7 @@ func known(figure string) string {
 	return figure
 }
 
-func writeLatency(w *h.Writer, l Latency) {
+func writeLatency(w *h.Writer, l load.Latency) {
 	for _, figure := range latencyCells(l) {
 		w.Put("<td>%s</td>", figure)
 	}
@@ -208,7 +209,7 @@ func (r *runContent) write(w *h.Writer, planned float64) {
 	if r.SeveralKinds {
 		w.Put("<h3 style=\"margin-top:18px\">By kind</h3>\n<div class=\"scroll\"><table><tr><th>Kind</th><th>requests</th>%s</tr>\n", h.Raw(latencyHead))
 		for _, kind := range slices.Sorted(maps.Keys(r.Kinds)) {
-			w.Put("<tr><td>%s</td><td>%s</td>", kind, grouped(r.Kinds[kind].Requests))
+			w.Put("<tr><td>%s</td><td>%s</td>", kind, grouped(r.Kinds[kind].Count))
 			writeLatency(w, r.Kinds[kind].Latency)
 			w.Put("</tr>")
 		}

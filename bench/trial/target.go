@@ -87,6 +87,9 @@ func (s *server) aim(o *load.Options) {
 	port := cmp.Or(s.at.Port(), map[string]string{"http": "80", "https": "443"}[s.at.Scheme])
 	o.Addr, o.Host, o.BasePath = net.JoinHostPort(s.at.Hostname(), port), s.at.Host, strings.TrimRight(s.at.EscapedPath(), "/")
 	o.Token, o.Tokens = s.Token, s.tokens
+	if s.process != nil {
+		o.PID = s.process.PID()
+	}
 	if s.at.Scheme == "https" {
 		o.TLS = &tls.Config{ServerName: s.at.Hostname(), MinVersion: tls.VersionTLS12}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"troupe/bench/load"
 	"troupe/bench/report"
 	"troupe/statemachine/document"
 )
@@ -32,16 +33,16 @@ func known(of func(r *report.Run) float64) func(r *report.Run) (float64, bool) {
 }
 
 // latencyOf is a figure that a run does not have without answers to what belongs to it.
-func latencyOf(of func(l *report.Latency) float64) func(r *report.Run) (float64, bool) {
+func latencyOf(of func(l *load.Latency) float64) func(r *report.Run) (float64, bool) {
 	return func(r *report.Run) (float64, bool) { return of(&r.Latency), r.Latency.Known() }
 }
 
 var metrics = []*metric{
-	{"p50", "ms", latencyOf(func(l *report.Latency) float64 { return l.P50Ms })},
-	{"p90", "ms", latencyOf(func(l *report.Latency) float64 { return l.P90Ms })},
-	{"p99", "ms", latencyOf(func(l *report.Latency) float64 { return l.P99Ms })},
-	{"p99.9", "ms", latencyOf(func(l *report.Latency) float64 { return l.P999Ms })},
-	{"max", "ms", latencyOf(func(l *report.Latency) float64 { return l.MaxMs })},
+	{"p50", "ms", latencyOf(func(l *load.Latency) float64 { return l.P50Ms })},
+	{"p90", "ms", latencyOf(func(l *load.Latency) float64 { return l.P90Ms })},
+	{"p99", "ms", latencyOf(func(l *load.Latency) float64 { return l.P99Ms })},
+	{"p99.9", "ms", latencyOf(func(l *load.Latency) float64 { return l.P999Ms })},
+	{"max", "ms", latencyOf(func(l *load.Latency) float64 { return l.MaxMs })},
 	{"errors", "", known(func(r *report.Run) float64 { return float64(r.ErrorsTotal) })},
 	{"missed", "", known(func(r *report.Run) float64 { return float64(r.Missed) })},
 	{"shed", "", known(func(r *report.Run) float64 { return float64(r.Shed) })},

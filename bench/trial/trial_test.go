@@ -15,8 +15,10 @@ import (
 func TestThresholds(t *testing.T) {
 	micros := 70.0
 	run := &report.Run{
-		Round: 2, RatePerSecond: 1000, Requests: 10, ErrorsTotal: 3, Missed: 4, Shed: 5, OperationsPerSecond: 900, LongestGapSeconds: 1.5,
-		Latency: report.Latency{P50Ms: 1, P90Ms: 2, P99Ms: 20, P999Ms: 30, MaxMs: 40}, ServerCPUMicrosPerOperation: &micros,
+		Round: 2, Result: load.Result{
+			RatePerSecond: 1000, Requests: 10, ErrorsTotal: 3, Missed: 4, Shed: 5, OperationsPerSecond: 900, LongestGapSeconds: 1.5,
+			Latency: load.Latency{P50Ms: 1, P90Ms: 2, P99Ms: 20, P999Ms: 30, MaxMs: 40}, ServerCPUMicrosPerOperation: &micros,
+		},
 	}
 	for _, c := range []struct {
 		text, by string // by is empty when it holds
@@ -49,7 +51,7 @@ func TestThresholds(t *testing.T) {
 	require.True(t, err == nil && len(all) == 2, "got %v, %v", all, err)
 	got := all[0].judge([]*report.Run{{}}, 1)
 	assert.True(t, got.Failed && strings.Contains(got.By, "p99 is not known"), "without an answer: got %+v", got)
-	assert.Equal(t, "p99 was 20.00 ms at 1000/s", all[0].judge([]*report.Run{{Latency: report.Latency{P50Ms: 1}}, run}, 1).By)
+	assert.Equal(t, "p99 was 20.00 ms at 1000/s", all[0].judge([]*report.Run{{Result: load.Result{Latency: load.Latency{P50Ms: 1}}}, run}, 1).By)
 }
 
 // TestRequestsWithoutAnAnswerFail unless a condition is about them, or there is none at all.
@@ -65,7 +67,7 @@ func TestRequestsWithoutAnAnswerFail(t *testing.T) {
 		if text != "" {
 			p.Thresholds, _ = ParseThresholds(text)
 		}
-		rep := &report.Report{Runs: []*report.Run{{Target: "mine", Requests: 9, ErrorsTotal: 3, Missed: 4, Latency: report.Latency{P99Ms: 1}}}}
+		rep := &report.Report{Runs: []*report.Run{{Target: "mine", Result: load.Result{Requests: 9, ErrorsTotal: 3, Missed: 4, Latency: load.Latency{P99Ms: 1}}}}}
 		p.judge(rep)
 		got := ""
 		for i, judged := range rep.Thresholds {
@@ -110,7 +112,7 @@ func TestRatiosAreOfTheSameRound(t *testing.T) {
 		round     int
 		rate, p99 float64
 	}{{"mine", 1, 1000, 4}, {"other", 1, 500, 8}, {"other", 2, 50, 0}, {"mine", 2, 50, 3}, {"mine", 3, 100, 5}} {
-		rep.Runs = append(rep.Runs, &report.Run{Target: r.target, Round: r.round, OperationsPerSecond: r.rate, Latency: report.Latency{P99Ms: r.p99}})
+		rep.Runs = append(rep.Runs, &report.Run{Target: r.target, Round: r.round, Result: load.Result{OperationsPerSecond: r.rate, Latency: load.Latency{P99Ms: r.p99}}})
 	}
 	got := ratios(rep, 0)
 	if len(got) != 2 || got[0].Figure != "operationsPerSecond" || got[0].Spread.Least != 1 || got[0].Spread.Middle != 1.5 || got[0].Spread.Most != 2 ||
@@ -122,21 +124,21 @@ func TestRatiosAreOfTheSameRound(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	number := func(f float64) *float64 { return &f }
 	rep := &report.Report{Generator: report.Machine{Cores: 2}, Load: report.Load{Connections: 8}}
-	for want, r := range map[string]*report.Run{
+	for want, r := range map[string]load.Result{
 		"":                                    {Requests: 9, GeneratorCPUCores: number(0.9), ServerCPUCores: number(1.1)},
 		"7 requests were due":                 {Missed: 7},
-		"those of the 12 that were due in it": {Missed: 8, Kinds: map[string]report.Kind{"event": {Requests: 9}, "read": {Requests: 3}}},
+		"those of the 12 that were due in it": {Missed: 8, Kinds: map[string]load.Summary{"event": {Count: 9}, "read": {Count: 3}}},
 		`3 errors, most often "b" (2 times)`:  {ErrorsTotal: 3, Errors: map[string]int64{"a": 1, "b": 2}},
 		"5 requests or events of batches were refused": {Shed: 5},
 		"was itself the bottleneck":                    {GeneratorCPUCores: number(1.7)},
 		"more of the processors":                       {GeneratorCPUCores: number(1.2), ServerCPUCores: number(0.7)},
-		"for 2.00 s, from second 1.0 on":               {Requests: 9, LongestGapSeconds: 2, LongestGapAtSeconds: 1, Latency: report.Latency{P50Ms: 900}},
-		"the server could not be reached, or 8":        {Missed: 7, LongestGapSeconds: 2, Requests: 9, Latency: report.Latency{P50Ms: 1500}},
+		"for 2.00 s, from second 1.0 on":               {Requests: 9, LongestGapSeconds: 2, LongestGapAtSeconds: 1, Latency: load.Latency{P50Ms: 900}},
+		"the server could not be reached, or 8":        {Missed: 7, LongestGapSeconds: 2, Requests: 9, Latency: load.Latency{P50Ms: 1500}},
 	} {
-		got := warnings(r, rep)
+		got := warnings(&report.Run{Result: r}, rep)
 		assert.True(t, (want != "" || len(got) <= 0) && !(want != "" && (len(got) != 1 || !strings.Contains(got[0], want))), "got %q, want %q", got, want)
 	}
-	got := warnings(&report.Run{Requests: 1, RatePerSecond: 1, LongestGapSeconds: 1, Latency: report.Latency{P50Ms: 3}}, rep)
+	got := warnings(&report.Run{Result: load.Result{Requests: 1, RatePerSecond: 1, LongestGapSeconds: 1, Latency: load.Latency{P50Ms: 3}}}, rep)
 	assert.Empty(t, got, "one request a second: got %q", got)
 }
 
@@ -165,19 +167,6 @@ func TestAddresses(t *testing.T) {
 func TestAnAddressWithoutAScheme(t *testing.T) {
 	_, err := ParseAddress("127.0.0.1:8080")
 	assert.True(t, err != nil && err.Error() == "must be a URL such as http://127.0.0.1:8080", "got %v", err)
-}
-
-// TestARunHasWhatCameAndWhatWasDue: answers that came to requests of the warm-up are in the
-// throughput and in no latency.
-func TestARunHasWhatCameAndWhatWasDue(t *testing.T) {
-	used := usage{server: 3 * time.Second, serverKnown: true}
-	var r report.Run
-	result := &load.Result{Window: 2 * time.Second, Requests: 3000, Operations: 3000, PerSecond: 1500, Refused: 7, Missed: 9}
-	fill(&r, result)
-	cost(&r, usage{serverKnown: true}, used, result.Window)
-	if r.RequestsPerSecond != 1500 || r.OperationsPerSecond != 1500 || r.Requests != 3000 || r.Shed != 7 || *r.ServerCPUMicrosPerOperation != 1000 || r.Latency.Known() || !r.Answered() {
-		t.Errorf("got %+v", r)
-	}
 }
 
 func TestIntervals(t *testing.T) {

@@ -63,7 +63,7 @@ func TestBench(t *testing.T) {
 		want := 200 * window.Milliseconds() / 1000
 		due := r.InLatencies() + r.Missed + r.Shed
 		assert.True(t, due == want && r.ErrorsTotal == 0 && r.Requests != 0 && r.Operations == r.Requests, "%v %v %v %v", r.Target, due, want, r.Errors)
-		assert.True(t, r.Kinds["event"].Requests != 0 && len(r.Series) != 0 && len(r.Percentiles) != 0 && r.ServerCPUCores != nil, "%s: got %+v", r.Target, r)
+		assert.True(t, r.Kinds["event"].Count != 0 && len(r.Series) != 0 && len(r.Percentiles) != 0 && r.ServerCPUCores != nil, "%s: got %+v", r.Target, r)
 	}
 	assert.True(t, rep.Load.Workflow == "leave-request" && rep.Targets[0].Local && rep.Targets[0].Build != "" && len(rep.Ratios) >= 3 && len(rep.Thresholds) == 4, rep)
 	if _, rep = measured(t, "--batch", "5", "--connections", "2", "--instances", "10"); len(rep.Runs) != 1 || rep.Runs[0].ErrorsTotal > 0 {
@@ -199,7 +199,10 @@ func jsonNames(of reflect.Type, names []string) []string {
 		return jsonNames(of.Elem(), names)
 	case reflect.Struct:
 		for i := range of.NumField() {
-			if name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); name != "" {
+			switch name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); {
+			case of.Field(i).Anonymous:
+				names = jsonNames(of.Field(i).Type, names)
+			case name != "" && name != "-":
 				names = jsonNames(of.Field(i).Type, append(names, name))
 			}
 		}

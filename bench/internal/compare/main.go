@@ -137,10 +137,10 @@ func (p *plan) run(ctx context.Context) (string, error) {
 // failures are the errors of all runs. Figures of which any has one are not recorded.
 func failures(samples []*sample) (err error) {
 	for _, s := range samples {
-		if n := s.result.Failed(); n > 0 {
-			err = errors.Join(err, fmt.Errorf("%s, %s, round %d: %d errors: %v", s.target, s.cell, s.round, n, s.result.Errors))
+		if s.ErrorsTotal > 0 {
+			err = errors.Join(err, fmt.Errorf("%s, %s, round %d: %d errors: %v", s.target, s.cell, s.round, s.ErrorsTotal, s.Errors))
 		}
-		if s.queries != nil && s.queries.Failed() > 0 {
+		if s.queries != nil && s.queries.ErrorsTotal > 0 {
 			err = errors.Join(err, fmt.Errorf("%s, %s, round %d: queries: %v", s.target, s.cell, s.round, s.queries.Errors))
 		}
 	}
@@ -202,27 +202,22 @@ type sample struct {
 	target string
 	cell   cell
 	round  int // from 1
-	result *load.Result
+	*load.Result
 	// queries is what became of the queries beside it; nil without any.
 	queries *load.Result
-	// server and client are the processor times of the measured window. Of the server they
-	// and memory are with the processes below it.
-	server, client time.Duration
-	memory         int64 // bytes that the server had after it
-	shares         costs // of the processor time, by part; nil without a profile
+	shares  costs // of the processor time, by part; nil without a profile
 }
 
-func (s *sample) perSecond() float64 { return s.result.PerSecond }
+// figures of a sample. Processor times are in microseconds for each request that was answered, and for each event of a batch.
+func perSecond(s *sample) float64  { return s.OperationsPerSecond }
+func p50(s *sample) float64        { return s.Latency.P50Ms }
+func p99(s *sample) float64        { return s.Latency.P99Ms }
+func serverCost(s *sample) float64 { return known(s.ServerCPUMicrosPerOperation) }
+func clientCost(s *sample) float64 { return known(s.GeneratorCPUMicrosPerOperation) }
 
-// p50 and p99 are latencies in milliseconds.
-func (s *sample) p50() float64 { return s.result.All.P50.Milliseconds() }
-func (s *sample) p99() float64 { return s.result.All.P99.Milliseconds() }
-
-// serverCost and clientCost are processor time in microseconds for each request
-// that was answered, and for each event of a batch.
-func (s *sample) serverCost() float64 { return cost(s.server, s.result) }
-func (s *sample) clientCost() float64 { return cost(s.client, s.result) }
-
-func cost(used time.Duration, r *load.Result) float64 {
-	return float64(used.Microseconds()) / float64(max(1, r.Operations))
+func known(figure *float64) float64 {
+	if figure == nil {
+		return 0
+	}
+	return *figure
 }

@@ -108,7 +108,7 @@ func TestQueriesLastAsLongAsTheEvents(t *testing.T) {
 		if s.queries == nil {
 			continue
 		}
-		if got := s.queries.All.Count + s.queries.Missed; got != 10 || s.queries.Failed() > 0 {
+		if got := s.queries.All.Count + s.queries.Missed; got != 10 || s.queries.ErrorsTotal > 0 {
 			t.Errorf("round %d: got %d queries, want 10; errors %v", s.round, got, s.queries.Errors)
 		}
 	}
@@ -162,11 +162,11 @@ func TestAPlanHasACellForEachCombination(t *testing.T) {
 // TestRatiosAreWithinARound plants rounds of which the second is ten times
 // slower for both: a ratio of medians would not show that they are equal.
 func TestRatiosAreWithinARound(t *testing.T) {
-	at := func(target string, round int, perSecond float64) *sample {
-		return &sample{target: target, round: round, result: &load.Result{PerSecond: perSecond}}
+	at := func(target string, round int, rate float64) *sample {
+		return &sample{target: target, round: round, Result: &load.Result{OperationsPerSecond: rate}}
 	}
 	base := []*sample{at("durable", 1, 1000), at("durable", 2, 100), at("durable", 3, 2000)}
 	mine := []*sample{at("troupe", 2, 100), at("troupe", 1, 1000), at("troupe", 3, 1000)}
-	assert.Equal(t, (record.Spread{Least: 0.5, Middle: 1, Most: 1}), ratios(mine, base, (*sample).perSecond))
-	assert.Equal(t, record.Spread{}, ratios(mine, nil, (*sample).perSecond), "without a base")
+	assert.Equal(t, (record.Spread{Least: 0.5, Middle: 1, Most: 1}), ratios(mine, base, perSecond))
+	assert.Equal(t, record.Spread{}, ratios(mine, nil, perSecond), "without a base")
 }

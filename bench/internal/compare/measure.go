@@ -1,17 +1,16 @@
 package compare
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
+	"sync"
 
 	"troupe/bench/internal/harness"
 	"troupe/bench/load"
-	"troupe/bench/process"
 	"troupe/bench/record"
 )
 
@@ -32,7 +31,7 @@ func (p *plan) measure(ctx context.Context, all []*target) ([]*sample, error) {
 					s.round = round + 1
 					samples = append(samples, s)
 					fmt.Fprintf(p.Errs, "%s, round %d of %d: %-8s %7.0f/s, p99 %6.2f ms, %5.1f µs%s\n",
-						c, s.round, p.rounds, t.name, s.perSecond(), s.p99(), s.serverCost(), s.asked())
+						c, s.round, p.rounds, t.name, perSecond(s), p99(s), serverCost(s), s.asked())
 				}
 			}
 		}
@@ -44,49 +43,32 @@ func (s *sample) asked() string {
 	if s.queries == nil {
 		return ""
 	}
-	return fmt.Sprintf("; %d queries, p50 %.1f ms, p99 %.1f ms", s.queries.All.Count, s.queries.All.P50.Milliseconds(), s.queries.All.P99.Milliseconds())
+	return fmt.Sprintf("; %d queries, p50 %.1f ms, p99 %.1f ms", s.queries.All.Count, s.queries.Latency.P50Ms, s.queries.Latency.P99Ms)
 }
 
 // measureOne is one run: new instances, warm-up, window, with queries beside it or without. Processor times are read at
 // the edges of the window, to a hundredth of a second, so windows below a second say little about them.
 func (p *plan) measureOne(ctx context.Context, t *target, c cell, asked bool) (*sample, error) {
 	s := &sample{target: t.name, cell: c}
-	var fault error
-	// look adds the processor times so far, with a sign.
-	look := func(sign time.Duration) {
-		server, err := process.ProcessorTime(t.PID())
-		client, err2 := process.ProcessorTime(os.Getpid())
-		fault = errors.Join(fault, err, err2)
-		s.server += sign * server
-		s.client += sign * client
-	}
 	o := p.load
-	o.Addr, o.Token, o.Connections, o.Minimal, o.Batch = t.Addr, t.token, c.connections, c.minimal, c.batch
-	profiled := make(chan error, 1)
-	o.Began, o.Ended = func() {
-		look(-1)
-		go func() {
-			var err error
-			if p.profile {
-				s.shares, err = profileTarget(ctx, t, o.Duration)
-			}
-			profiled <- err
-		}()
-	}, func() { look(1) }
+	o.Addr, o.PID, o.Token, o.Connections, o.Minimal, o.Batch = t.Addr, t.PID(), t.token, c.connections, c.minimal, c.batch
+	var profiling sync.WaitGroup
+	var fault error
+	if p.profile {
+		o.Began = func() {
+			profiling.Go(func() { s.shares, fault = profileTarget(ctx, t, o.Duration) })
+		}
+	}
 	loads := []load.Options{o}
 	if asked {
 		loads = append(loads, p.asking(t, o))
 	}
 	results, err := load.RunTogether(ctx, loads, func() {})
-	if err != nil {
-		return nil, err
-	}
-	if s.result = results[0]; asked {
+	profiling.Wait()
+	if s.Result = results[0]; asked {
 		s.queries = results[1]
 	}
-	fault = errors.Join(fault, <-profiled)
-	s.memory = process.ResidentBytes(t.PID())
-	return s, fault
+	return s, cmp.Or(err, fault)
 }
 
 // parked is how many instances stand in the node that is asked for. Events do not touch them.
@@ -162,13 +144,13 @@ func (p *plan) besideTable(b *harness.Table, c cell, samples []*sample) {
 			}
 		}
 		without := in(samples, name, c)
-		figure := func(get func(*load.Summary) load.Duration) string {
-			return of(with, func(s *sample) float64 { return get(&s.queries.All).Milliseconds() }).Text("%.1f")
+		figure := func(get func(*load.Latency) float64) string {
+			return of(with, func(s *sample) float64 { return get(&s.queries.Latency) }).Text("%.1f")
 		}
-		b.Row(name, of(with, (*sample).perSecond).Text("%.0f"), ratios(with, without, (*sample).perSecond).Text("%.2f"),
-			ratios(with, without, (*sample).serverCost).Text("%.2f"), count,
-			figure(func(s *load.Summary) load.Duration { return s.P50 }), figure(func(s *load.Summary) load.Duration { return s.P99 }),
-			figure(func(s *load.Summary) load.Duration { return s.Max }), lost(queries))
+		b.Row(name, of(with, perSecond).Text("%.0f"), ratios(with, without, perSecond).Text("%.2f"),
+			ratios(with, without, serverCost).Text("%.2f"), count,
+			figure(func(l *load.Latency) float64 { return l.P50Ms }), figure(func(l *load.Latency) float64 { return l.P99Ms }),
+			figure(func(l *load.Latency) float64 { return l.MaxMs }), lost(queries))
 	}
 }
 
@@ -251,7 +233,7 @@ func (p *plan) partsTable(b *harness.Table, c cell, samples []*sample) {
 	for i := range parts {
 		row := []string{parts[i].name}
 		for _, name := range p.targets {
-			cost := of(in(samples, name, c), func(s *sample) float64 { return s.shares[i] * s.serverCost() })
+			cost := of(in(samples, name, c), func(s *sample) float64 { return s.shares[i] * serverCost(s) })
 			row = append(row, fmt.Sprintf("%.1f", cost.Middle))
 		}
 		b.Row(row)
@@ -262,7 +244,7 @@ func (p *plan) partsTable(b *harness.Table, c cell, samples []*sample) {
 func lost(results []*load.Result) string {
 	var shed, missed, failed int64
 	for _, r := range results {
-		shed, missed, failed = shed+r.Refused, missed+r.Missed, failed+r.Failed()
+		shed, missed, failed = shed+r.Shed, missed+r.Missed, failed+r.ErrorsTotal
 	}
 	return fmt.Sprintf("%d, %d, %d", shed, missed, failed)
 }
@@ -284,11 +266,14 @@ func (p *plan) table(b *harness.Table, c cell, samples []*sample) {
 		var results []*load.Result
 		var memory int64
 		for _, s := range mine {
-			results, memory = append(results, s.result), max(memory, s.memory)
+			results = append(results, s.Result)
+			if s.ServerResidentBytes != nil {
+				memory = max(memory, *s.ServerResidentBytes)
+			}
 		}
-		b.Row(name, of(mine, (*sample).perSecond).Text("%.0f"), of(mine, (*sample).p50).Text("%.2f"), of(mine, (*sample).p99).Text("%.2f"),
-			of(mine, (*sample).serverCost).Text("%.1f"), fmt.Sprintf("%.0f", of(mine, (*sample).clientCost).Middle), memory>>20,
-			ratios(mine, base, (*sample).perSecond).Text("%.2f"), ratios(mine, base, (*sample).serverCost).Text("%.2f"),
-			ratios(mine, base, (*sample).p99).Text("%.2f"), lost(results))
+		b.Row(name, of(mine, perSecond).Text("%.0f"), of(mine, p50).Text("%.2f"), of(mine, p99).Text("%.2f"),
+			of(mine, serverCost).Text("%.1f"), fmt.Sprintf("%.0f", of(mine, clientCost).Middle), memory>>20,
+			ratios(mine, base, perSecond).Text("%.2f"), ratios(mine, base, serverCost).Text("%.2f"),
+			ratios(mine, base, p99).Text("%.2f"), lost(results))
 	}
 }

@@ -186,12 +186,12 @@ func TestAReportComparesWithTheBaseline(t *testing.T) {
 	at := func(name string, p99 time.Duration, errors map[string]int64) *phase {
 		p := &phase{
 			Attack: name, What: "what it is", Kinds: map[string]*harness.Outcome{}, Hostile: map[string]int64{"status 200": 1, "status 503": 5},
-			All: load.Summary{P99: load.Duration(2 * time.Millisecond)},
+			All: load.Summary{Latency: load.Latency{P99Ms: 2}},
 		}
 		for _, k := range kinds {
-			p.Kinds[k.name] = &harness.Outcome{Summary: load.Summary{Count: 10, P99: load.Duration(2 * time.Millisecond)}}
+			p.Kinds[k.name] = &harness.Outcome{Summary: load.Summary{Count: 10, Latency: load.Latency{P99Ms: 2}}}
 		}
-		p.Kinds["query"] = &harness.Outcome{Summary: load.Summary{Count: 10, P99: load.Duration(p99)}, Errors: errors}
+		p.Kinds["query"] = &harness.Outcome{Summary: load.Summary{Count: 10, Latency: load.Latency{P99Ms: harness.Milliseconds(p99)}}, Errors: errors}
 		return p
 	}
 	text := report([]*phase{at("nobody", time.Millisecond, nil), at("flood", 30*time.Millisecond, map[string]int64{"status 503": 4})})

@@ -70,7 +70,7 @@ func (m *measurement) measure(ctx context.Context, h *home, a attack) (result *p
 	if err := errors.Join(err, err3); err != nil {
 		return nil, err
 	}
-	result.Recovered = load.Duration(after.Recovered)
+	result.Recovered = after.Recovered
 	select {
 	case <-h.Ended():
 		result.Died = h.LastWords()
@@ -107,10 +107,10 @@ func (p *phase) worst(base *phase) (name string, times float64) {
 }
 
 func ratio(o, base load.Summary) float64 {
-	if base.P99 == 0 {
+	if base.Latency.P99Ms == 0 {
 		return 0
 	}
-	return float64(o.P99) / float64(base.P99)
+	return o.Latency.P99Ms / base.Latency.P99Ms
 }
 
 // sums are how many requests were answered, and how many were not.
@@ -125,7 +125,7 @@ func (p *phase) sums() (answered, failed int64) {
 func (p *phase) line(base *phase) string {
 	answered, failed := p.sums()
 	name, times := p.worst(base)
-	return fmt.Sprintf("%5d answered, %4d errors, p99 %5.1f times, worst %5.1f (%s), recovered in %.0f ms", answered, failed, ratio(p.All, base.All), times, name, p.Recovered.Milliseconds())
+	return fmt.Sprintf("%5d answered, %4d errors, p99 %5.1f times, worst %5.1f (%s), recovered in %.0f ms", answered, failed, ratio(p.All, base.All), times, name, harness.Milliseconds(p.Recovered))
 }
 
 // report is one table of all attacks, and one for each, in Markdown. The first phase is the baseline.
@@ -138,7 +138,7 @@ func report(phases []*phase) string {
 		answered, failed := p.sums()
 		name, times := p.worst(base)
 		b.Printf("| %s | %d | %d | %.1f | %.1f | %s | %.0f | %.2f | %d | %s |\n", p.Attack, answered, failed, ratio(p.All, base.All), times, name,
-			p.Recovered.Milliseconds(), p.Cores, p.PeakBytes>>20, harness.Counts(p.Hostile))
+			harness.Milliseconds(p.Recovered), p.Cores, p.PeakBytes>>20, harness.Counts(p.Hostile))
 	}
 	for _, p := range phases {
 		p.table(&b, base)
@@ -156,8 +156,8 @@ func (p *phase) table(b *harness.Table, base *phase) {
 	b.Head("Request", "answered", "p50 ms", "p99 ms", "max ms", "p99 beside nobody", "errors")
 	for _, k := range kinds {
 		o := p.Kinds[k.name]
-		b.Printf("| %s | %d | %.2f | %.2f | %.2f | %.1f | %s |\n", k.name, o.Count, o.P50.Milliseconds(), o.P99.Milliseconds(),
-			o.Max.Milliseconds(), ratio(o.Summary, base.Kinds[k.name].Summary), harness.Counts(o.Errors))
+		b.Printf("| %s | %d | %.2f | %.2f | %.2f | %.1f | %s |\n", k.name, o.Count, o.Latency.P50Ms, o.Latency.P99Ms,
+			o.Latency.MaxMs, ratio(o.Summary, base.Kinds[k.name].Summary), harness.Counts(o.Errors))
 	}
 }
 

@@ -182,7 +182,7 @@ type phase struct {
 	Hostile map[string]int64
 	// Recovered is how long after the attack the polite user waited until a new
 	// connection and an event were answered again.
-	Recovered load.Duration
+	Recovered time.Duration
 	// Cores is the server's processor time for each second, and PeakBytes the most memory that it had.
 	Cores     float64
 	PeakBytes int64

@@ -146,7 +146,7 @@ func (h *store) events(ctx context.Context, ids []string, window time.Duration) 
 		sum.Merge(&latencies[s])
 	}
 	of := sum.Summary(time.Since(begun))
-	return of.PerSecond, of.P99.Milliseconds(), context.Cause(ctx)
+	return of.PerSecond, of.Latency.P99Ms, context.Cause(ctx)
 }
 
 func (m *measurement) growth(ctx context.Context, large string) error {

@@ -67,10 +67,10 @@ func (m *measurement) round(ctx context.Context, home string) (_ []*outcome, err
 			if err != nil {
 				return nil, err
 			}
-			if capacity[p.hot] = r.PerSecond; r.PerSecond == 0 {
+			if capacity[p.hot] = r.OperationsPerSecond; r.OperationsPerSecond == 0 {
 				return nil, fmt.Errorf("%w: %v", errNoEvent, r.Errors)
 			}
-			fmt.Fprintf(m.Errs, "capacity %.0f/s (one instance: %v), p50 %.0f ms\n", r.PerSecond, p.hot, r.All.P50.Milliseconds())
+			fmt.Fprintf(m.Errs, "capacity %.0f/s (one instance: %v), p50 %.0f ms\n", r.OperationsPerSecond, p.hot, r.Latency.P50Ms)
 		}
 		o, err := m.measure(ctx, t, p, capacity[p.hot])
 		if err != nil {
@@ -132,16 +132,12 @@ func (m *measurement) measure(ctx context.Context, t *harness.Server, p phase, c
 	var beside sync.WaitGroup
 	probes := newProbes(t, m.probeWaitMax)
 	defer probes.close()
-	var begun, used time.Duration
-	var err1, err2 error
-	loads[0].Began = func() { begun, err1 = process.ProcessorTime(t.PID()) }
-	loads[0].Ended = func() { used, err2 = process.ProcessorTime(t.PID()) }
+	loads[0].PID = t.PID()
 	beside.Go(func() { o.figures[peakMB] = float64(process.PeakBytes(probing, t.PID()) >> 20) })
 	results, err := load.RunTogether(ctx, loads, func() { beside.Go(func() { probes.run(probing) }) })
 	stop()
 	beside.Wait()
-	o.figures[processorCores] = (used - begun).Seconds() / m.duration.Seconds()
-	if err := errors.Join(err, err1, err2); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	o.figures[recovered] = harness.Milliseconds(probes.recovered(ctx))
@@ -151,7 +147,7 @@ func (m *measurement) measure(ctx context.Context, t *harness.Server, p phase, c
 		o.add(results[2])
 	}
 	o.figures[politePart] = usefulOf(results[1]) / polite.Rate
-	o.figures[polite99] = results[1].All.P99.Milliseconds()
+	o.figures[polite99] = results[1].Latency.P99Ms
 	o.figures[health99] = probes.worst(o.errors)
 	for _, r := range results {
 		for text, n := range r.Errors {
@@ -163,20 +159,23 @@ func (m *measurement) measure(ctx context.Context, t *harness.Server, p phase, c
 
 func (o *outcome) take(r *load.Result) {
 	f := &o.figures
-	f[offered] = r.All.PerSecond + r.Shed.PerSecond
+	f[offered] = r.All.PerSecond + r.Refused.PerSecond
 	f[useful] = usefulOf(r)
-	f[accepted50], f[accepted99] = r.All.P50.Milliseconds(), r.All.P99.Milliseconds()
-	f[refused], f[refused50], f[refused99] = r.Shed.PerSecond, r.Shed.P50.Milliseconds(), r.Shed.P99.Milliseconds()
+	if r.ServerCPUCores != nil {
+		f[processorCores] = *r.ServerCPUCores
+	}
+	f[accepted50], f[accepted99] = r.Latency.P50Ms, r.Latency.P99Ms
+	f[refused], f[refused50], f[refused99] = r.Refused.PerSecond, r.Refused.Latency.P50Ms, r.Refused.Latency.P99Ms
 }
 
 // add notes what those beside it got, whose requests are as many as are answered.
 func (o *outcome) add(r *load.Result) {
 	f := &o.figures
-	f[demanded] += r.All.PerSecond + r.Shed.PerSecond
-	f[offered] += r.All.PerSecond + r.Shed.PerSecond
+	f[demanded] += r.All.PerSecond + r.Refused.PerSecond
+	f[offered] += r.All.PerSecond + r.Refused.PerSecond
 	f[useful] += usefulOf(r)
-	f[refused] += r.Shed.PerSecond
-	f[refused50], f[refused99] = max(f[refused50], r.Shed.P50.Milliseconds()), max(f[refused99], r.Shed.P99.Milliseconds())
+	f[refused] += r.Refused.PerSecond
+	f[refused50], f[refused99] = max(f[refused50], r.Refused.Latency.P50Ms), max(f[refused99], r.Refused.Latency.P99Ms)
 }
 
 type connections []net.Conn
@@ -291,7 +290,7 @@ func (p *probes) worst(errors map[string]int64) (slowest float64) {
 		for text, n := range got.Errors {
 			errors[text] += n
 		}
-		slowest = max(slowest, got.P99.Milliseconds())
+		slowest = max(slowest, got.Latency.P99Ms)
 	}
 	return slowest
 }

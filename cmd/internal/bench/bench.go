@@ -368,7 +368,7 @@ func benchTables(o *cli.Output, rep *report.Report) error {
 			strconv.FormatInt(r.Missed, 10), decimals(r.LongestGapSeconds, 3)))
 		for _, name := range []string{"create", "event", "read", "query"} {
 			if k, ok := r.Kinds[name]; ok && len(r.Kinds) > 1 {
-				kinds = append(kinds, append([]string{r.Name(rep), name, strconv.FormatInt(k.Requests, 10)}, latencyCells(&k.Latency)...))
+				kinds = append(kinds, append([]string{r.Name(rep), name, strconv.FormatInt(k.Count, 10)}, latencyCells(&k.Latency)...))
 			}
 		}
 	}
@@ -399,7 +399,7 @@ func benchTables(o *cli.Output, rep *report.Report) error {
 	return nil
 }
 
-func latencyCells(l *report.Latency) []string {
+func latencyCells(l *load.Latency) []string {
 	if !l.Known() {
 		return []string{"-", "-", "-", "-", "-"}
 	}
@@ -440,15 +440,11 @@ func liveText(p *trial.Progress) string {
 	if p.Doing != "" {
 		return where + ": " + p.Doing
 	}
-	perSecond := 0.0
-	if d := p.Now.Ended - p.Now.Began; d > 0 {
-		perSecond = float64(p.Now.Operations) / d.Seconds()
-	}
 	grain := 100 * time.Millisecond
 	if p.Total >= time.Minute {
 		grain = time.Second
 	}
-	return fmt.Sprintf("%s: %.0f/s  p50 %.1f ms  p99 %.1f ms  errors %d  %s of %s", where, perSecond,
-		p.Now.Latency.P50.Milliseconds(), p.Now.Latency.P99.Milliseconds(), p.Failed,
-		p.Now.Ended.Round(grain), p.Total)
+	return fmt.Sprintf("%s: %.0f/s  p50 %.1f ms  p99 %.1f ms  errors %d  %s of %s", where, p.Now.OperationsPerSecond,
+		p.Now.Latency.P50Ms, p.Now.Latency.P99Ms, p.Failed,
+		time.Duration(p.Now.EndedSeconds*float64(time.Second)).Round(grain), p.Total)
 }

@@ -38,9 +38,7 @@ func TestEachServiceGetsItsOwnTokens(t *testing.T) {
 }
 
 func TestTheLiveLine(t *testing.T) {
-	var now load.Interval
-	now.Began, now.Ended, now.Operations = time.Second, 1500*time.Millisecond, 500
-	now.Latency.P50, now.Latency.P99 = load.Duration(1500*time.Microsecond), load.Duration(20*time.Millisecond)
+	now := load.Interval{BeganSeconds: 1, EndedSeconds: 1.5, OperationsPerSecond: 1000, Latency: load.Latency{P50Ms: 1.5, P99Ms: 20}}
 	for _, c := range []struct {
 		p    trial.Progress
 		want string

@@ -154,10 +154,10 @@ var gatewayArrows = map[string][]string{
 }
 
 var benchArrows = map[string][]string{
-	"load":              {},
+	"load":              {"process"},
 	"process":           {},
 	"record":            {},
-	"report":            {"record"},
+	"report":            {"load", "record"},
 	"trial":             {"load", "process", "record", "report"},
 	"internal/ceiling":  {},
 	"internal/service":  {},
