@@ -1,10 +1,13 @@
 package gateway
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"troupe/actors/failure"
+	"troupe/actors/identity"
 	"troupe/actors/message"
 	"troupe/actors/workflow"
 	"troupe/gateway/internal/instances"
@@ -146,4 +151,175 @@ func TestABatchWaitsForTheStore(t *testing.T) {
 		}
 		s.end(t)
 	})
+}
+
+// elsewhereWorkflows are those of a node that leads nothing, or what led says.
+type elsewhereWorkflows struct {
+	fakeWorkflows
+	mu     sync.Mutex
+	led    bool
+	events []string // their keys, in the order in which they were posted
+	keys   []message.Retry
+}
+
+func (w *elsewhereWorkflows) lead() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.led {
+		return failure.Elsewhere(7)
+	}
+	return nil
+}
+
+func (w *elsewhereWorkflows) PostEvent(req *message.Event, to message.Recipient) (workflow.Posted, error) {
+	if err := w.lead(); err != nil {
+		return workflow.Posted{}, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, req.Name+"="+req.Retry.Key)
+	if req.Name == "refused" {
+		return workflow.Posted{}, failure.ErrQuota
+	}
+	if err := to.Begin(message.Turn{}); err != nil {
+		return workflow.Posted{}, err
+	}
+	to.Answered(smallReply(req.WorkflowID, req.InstanceID, uint64(len(w.events)), false), nil)
+	return workflow.Posted{}, nil
+}
+
+func (w *elsewhereWorkflows) PostCreate(req *message.Create, to message.Recipient) (workflow.Posted, error) {
+	if err := w.lead(); err != nil {
+		return workflow.Posted{}, err
+	}
+	to.Answered(smallReply(req.WorkflowID, instanceOne, 1, false), nil)
+	return workflow.Posted{}, nil
+}
+
+func (w *elsewhereWorkflows) KeepKey(_ *identity.Principal, retry message.Retry) error {
+	if err := w.lead(); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.keys = append(w.keys, retry)
+	return nil
+}
+
+// startBatchNodes starts A, which leads nothing, and B, which leads everything.
+func startBatchNodes(t *testing.T) (a, b *node, ofA, ofB *elsewhereWorkflows) {
+	t.Helper()
+	nodes := startNodes(t, Options{}, "A", "B")
+	a, b = nodes["A"], nodes["B"]
+	ofA, ofB = &elsewhereWorkflows{}, &elsewhereWorkflows{led: true}
+	a.open(func(s *Services) { s.Workflows = ofA })
+	b.open(func(s *Services) { s.Workflows = ofB })
+	a.peers.say(leading(b.peer))
+	return a, b, ofA, ofB
+}
+
+func batchEvent(name, id string) string {
+	if id != "" {
+		id = `,"id":"` + id + `"`
+	}
+	return `{"workflowId":"leave","instanceId":"` + instanceOne + `","event":{"name":"` + name + `"` + id + `}}`
+}
+
+func (n *node) sendBatch(t *testing.T, headers []string, items ...string) answer {
+	t.Helper()
+	return n.do(t, request{
+		Method: http.MethodPost, Path: n.kernel.Options.BasePath + "/workflow/api/v1/events",
+		Headers: append([]string{"Authorization: svc.token " + tokenAnn, "Content-Type: application/json"}, headers...),
+		Body:    "[" + strings.Join(items, ",") + "]",
+	})
+}
+
+// TestItemsGoToTheirLeader holds gateway/INTERFACE.md, "Batches": any node takes any batch, the
+// results are those of the leader, and items keep their order and their keys.
+func TestItemsGoToTheirLeader(t *testing.T) {
+	a, b, _, ofB := startBatchNodes(t)
+	items := []string{batchEvent("one", ""), batchEvent("two", "key-2"), `{"workflowId":"leave"}`, `7`, batchEvent("refused", ""), batchEvent("three", "")}
+	got := a.sendBatch(t, nil, items...)
+	events := strings.Join(ofB.events, " ")
+	assert.Equal(t, "one= two=key-2 refused=", events, "B")
+	assert.Equal(t, uint64(1), a.Metrics().Forwarded, "requests were forwarded, want the items of the shard in one")
+	ofB.events = nil
+	want := b.sendBatch(t, nil, items...)
+	assert.True(t, got.Status == http.StatusOK && got.Body == want.Body, "got  %d %s\nwant %d %s", got.Status, got.Body, want.Status, want.Body)
+}
+
+// TestABatchInGzip: what the caller can read says nothing of what the nodes send each other.
+func TestABatchInGzip(t *testing.T) {
+	a, _, _, ofB := startBatchNodes(t)
+	items := slices.Repeat([]string{batchEvent("one", "")}, 60) // their answers would be packed
+	got := a.sendBatch(t, []string{"Accept-Encoding: gzip"}, items...)
+	statuses, want := batchStatuses(gunzip(t, []byte(got.Body))), strings.TrimSpace(strings.Repeat("200 ", len(items)))
+	assert.True(t, statuses == want && len(ofB.events) == len(items), "got %s for %d events that were done", statuses, len(ofB.events))
+}
+
+// TestTheKeyOfABatchGoesWithItsParts holds gateway/INTERFACE.md, "Batches": wherever its items are
+// done, the same items under the same key are the same requests.
+func TestTheKeyOfABatchGoesWithItsParts(t *testing.T) {
+	a, b, _, ofB := startBatchNodes(t)
+	items := []string{`7`, batchEvent("one", ""), batchEvent("two", "key-2"), batchEvent("three", "")}
+	key := []string{"Idempotency-Key: k"}
+	a.sendBatch(t, key, items...)
+	b.sendBatch(t, key, items...)
+	n := len(ofB.events) / 2
+	got, want := strings.Join(ofB.events[:n], " "), "one=k\x001 two=key-2 three=k\x003"
+	assert.True(t, got == want && strings.Join(ofB.events[n:], " ") == want, "got %q, want %q twice", ofB.events, want)
+	assert.True(t, len(ofB.keys) == 2 && ofB.keys[0] == ofB.keys[1] && ofB.keys[0].Key == "k", "kept %v, want the same twice", ofB.keys)
+}
+
+// TestAnItemWhoseNodeIsLost holds gateway/INTERFACE.md, "Batches": it is sent again with a key, and
+// 504 without one; a connection that never was does no harm.
+func TestAnItemWhoseNodeIsLost(t *testing.T) {
+	a, b, ofA, ofB := startBatchNodes(t)
+	lost := Peer{Node: "C", Transport: roundTrip(func(*http.Request) (*http.Response, error) { return nil, errors.New("reset") })}
+	a.peers.say(leading(lost), leading(b.peer))
+	got := a.sendBatch(t, nil, batchEvent("one", "key-1"), batchEvent("two", ""), batchEvent("three", "key-3"))
+	assert.Equal(t, "200 504 504", batchStatuses(got.Body), got.Body)
+	assert.Equal(t, "one=key-1", strings.Join(ofB.events, " "), "B")
+
+	// This node leads by now.
+	a.peers.say(leading(Peer{Node: "B", Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		ofA.mu.Lock()
+		defer ofA.mu.Unlock()
+		ofA.led = true
+		return nil, errors.New("reset")
+	})}), leading(Peer{Node: "A"}))
+	got = a.sendBatch(t, nil, batchEvent("one", "key-4"), batchEvent("two", "key-5"))
+	statuses := batchStatuses(got.Body)
+	assert.True(t, statuses == "200 200" && strings.Join(ofA.events, " ") == "one=key-4 two=key-5", "got %s, A got %q", statuses, ofA.events)
+
+	// One node does not know what became of the first item, and leads no more: the second would
+	// overtake it at the next.
+	ofA.mu.Lock()
+	ofA.led = false
+	ofA.mu.Unlock()
+	ofB.events = nil
+	a.peers.say(leading(Peer{Node: "C", Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		body := `{"results":[{"status":504,"error":"OutcomeUnknown","message":"m"},{"status":421,"error":"Misdirected","message":"m"}]}`
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(body))}, nil
+	})}), leading(b.peer))
+	got = a.sendBatch(t, nil, batchEvent("one", "key-4"), batchEvent("two", "key-5"))
+	statuses = batchStatuses(got.Body)
+	assert.True(t, statuses == "504 503" && len(ofB.events) == 0, "behind an unknown outcome: %s, B got %q", statuses, ofB.events)
+
+	// Nobody leads.
+	ofA.mu.Lock()
+	ofA.led = false
+	ofA.mu.Unlock()
+	a.peers.say(leader{})
+	got = a.sendBatch(t, nil, batchEvent("one", "key-6"), batchEvent("two", ""))
+	assert.Equal(t, "503 503", batchStatuses(got.Body), "without a leader")
+}
+
+// batchStatuses returns the statuses of the results of a batch.
+func batchStatuses(body string) string {
+	var all []string
+	for _, piece := range strings.Split(body, `{"status":`)[1:] {
+		all = append(all, piece[:3])
+	}
+	return strings.Join(all, " ")
 }

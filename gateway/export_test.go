@@ -3,6 +3,8 @@ package gateway
 import (
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"troupe/actors/home"
 	"troupe/gateway/internal/instances"
 	"troupe/gateway/internal/kernel"
@@ -51,3 +53,5 @@ func InputLimits() map[string]int64 {
 		"streams of events of one user (`watchersPerUserMax`)":                                    o.WatchersPerUserMax,
 	}
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -171,7 +171,7 @@ func (f *fakeSessions) SignOut(_ context.Context, session string) error {
 // fakeProvider takes one cookie, and brings back whom the parameter user names.
 type fakeProvider struct {
 	planned
-	next, redirect string
+	next string
 }
 
 const flowCookie = "a-flow-that-was-sealed-by-the-provider-client"
@@ -179,7 +179,7 @@ const flowCookie = "a-flow-that-was-sealed-by-the-provider-client"
 func (f *fakeProvider) Name() string { return `Staff & "friends"` }
 
 func (f *fakeProvider) Begin(_ context.Context, next, redirect string) (provider.Start, error) {
-	if err := f.ask(func() { f.next, f.redirect = next, redirect }); err != nil {
+	if err := f.ask(func() { f.next, f.asked = next, next+" "+redirect }); err != nil {
 		return provider.Start{}, fmt.Errorf("begin: %w", err)
 	}
 	return provider.Start{Location: "https://login.example/auth?x=y", Cookie: flowCookie}, nil

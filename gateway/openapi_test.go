@@ -196,10 +196,7 @@ func TestObserverControl(t *testing.T) {
 		}), ""},
 		{"a status that is not declared", refused(409, "AlreadyExists"), "createInstance has no status 409"},
 		{"the word of another group", refused(404, "Not found"), "doesn't match"},
-		{"an error without a message", exchange(func(s *spoken) { *s = *refused(404, "x"); s.answer = []byte(`{"error":"NotFound"}`) }), "message"},
-		{"a member is missing", exchange(func(s *spoken) { s.answer = []byte(`{"workflowId":"leave","instanceId":"i1"}`) }), "state"},
 		{"a member more", exchange(func(s *spoken) { s.answer = bytes.Replace(s.answer, []byte(`"_id"`), []byte(`"more":1,"_id"`), 1) }), "more"},
-		{"a member of the wrong type", exchange(func(s *spoken) { s.answer = bytes.Replace(s.answer, []byte(`"main"`), []byte(`1`), 1) }), "stateMachineId"},
 		{"another content type", exchange(func(s *spoken) { s.answerHeader.Set("Content-Type", "text/plain") }), "text/plain"},
 		{"a header is missing", exchange(func(s *spoken) { delete(s.answerHeader, "Etag") }), "ETag"},
 		{"a header is wrong", exchange(func(s *spoken) { s.answerHeader.Set("Etag", "7") }), "ETag"},
@@ -210,13 +207,6 @@ func TestObserverControl(t *testing.T) {
 		{"a header that is not declared", exchange(func(s *spoken) { s.answerHeader.Set("X-More", "7") }), "X-More"},
 		{"a member of the request that is not declared", exchange(func(s *spoken) { s.body = []byte(`{"workflowId":"leave","more":1}`) }), "more"},
 		{"no body", exchange(func(s *spoken) { s.body = nil }), "without a body"},
-		{"a parameter of the wrong type", get("/workflow/api/v1/instances/leave", "limit=x", `{"instances":[]}`), "limit"},
-		{"a parameter out of range", get("/workflow/api/v1/instances/leave", "limit=0", `{"instances":[]}`), "limit"},
-		{"a list in a parameter", exchange(func(s *spoken) {
-			*s = *get("/workflow/api/v1/instances/leave", "fields=svcHistory,svcRedirect&count=true", `{"instances":[]}`)
-			delete(s.answerHeader, "Etag")
-		}), ""},
-		{"a list with an unknown word", get("/workflow/api/v1/instances/leave", "fields=svcHistory,more", `{"instances":[]}`), "fields"},
 		{"an id that is none", get("/workflow/api/v1/instance/-/i1", "", `{"state":`+record+`}`), "workflowId"},
 		{"a path that is none", get("/workflow/api/v1/nothing", "", `{}`), "no such operation"},
 		{"outside the base path", exchange(func(s *spoken) { s.url = &url.URL{Path: "/workflow/api/v1/create"} }), "no such operation"},
@@ -267,5 +257,35 @@ func TestTheHarnessObserves(t *testing.T) {
 			f()
 		}
 		assert.Len(t, d.told, want, path)
+	}
+}
+
+// TestTheDocumentAsJSON compares with what another reader of YAML makes of the
+// source.
+func TestTheDocumentAsJSON(t *testing.T) {
+	var forms [][]byte
+	for _, source := range [][]byte{openapiYAML, described.JSON().Body} {
+		doc, err := openapi3.NewLoader().LoadFromData(source)
+		require.NoError(t, err)
+		form, err := doc.MarshalJSON()
+		require.NoError(t, err)
+		forms = append(forms, form)
+	}
+	assert.True(t, bytes.HasPrefix(described.JSON().Body, []byte(`{"openapi":"3.1.0",`)) && bytes.Equal(forms[0], forms[1]), described.JSON().Body)
+}
+
+// TestThePageHasEveryOperation with its parameters and statuses.
+func TestThePageHasEveryOperation(t *testing.T) {
+	page := string(described.Page().Body)
+	for _, o := range theInterface().operations {
+		_, article, found := strings.Cut(page, `<article id="`+o.OperationID+`"`)
+		article, _, _ = strings.Cut(article, "</article>")
+		assert.True(t, found && strings.Contains(article, o.path) && strings.Contains(page, `<a href="#`+o.OperationID+`">`), "the page has no %s", o.OperationID)
+		for _, p := range slices.Concat(o.Parameters, o.item.Parameters) {
+			assert.Contains(t, article, `<dt><code>`+p.Value.Name+`</code>`, "%s lacks the parameter %s", o.OperationID, p.Value.Name)
+		}
+		for status := range o.Responses.Map() {
+			assert.Contains(t, article, `<code>`+status+`</code>`, "%s lacks the status %s", o.OperationID, status)
+		}
 	}
 }

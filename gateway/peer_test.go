@@ -1,16 +1,20 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"troupe/actors/cluster/peer"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/message"
@@ -163,4 +167,93 @@ func TestWhoMayForward(t *testing.T) {
 	stop(t, a.Server)
 	assert.Equal(t, 421, ask(known, asAnn, withToken), "after Stop")
 	assert.Equal(t, 503, ask(a, withToken), "a client after Stop")
+}
+
+// TestTheOperatorNeedsNoCredential where mod-workflows is demanded, and gets nowhere else; in a cluster whichever node leads.
+func TestTheOperatorNeedsNoCredential(t *testing.T) {
+	nodes := startNodes(t, Options{BasePath: "/platform"}, "A", "B")
+	a, b := nodes["A"], nodes["B"]
+	ask := func(method, path, body string) (int, string) {
+		r := httptest.NewRequestWithContext(context.Background(), method, path, strings.NewReader(body))
+		if body != "" {
+			r.Header.Set("Content-Type", "application/json")
+		}
+		w := httptest.NewRecorder()
+		a.OperatorHandler().ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+	for _, follows := range []bool{false, true} {
+		if follows {
+			a.fail(failure.Elsewhere(7))
+			a.peers.say(leading(b.peer))
+		}
+		for _, c := range []struct {
+			method, path, body string
+			status             int
+		}{
+			{"GET", "/workflow/api/v1/outbox", "", 200},
+			{"GET", "/workflow/api/v1/incidents?limit=7", "", 200},
+			{"POST", "/workflow/api/v1/outbox/x", operationBody, 200},
+			{"POST", "/workflow/api/v1/outbox/x", "", 400},
+			{"GET", "/workflow/api/v1/choices", "", 401},
+			{"GET", "/workflow/api/v1/instance/leave/i1", "", 401},
+			{"PUT", "/admin/api/v1/home", "", 401},
+			{"GET", "/workflow/api/v1/nothing", "", 404},
+		} {
+			status, answer := ask(c.method, c.path, c.body)
+			assert.Equal(t, c.status, status, "%v %v %v", c.method, c.path, answer)
+		}
+	}
+	assert.Equal(t, "x retry", b.workflows.asked, "the leader was asked")
+	assert.Equal(t, 401, a.do(t, request{Method: "GET", Path: "/workflow/api/v1/outbox", Headers: []string{"Troupe-Sender: {\"operator\":true}"}}).Status)
+}
+
+// TestClusterPort forwards through the port of package peer: who asks is known there, and a
+// connection that was never made is told from one that broke.
+func TestClusterPort(t *testing.T) {
+	const a, b = peer.NodeID("01J0000000000000000000000A"), peer.NodeID("01J0000000000000000000000B")
+	authority, err := peer.NewAuthority("01J0000000000000000000000C", time.Now())
+	require.NoError(t, err)
+	addresses := map[peer.NodeID]string{b: "127.0.0.1:1"} // where nobody listens; changed while nothing is asked
+	start := func(node peer.NodeID, calls http.Handler) *peer.Port {
+		identity, err := peer.NewIdentity(node)
+		require.NoError(t, err)
+		csr, err := identity.CSR()
+		require.NoError(t, err)
+		certificate, err := authority.Sign(csr, node, time.Now())
+		require.NoError(t, err)
+		require.NoError(t, identity.Accept(certificate, authority.Certificate()))
+		port, err := peer.New(peer.Options{Address: "127.0.0.1:0", Identity: identity, Calls: calls, Resolve: func(n peer.NodeID) (string, bool) {
+			address, ok := addresses[n]
+			return address, ok
+		}})
+		require.NoError(t, err)
+		require.NoError(t, port.Start())
+		t.Cleanup(func() {
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			_ = port.Stop(ctx)
+		})
+		return port
+	}
+	leads, follows := startServer(t, Options{}, nil), startServer(t, Options{LeaderWaitMax: 100 * time.Millisecond}, nil)
+	nodeOf := func(r *http.Request) string { return string(peer.NodeOf(r.Context())) }
+	from := start(a, nil)
+	peers := new(fakePeers)
+	peers.say(leading(Peer{Node: string(b), Transport: from}))
+	follows.workflows.setFail(failure.Elsewhere(7))
+	follows.Open(Services{Workflows: follows.workflows, Credentials: fakeCredentials{}, Peers: peers})
+	follows.do(t, post("event", eventBody)).WantFault(t, 503, "Unavailable") // nobody listens: not applied
+
+	to := start(b, leads.PeerHandler(nodeOf))
+	addresses[b] = to.Addr().String()
+	follows.kernel.Options.LeaderWaitMax = 2 * time.Minute
+	follows.do(t, post("event", eventBody)).WantStatus(t, 200)
+	assert.Equal(t, 1, leads.log.Count(`"from":"`+string(a)+`"`), "the leader does not know who asked: %s", leads.log)
+	// The leader is lost while it has the request.
+	leads.workflows.send = func(context.Context, *message.Event) (*message.Reply, error) {
+		from.Disconnect(b)
+		return nil, failure.ErrInternal
+	}
+	follows.do(t, post("event", eventBody)).WantFault(t, 504, "OutcomeUnknown")
 }

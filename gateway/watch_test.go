@@ -65,9 +65,7 @@ func (f *feed) watch(ctx context.Context, r *watch.Request, yield func(watch.Eve
 	}
 }
 
-func (f *feed) workflows() *fakeWorkflows {
-	return &fakeWorkflows{watch: f.watch, stop: f.stop}
-}
+func (f *feed) workflows() *fakeWorkflows { return &fakeWorkflows{watch: f.watch, stop: f.stop} }
 
 func entryEvent(id, data string) watch.Event {
 	return watch.Event{Kind: watch.Entry, ID: id, Data: []byte(data)}

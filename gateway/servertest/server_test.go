@@ -2,6 +2,7 @@ package servertest
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -70,4 +71,16 @@ func TestDrain(t *testing.T) {
 	s.Send(id, "approve")
 	text, err := io.ReadAll(stream.Body)
 	assert.True(t, err == nil && strings.HasPrefix(string(text), "retry: ") && !strings.Contains(string(text), "approve"), "%v %v", text, err)
+}
+
+func TestNobody(t *testing.T) {
+	address := Nobody(t)
+	if c, err := net.Dial("tcp", address); err == nil {
+		_ = c.Close()
+		t.Errorf("somebody listens at %s", address)
+	}
+	if l, err := net.Listen("tcp", address); err == nil {
+		_ = l.Close()
+		t.Errorf("anybody may listen at %s", address)
+	}
 }

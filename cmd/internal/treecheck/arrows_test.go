@@ -41,7 +41,7 @@ var homes = []struct {
 	{"github.com/goccy/go-yaml", []string{}, "one YAML library is enough"},
 	{"github.com/knadh/koanf", []string{"cmd/internal/config"}, "one reader of settings"},
 	{"github.com/spf13", []string{"cmd/troupe", "cmd/internal"}, "the command line ends in cmd"},
-	{"github.com/getkin/kin-openapi", []string{"gateway/harness_openapi_test.go", "gateway/openapi_test.go", "gateway/openapi_serve_test.go"}, "tests hold exchanges against the document; the program does not need it"},
+	{"github.com/getkin/kin-openapi", []string{"gateway/harness_openapi_test.go", "gateway/openapi_test.go"}, "tests hold exchanges against the document; the program does not need it"},
 	{"github.com/wneessen/go-mail", []string{"actors/outbox"}, "mails leave through the outbox"},
 	{"github.com/emersion", []string{"actors/outbox/mail_test.go", "cmd/internal/receiver"}, "tests and the receiver have a server that takes mails; the program needs none"},
 	{"github.com/robfig/cron", []string{"statemachine/cron"}, "its reader of expressions is used, and not its clock"},
