@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -55,45 +55,20 @@ func shown(b *block) string {
 	return fmt.Sprintf("%s %s %q %s", b.kind, data, b.id, retry)
 }
 
+// TestStream plays testdata/stream: texts as Go quotes them, read in pieces of several sizes, and their blocks.
 func TestStream(t *testing.T) {
-	tests := []struct {
-		name, text string
-		want       []string
-		err        error
-	}{
-		{"nothing", "", nil, io.EOF},
-		{"the opening", "retry: 2000\nid: 7\n\n", []string{` - "7" 2000`}, io.EOF},
-		{"an entry", "id: 8\nevent: entry\ndata: {}\n\n", []string{`entry "{}" "8" -`}, io.EOF},
-		{"CRLF", "id: 8\r\nevent: entry\r\ndata: {}\r\n\r\n", []string{`entry "{}" "8" -`}, io.EOF},
-		{"CR", "id: 8\revent: entry\rdata: {}\r\r", []string{`entry "{}" "8" -`}, io.EOF},
-		{"a mixture", "id: 8\revent: entry\ndata: {}\r\n\n", []string{`entry "{}" "8" -`}, io.EOF},
-		{"comments", ": beat\n\n:\n\n: a\ndata: x\n:b\n\n", []string{` "x" "" -`}, io.EOF},
-		{"data of several lines", "data: a\ndata:\ndata:  b\ndata\n\n", []string{` "a\n\n b\n" "" -`}, io.EOF},
-		{"empty data", "data:\n\n", []string{` "" "" -`}, io.EOF},
-		{"the id stays", "id: 1\ndata: a\n\ndata: b\n\nid\ndata: c\n\n", []string{` "a" "1" -`, ` "b" "1" -`, ` "c" "" -`}, io.EOF},
-		{"an id with a zero byte", "id: 1\n\nid: 2\x003\ndata: a\n\n", []string{` - "1" -`, ` "a" "1" -`}, io.EOF},
-		{"no final line end", "data: a\n\ndata: b", []string{` "a" "" -`}, io.ErrUnexpectedEOF},
-		{"no final blank line", "data: a\n\nid: 9\ndata: b\n", []string{` "a" "" -`}, io.ErrUnexpectedEOF},
-		{"no end of a comment", "data: a\n\n: beat\n", []string{` "a" "" -`}, io.EOF},
-		{"unknown fields", "color: red\n\ndata: a\nDATA: b\n data: c\n\n", []string{` "a" "" -`}, io.EOF},
-		{"times that are none", "retry: 1.5\nretry: +1\nretry: -1\nretry:\nretry: 3 \ndata: a\n\n", []string{` "a" "" -`}, io.EOF},
-		{"no time", "retry: 0\n\n", []string{` - "" 0`}, io.EOF},
-		{"a long time", "retry: 999999999999\n\n", []string{` - "" 3600000`}, io.EOF},
-		{"a byte order mark", "\uFEFFdata: a\n\n\uFEFFdata: b\n\n", []string{` "a" "" -`}, io.EOF},
-		{"no UTF-8", "event: \xff\ndata: a\n\n", []string{"� \"a\" \"\" -"}, io.EOF},
-		{"a line at its bound", "data: " + strings.Repeat("a", 58) + "\n\n", []string{` "` + strings.Repeat("a", 58) + `" "" -`}, io.EOF},
-		{"a line too long", "data: " + strings.Repeat("a", 59) + "\n\n", nil, errTooLong},
-		{"a comment too long", ":" + strings.Repeat("a", 64), nil, errTooLong},
-		{"data too long", strings.Repeat("data: 0123456789\n", 6), nil, errTooLong},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			for _, size := range []int{1, 2, 3, 7, 4096} {
-				got, err := blocksOf(&chunked{test.text, size}, 64)
-				assert.True(t, slices.Equal(got, test.want) && errors.Is(err, test.err), "%v %v %v %v %v", size, got, err, test.want, test.err)
-			}
-		})
-	}
+	datadriven.RunTest(t, "testdata/stream/blocks.txt", func(t *testing.T, d *datadriven.TestData) string {
+		text, err := strconv.Unquote(d.Input)
+		require.NoError(t, err, d.Input)
+		read := func(size int) string {
+			blocks, err := blocksOf(&chunked{text, size}, 64)
+			return strings.Join(append(blocks, fmt.Sprintln(err)), "\n")
+		}
+		for _, size := range []int{1, 2, 3, 7} {
+			assert.Equal(t, read(4096), read(size), "in pieces of %d", size)
+		}
+		return read(4096)
+	})
 }
 
 // TestStreamDoesNotWaitBehindCR holds that a block which ends with CR is there
