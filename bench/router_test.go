@@ -103,7 +103,7 @@ func BenchmarkHistory(b *testing.B) {
 	for _, descending := range []bool{false, true} {
 		b.Run(map[bool]string{false: "oldest page", true: "newest page"}[descending], func(b *testing.B) {
 			for b.Loop() {
-				page, err := h.History(context.Background(), &message.History{
+				page, err := h.History(&message.History{
 					Caller: h.caller, WorkflowID: load.WorkflowID, InstanceID: id, Limit: 100, Descending: descending,
 				})
 				if err != nil || page.Next == "" {

@@ -153,7 +153,7 @@ func BenchmarkForward(b *testing.B) {
 		return nil, failure.Elsewhere(7)
 	}}
 	peers := &fakePeers{answers: []leader{{Peer: Peer{Node: "B", Transport: transport}}}}
-	following.Open(Services{Workflows: elsewhere, Credentials: fakeCredentials{}, Peers: peers})
+	following.Open(elsewhere.with(Services{Credentials: fakeCredentials{}, Peers: peers}))
 	for name, s := range map[string]*Server{"at the leader": leading, "through another node": following} {
 		if err := s.Start(); err != nil {
 			b.Fatal(err)

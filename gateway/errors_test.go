@@ -87,7 +87,7 @@ func TestErrorsOfEveryRoute(t *testing.T) {
 		f := fakeFiles{fail: err, list: func(yield func(string) error) error {
 			return errors.Join(yield("/a.rml"), err) // a short piece, which is not sent yet
 		}}
-		s.Open(Services{Workflows: s.workflows, Presentations: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions, Portal: s.portal, Repository: f, Templates: f, Homes: s.workflows, Definitions: s.workflows, Migrations: s.workflows})
+		s.Open(s.workflows.with(Services{Presentations: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions, Portal: s.portal, Repository: f, Templates: f, Homes: s.workflows, Definitions: s.workflows, Migrations: s.workflows}))
 	}
 	for kind := failure.Kind(1); kind < failure.Kinds; kind++ {
 		fail(kind)
@@ -211,7 +211,7 @@ func TestErrorPages(t *testing.T) {
 		require.NoError(t, err)
 		closed, err := newServer(Options{BasePath: base}, withMore)
 		require.NoError(t, err)
-		server.Open(Services{Workflows: new(fakeWorkflows), Credentials: fakeCredentials{}, Portal: new(fakePortal), Sessions: new(fakeSessions)})
+		server.Open(new(fakeWorkflows).with(Services{Credentials: fakeCredentials{}, Portal: new(fakePortal), Sessions: new(fakeSessions)}))
 		check := func(line string, status int, page bool) {
 			t.Helper()
 			parts := strings.SplitN(line, " ", 3)

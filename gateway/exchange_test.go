@@ -73,9 +73,9 @@ func TestListsThatFail(t *testing.T) {
 					s.portal.list = func(item func(*formportal.Summary) error) error {
 						return list(func() error { return item(leaveForm) })
 					}
-					s.Open(Services{Workflows: s.workflows, Credentials: fakeCredentials{}, Portal: s.portal, Repository: fakeFiles{list: func(yield func(string) error) error {
+					s.Open(s.workflows.with(Services{Credentials: fakeCredentials{}, Portal: s.portal, Repository: fakeFiles{list: func(yield func(string) error) error {
 						return list(func() error { return yield("/a.rml") })
-					}}})
+					}}}))
 					text, err := s.rawErr(t, "GET "+rest+"\r\n\r\n")
 					if items == before {
 						assert.True(t, err == nil && strings.Contains(text[:20], status) && strings.Contains(text, "\r\n\r\n{\"error\":"), "%v %v %v", text, err, status)
@@ -132,7 +132,7 @@ func TestAccessLog(t *testing.T) {
 		server, err := New(Options{Log: zerolog.New(log).Level(level)})
 		require.NoError(t, err)
 		workflows := &fakeWorkflows{send: func(context.Context, *message.Event) (*message.Reply, error) { panic("no") }}
-		server.Open(Services{Workflows: workflows, Credentials: fakeCredentials{}})
+		server.Open(workflows.with(Services{Credentials: fakeCredentials{}}))
 		for _, r := range []request{
 			post("create", `{"workflowId":"w","data":{"svcPrivate":{"k":"`+private+`"}}}`),
 			post("event", `{"workflowId":"w","instanceId":"i","event":{"name":"n","data":{"k":"`+private+`"}}}`),

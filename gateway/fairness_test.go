@@ -142,7 +142,7 @@ func TestEvictedConnectionServesNothing(t *testing.T) {
 	workflows := new(fakeWorkflows)
 	s, err := New(Options{})
 	require.NoError(t, err)
-	s.Open(Services{Workflows: workflows, Credentials: fakeCredentials{}})
+	s.Open(workflows.with(Services{Credentials: fakeCredentials{}}))
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = inner.Close() }()

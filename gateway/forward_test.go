@@ -189,7 +189,7 @@ func newForwarding(t *testing.T, o Options) (*Server, *fakePeers, *fakeWorkflows
 	s, err := New(o)
 	require.NoError(t, err)
 	peers, workflows := new(fakePeers), new(fakeWorkflows)
-	s.Open(Services{Workflows: workflows, Credentials: fakeCredentials{}, Sessions: new(fakeSessions), Portal: new(fakePortal), Provider: new(fakeProvider), Peers: peers})
+	s.Open(workflows.with(Services{Credentials: fakeCredentials{}, Sessions: new(fakeSessions), Portal: new(fakePortal), Provider: new(fakeProvider), Peers: peers}))
 	return s, peers, workflows
 }
 

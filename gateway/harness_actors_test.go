@@ -53,14 +53,17 @@ var (
 	}
 )
 
-func (f *fakeWorkflows) Tasks(_ context.Context, r *task.ListRequest) (*task.Page, error) {
+// worklists are the tasks of a fakeWorkflows, and watches of them.
+type worklists struct{ *fakeWorkflows }
+
+func (f worklists) List(_ context.Context, r *task.ListRequest) (*task.Page, error) {
 	count := int64(2)
 	return &task.Page{Items: []*task.Item{&taskOne, &taskTwo}, Next: "more", Count: &count}, f.ask(func() {
 		f.asked = fmt.Sprint(r.Scope, "|", r.WorkflowID, "|", r.Filter, "|", r.Query, "|", r.Sort, "|", r.Limit, "|", r.Cursor, "|", r.Count, "|", r.Languages)
 	})
 }
 
-func (f *fakeWorkflows) Task(_ context.Context, _ *identity.Principal, id string) (*task.Item, error) {
+func (f worklists) Task(_ context.Context, _ *identity.Principal, id string) (*task.Item, error) {
 	return &taskOne, f.ask(func() { f.asked = id })
 }
 
@@ -68,11 +71,11 @@ func (f *fakeWorkflows) ChangeTask(_ context.Context, r *message.TaskChange) (*t
 	return &taskOne, f.ask(func() { f.asked = fmt.Sprint(r.TaskID, " ", r.Action, " ", r.To != nil) })
 }
 
-func (f *fakeWorkflows) AddComment(_ context.Context, r *message.Comment) (*activity.Row, error) {
+func (f *fakeWorkflows) AddComment(r *message.Comment) (*activity.Row, error) {
 	return &activity.Row{Kind: activity.Comment, User: string(r.Caller.ID), Text: r.Text, At: time.Unix(1_800_000_000, 0)}, f.ask(func() { f.asked = *r })
 }
 
-func (f *fakeWorkflows) Activity(_ context.Context, r *message.Activity) (*activity.Page, error) {
+func (f *fakeWorkflows) Activity(r *message.Activity) (*activity.Page, error) {
 	at := time.Unix(1_800_000_000, 0)
 	node := statemachine.Position{Machine: "main", Node: "review"}
 	return &activity.Page{Next: "more", Items: []*activity.Item{
@@ -84,7 +87,7 @@ func (f *fakeWorkflows) Activity(_ context.Context, r *message.Activity) (*activ
 	}}, f.ask(func() { f.asked = fmt.Sprint(r.OldestFirst, " ", r.Limit, " ", r.Cursor) })
 }
 
-func (f *fakeWorkflows) WatchTasks(_ context.Context, r *task.WatchRequest, deliver func(*task.Event) error) error {
+func (f worklists) Watch(_ context.Context, r *task.WatchRequest, deliver func(*task.Event) error) error {
 	if err := f.ask(); err != nil {
 		return err
 	}
@@ -117,7 +120,7 @@ var (
 	}
 )
 
-func (f *fakeWorkflows) Pending(context.Context, *message.Load) (*message.Pending, error) {
+func (f *fakeWorkflows) Pending(*message.Load) (*message.Pending, error) {
 	return &message.Pending{
 		Version: 3,
 		Timers: []message.Timer{
@@ -166,7 +169,7 @@ func (f *fakeWorkflows) ChangeIncident(_ context.Context, _ *identity.Principal,
 	return f.ask(func() { f.asked = id + " " + string(action) })
 }
 
-func (f *fakeWorkflows) StopTree(_ context.Context, workflowID, instanceID, user string) error {
+func (f *fakeWorkflows) StopTree(workflowID, instanceID, user string) error {
 	return f.ask(func() { f.asked = workflowID + "/" + instanceID + " " + user })
 }
 
@@ -178,7 +181,7 @@ func (f *fakeWorkflows) Schedules(context.Context) ([]schedule.State, error) {
 	}, f.ask()
 }
 
-func (f *fakeWorkflows) ChangeSchedule(_ context.Context, workflowID, name string, action schedule.Action) error {
+func (f *fakeWorkflows) ChangeSchedule(workflowID, name string, action schedule.Action) error {
 	return f.ask(func() { f.asked = workflowID + " " + name + " " + string(action) })
 }
 

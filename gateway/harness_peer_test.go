@@ -56,10 +56,10 @@ func startNodes(t testing.TB, o Options, names ...string) map[string]*node {
 
 // open opens the node with its fakes, which change may exchange.
 func (n *node) open(change func(*Services)) {
-	services := Services{
-		Workflows: n.workflows, Credentials: fakeCredentials{}, Sessions: n.sessions, Portal: n.portal, Provider: n.provider,
+	services := n.workflows.with(Services{
+		Credentials: fakeCredentials{}, Sessions: n.sessions, Portal: n.portal, Provider: n.provider,
 		Presentations: n.workflows, Repository: fakeFiles{}, Templates: fakeFiles{}, Peers: n.peers, Homes: n.workflows, Definitions: n.workflows, Migrations: n.workflows,
-	}
+	})
 	if change != nil {
 		change(&services)
 	}

@@ -197,6 +197,13 @@ func (f *fakeProvider) Finish(_ context.Context, cookie string, query url.Values
 	return person, nil
 }
 
+// with returns services whose workflows, and what stands beside them, are f.
+func (f *fakeWorkflows) with(s Services) Services {
+	s.Workflows, s.Queries, s.Watches, s.Changes, s.Waiting = f, f, f, f, f
+	s.Worklists, s.TaskWatches = worklists{f}, worklists{f}
+	return s
+}
+
 // fakeWorkflows answers from functions. A nil function answers with a small instance.
 type fakeWorkflows struct {
 	planned
@@ -269,11 +276,11 @@ func smallEnd() *query.End {
 	return &query.End{Count: 2, Explain: &query.Explain{Plan: "scan", RecordsRead: 2, Matched: 2}}
 }
 
-func (f *fakeWorkflows) Events(context.Context, *message.Load) (*message.Events, error) {
+func (f *fakeWorkflows) Events(*message.Load) (*message.Events, error) {
 	return &message.Events{Sequence: 2, Of: presented(), Events: []statemachine.Available{{Name: "approve", Guard: statemachine.GuardTrue}}}, f.ask()
 }
 
-func (f *fakeWorkflows) History(context.Context, *message.History) (*message.Page, error) {
+func (f *fakeWorkflows) History(*message.History) (*message.Page, error) {
 	return &message.Page{Entries: []byte(entryOfAnn + "," + entryOfBob)}, f.ask()
 }
 
@@ -380,7 +387,7 @@ func startServerOn(t testing.TB, o Options, workflows *fakeWorkflows, listen lis
 		s.workflows = new(fakeWorkflows)
 	}
 	s.sessions, s.portal, s.provider = new(fakeSessions), new(fakePortal), new(fakeProvider)
-	s.Open(Services{Workflows: s.workflows, Presentations: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions, Portal: s.portal, Provider: s.provider, Repository: fakeFiles{}, Templates: fakeFiles{}, Homes: s.workflows, Definitions: s.workflows, Migrations: s.workflows, Vitals: s.workflows.vitals})
+	s.Open(s.workflows.with(Services{Presentations: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions, Portal: s.portal, Provider: s.provider, Repository: fakeFiles{}, Templates: fakeFiles{}, Homes: s.workflows, Definitions: s.workflows, Migrations: s.workflows, Vitals: s.workflows.vitals}))
 	return s
 }
 

@@ -50,7 +50,9 @@ func startService(t testing.TB, o serviceOptions) *service {
 	}
 	for _, n := range s.Nodes() {
 		services := gateway.Services{
-			Workflows: n.Workflows, Credentials: n.Identities, Sessions: n.Identities, Portal: n.Portal, Repository: n.Repository, Templates: n.Parameters, Users: n.Identities, Presentations: n.Presentations,
+			Workflows: n.Workflows, Queries: n.Workflows.Queries, Watches: n.Workflows.Watches, Changes: n.Workflows.Changes,
+			Worklists: n.Workflows.Worklists, TaskWatches: n.Workflows.TaskWatches, Waiting: n.Workflows.Waiting,
+			Credentials: n.Identities, Sessions: n.Identities, Portal: n.Portal, Repository: n.Repository, Templates: n.Parameters, Users: n.Identities, Presentations: n.Presentations,
 			Parts: []gateway.Part{{Name: "store", Ready: n.Store.Accepting}},
 		}
 		if n.Node != nil {

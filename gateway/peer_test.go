@@ -242,7 +242,7 @@ func TestClusterPort(t *testing.T) {
 	peers := new(fakePeers)
 	peers.say(leading(Peer{Node: string(b), Transport: from}))
 	follows.workflows.setFail(failure.Elsewhere(7))
-	follows.Open(Services{Workflows: follows.workflows, Credentials: fakeCredentials{}, Peers: peers})
+	follows.Open(follows.workflows.with(Services{Credentials: fakeCredentials{}, Peers: peers}))
 	follows.do(t, post("event", eventBody)).WantFault(t, 503, "Unavailable") // nobody listens: not applied
 
 	to := start(b, leads.PeerHandler(nodeOf))

@@ -47,10 +47,11 @@ func (g *groups) routes() []kernel.Route {
 func (g *groups) open(s *Services, addr func() net.Addr) {
 	g.forwarder.Peers = s.Peers
 	g.instances.Workflows, g.instances.Forwarder = s.Workflows, &g.forwarder
+	g.instances.Queries, g.instances.Watches, g.instances.Changes = s.Queries, s.Watches, s.Changes
 	g.design.Definitions, g.design.Presentations, g.design.Users = s.Definitions, s.Presentations, s.Users
-	g.operate.Workflows, g.operate.Migrations, g.operate.Homes = s.Workflows, s.Migrations, s.Homes
+	g.operate.Workflows, g.operate.Waiting, g.operate.Migrations, g.operate.Homes = s.Workflows, s.Waiting, s.Migrations, s.Homes
 	g.operate.Cluster, g.operate.Vitals, g.operate.Parts = s.Cluster, s.Vitals, s.Parts
-	g.tasks.Workflows, g.tasks.Users = s.Workflows, s.Users
+	g.tasks.Workflows, g.tasks.Worklists, g.tasks.Watches, g.tasks.Users = s.Workflows, s.Worklists, s.TaskWatches, s.Users
 	g.portal.Portal, g.portal.Presentations, g.portal.Users = s.Portal, s.Presentations, s.Users
 	g.session.Sessions, g.session.Links, g.session.Provider, g.session.Addr = s.Sessions, s.Links, s.Provider, addr
 	g.files.Repository, g.files.Templates = s.Repository, s.Templates
@@ -71,11 +72,21 @@ type Workflows interface {
 	instances.Workflows
 	operate.Operations
 	tasks.Tasks
+	// StopWatching ends all watches, and refuses new ones. Calls of Changes wait no more.
+	StopWatching()
 }
 
 // Services is what the handlers call. The server does not change it.
 type Services struct {
-	Workflows   Workflows
+	Workflows Workflows
+	// The services beside the instances, which are asked directly.
+	Queries     instances.Queries
+	Watches     instances.Watches
+	Changes     instances.Changes
+	Worklists   tasks.Worklists
+	TaskWatches tasks.Watches
+	Waiting     operate.Waiting
+
 	Credentials kernel.Credentials
 	// Presentations has how people see workflows and instances. Nil: nobody knows, and the routes for it answer 404.
 	Presentations design.Presentations

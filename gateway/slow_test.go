@@ -161,7 +161,7 @@ func TestASilentNodeIsAnswered(t *testing.T) {
 			onPipes(t, Options{WriteMax: short, LeaderWaitMax: short / 3}, nil, func(t *testing.T, s *testServer) {
 				workflows, peers := new(elsewhereWorkflows), new(fakePeers)
 				workflows.setFail(failure.Elsewhere(7))
-				s.Open(Services{Workflows: workflows, Credentials: fakeCredentials{}, Peers: peers})
+				s.Open(workflows.with(Services{Credentials: fakeCredentials{}, Peers: peers}))
 				peers.say(leading(Peer{Node: "B", Transport: silent}))
 				s.do(t, c.ask).WantStatus(t, c.want)
 			})

@@ -104,11 +104,11 @@ func TestInstancesOfAnUnreadableDefinitionAreNotGone(t *testing.T) {
 		"send":    workflowtest.Second(h.Try(john, "plain", id, "go", "", "")),
 		"create":  workflowtest.Second(h.Create(t.Context(), &message.Create{Caller: john, WorkflowID: "plain"})),
 		"a retry": workflowtest.Second(h.Create(t.Context(), &message.Create{Caller: john, WorkflowID: "plain", Retry: message.Retry{Key: "k"}})),
-		"query":   workflowtest.Second(h.Query(t.Context(), &query.Request{Caller: john, WorkflowID: "plain"}, func([]byte) error { return nil })),
-		"events":  workflowtest.Second(h.Events(t.Context(), look)),
-		"history": workflowtest.Second(h.History(t.Context(), &message.History{Caller: john, WorkflowID: "plain", InstanceID: id, Limit: 1})),
-		"watch":   h.Watch(t.Context(), &watch.Request{Caller: john, WorkflowID: "plain"}, func(watch.Event) error { return nil }),
-		"draft":   workflowtest.Second(h.SaveDraft(t.Context(), &message.Draft{Request: form.Request{Caller: john, WorkflowID: "plain", InstanceID: id}})),
+		"query":   workflowtest.Second(h.Queries.Query(t.Context(), &query.Request{Caller: john, WorkflowID: "plain"}, func([]byte) error { return nil })),
+		"events":  workflowtest.Second(h.Events(look)),
+		"history": workflowtest.Second(h.History(&message.History{Caller: john, WorkflowID: "plain", InstanceID: id, Limit: 1})),
+		"watch":   h.Watches.Watch(t.Context(), &watch.Request{Caller: john, WorkflowID: "plain"}, func(watch.Event) error { return nil }),
+		"draft":   workflowtest.Second(h.SaveDraft(&message.Draft{Request: form.Request{Caller: john, WorkflowID: "plain", InstanceID: id}})),
 	} {
 		assert.ErrorIs(t, err, failure.ErrExecution, name)
 	}
@@ -119,7 +119,7 @@ func TestInstancesOfAnUnreadableDefinitionAreNotGone(t *testing.T) {
 	}
 	assert.NotZero(t, h.Log.Count(`"workflow":"plain"`), "the log does not say why")
 	h.MustSend(john, "leave", other, "submit", "")
-	got, _, err := workflowtest.IDs(t, h.Query, query.Request{Caller: john, WorkflowID: "leave"})
+	got, _, err := workflowtest.IDs(t, h.Queries.Query, query.Request{Caller: john, WorkflowID: "leave"})
 	assert.True(t, err == nil && len(got) == 1, "another workflow's list: got %v, %v", got, err)
 	for _, choice := range h.Choices(workflowtest.John) {
 		assert.NotEqual(t, "plain", choice.ID, "what cannot be created is a choice")
@@ -149,6 +149,6 @@ func TestAListGoesOnWithoutWhatCannotBeRead(t *testing.T) {
 	h.Publish(workflowtest.Leave, version2(own))
 	second := h.Make(john, "plain", `{"by":"john"}`)
 	spoil(t, h, "go: b", "go: nowhere")
-	got, _, err := workflowtest.IDs(t, h.Query, query.Request{Caller: john, WorkflowID: "plain"})
+	got, _, err := workflowtest.IDs(t, h.Queries.Query, query.Request{Caller: john, WorkflowID: "plain"})
 	assert.True(t, err == nil && len(got) == 1 && got[0] == second, "got %v, %v, want %s alone", got, err, second)
 }

@@ -86,7 +86,7 @@ func TestChangesAreThoseThatTheCallerMayRead(t *testing.T) {
 		{"a limit of 1001", changefeed.Request{Caller: boss, Limit: 1001}, failure.ErrInvalid},
 		{"a cursor that is none", changefeed.Request{Caller: boss, Limit: 1, Since: "1"}, failure.ErrInvalid},
 	} {
-		_, err := h.Changes(t.Context(), &c.req)
+		_, err := h.Changes.Changes(t.Context(), &c.req)
 		assert.ErrorIs(t, err, c.want, c.name)
 	}
 }
@@ -105,7 +105,7 @@ func TestChangesAreWaitedFor(t *testing.T) {
 			done := make(chan answer, 1)
 			req.Limit, req.Waiting = 10, func() error { waits.Add(1); return nil }
 			go func() {
-				page, err := h.Changes(t.Context(), &req)
+				page, err := h.Changes.Changes(t.Context(), &req)
 				done <- answer{page, err}
 			}()
 			return done
@@ -127,7 +127,7 @@ func TestChangesAreWaitedFor(t *testing.T) {
 		a = <-ask(changefeed.Request{Caller: member, Wait: time.Hour})
 		assert.True(t, a.err == nil && time.Since(begun) == changefeed.WaitMax, "%v %v %v", a.err, time.Since(begun), changefeed.WaitMax)
 		refused := errors.New("too many wait")
-		_, err := h.Changes(t.Context(), &changefeed.Request{Caller: member, Limit: 1, Wait: time.Second, Waiting: func() error { return refused }})
+		_, err := h.Changes.Changes(t.Context(), &changefeed.Request{Caller: member, Limit: 1, Wait: time.Second, Waiting: func() error { return refused }})
 		assert.ErrorIs(t, err, refused)
 		last := ask(changefeed.Request{Caller: member, Wait: time.Minute})
 		synctest.Wait()
@@ -150,7 +150,7 @@ func TestAReaderMissesNothing(t *testing.T) {
 	seen := map[string]uint64{}
 	since := "0"
 	read := func() (n int) {
-		page, err := h.Changes(t.Context(), &changefeed.Request{Caller: member, WorkflowID: "stock", Since: since, Limit: 1 + r.IntN(40)})
+		page, err := h.Changes.Changes(t.Context(), &changefeed.Request{Caller: member, WorkflowID: "stock", Since: since, Limit: 1 + r.IntN(40)})
 		h.Must(err)
 		of := map[string]uint64{}
 		for _, e := range page.Changes {
@@ -219,7 +219,7 @@ func TestAnOldFeedIsTrimmed(t *testing.T) {
 	}
 	gone := func(what, since string) {
 		t.Helper()
-		_, err := h.Changes(t.Context(), &changefeed.Request{Caller: member, Since: since, Limit: 1})
+		_, err := h.Changes.Changes(t.Context(), &changefeed.Request{Caller: member, Since: since, Limit: 1})
 		assert.ErrorIs(t, err, failure.ErrGone, what)
 	}
 	want("the oldest that is kept", "0", 64)

@@ -41,7 +41,7 @@ func (h *harness) page(req changefeed.Request) (texts []string, next string) {
 	if req.Caller == nil {
 		req.Caller = member
 	}
-	page, err := h.Changes(h.t.Context(), &req)
+	page, err := h.Changes.Changes(h.t.Context(), &req)
 	h.Must(err)
 	for _, e := range page.Changes {
 		name, _ := e.Text.Lookup("transitionEvent")

@@ -162,7 +162,7 @@ type ListRequest struct {
 func (p *Portal) List(ctx context.Context, req *ListRequest, yield func(*Summary) error) error {
 	return p.do(ctx, req.Caller, "list", func(ctx context.Context) error {
 		list := p.listOf(req)
-		return p.o.Workflows.Forms(ctx, &list, func(f form.Listed) error {
+		return form.List(ctx, p.o.Workflows.Queries, &list, func(f form.Listed) error {
 			return yield(p.summaryOf(&f.Form, f.WorkflowID, f.Nodes, f.InstanceID, f.When))
 		})
 	})
@@ -202,7 +202,7 @@ type Paged struct {
 func (p *Portal) Page(ctx context.Context, req *PageRequest) (page *Page, err error) {
 	err = p.do(ctx, req.Caller, "page", func(ctx context.Context) error {
 		list := p.listOf(&req.ListRequest)
-		of, err := p.o.Workflows.FormPage(ctx, &form.PageRequest{
+		of, err := form.ReadPage(ctx, p.o.Workflows.Queries, &form.PageRequest{
 			ListRequest: list, Sort: req.Sort, WorkflowID: req.WorkflowID, Query: req.Query,
 			Limit: req.Limit, Cursor: req.Cursor, Count: req.Count, Title: req.Title, Name: p.nameOf, Languages: req.Languages,
 		})

@@ -45,7 +45,7 @@ func (p *Portal) Form(ctx context.Context, req *FormRequest) (view *View, err er
 		if err != nil {
 			return err
 		}
-		v, err := p.o.Workflows.Form(ctx, &ask)
+		v, err := p.o.Workflows.Form(&ask)
 		if errors.Is(err, failure.ErrForbidden) { // nobody gets to know of somebody else's forms
 			return failure.ErrNotFound
 		}
@@ -126,7 +126,7 @@ func (p *Portal) SaveDraft(ctx context.Context, req *DraftRequest) (draft form.D
 		if err != nil {
 			return err
 		}
-		draft, err = p.o.Workflows.SaveDraft(ctx, &message.Draft{
+		draft, err = p.o.Workflows.SaveDraft(&message.Draft{
 			Request: ask, Data: req.Data, Template: writtenFor(req.Template, template), DraftCondition: req.DraftCondition,
 		})
 		return err
@@ -145,7 +145,7 @@ func writtenFor(said form.Digest, t *Template) form.Digest {
 // when Delete returns.
 func (p *Portal) Delete(ctx context.Context, req *FormRequest) error {
 	return p.do(ctx, req.Caller, "delete", func(ctx context.Context) error {
-		return p.o.Workflows.DeleteForm(ctx, req.Caller, req.WorkflowID, req.InstanceID)
+		return p.o.Workflows.DeleteForm(req.Caller, req.WorkflowID, req.InstanceID)
 	})
 }
 
@@ -166,7 +166,7 @@ func (p *Portal) Submit(ctx context.Context, req *SubmitRequest) (reply *message
 			return err
 		}
 		ask.Refusal = cmp.Or(ask.Refusal, refusalOf(template, ask.Event, req.Data))
-		reply, err = p.o.Workflows.Submit(ctx, &message.Submit{Request: ask, Data: req.Data, Retry: req.Retry, WithHistory: req.WithHistory})
+		reply, err = p.o.Workflows.Submit(&message.Submit{Request: ask, Data: req.Data, Retry: req.Retry, WithHistory: req.WithHistory})
 		return err
 	})
 	return reply, err
@@ -212,7 +212,7 @@ func (p *Portal) Task(ctx context.Context, req *TaskRequest) (view *TaskView, er
 		if err != nil {
 			return err
 		}
-		v, err := p.o.Workflows.TaskForm(ctx, &ask)
+		v, err := p.o.Workflows.TaskForm(&ask)
 		if err != nil {
 			return err
 		}
@@ -231,7 +231,7 @@ func (p *Portal) Task(ctx context.Context, req *TaskRequest) (view *TaskView, er
 
 // The template is nil when it is gone.
 func (p *Portal) taskForm(ctx context.Context, req *TaskRequest) (message.TaskForm, *Template, error) {
-	name, err := p.o.Workflows.LocateForm(ctx, req.TaskID)
+	name, err := p.o.Workflows.Worklists.LocateForm(ctx, req.TaskID)
 	if err != nil {
 		return message.TaskForm{}, nil, err
 	}
@@ -256,7 +256,7 @@ func (p *Portal) SaveTaskDraft(ctx context.Context, req *TaskDraftRequest) (draf
 		if err != nil {
 			return err
 		}
-		draft, err = p.o.Workflows.SaveTaskDraft(ctx, &message.TaskDraft{
+		draft, err = p.o.Workflows.SaveTaskDraft(&message.TaskDraft{
 			TaskForm: ask, Data: req.Data, Template: writtenFor(req.Template, template), DraftCondition: req.DraftCondition,
 		})
 		return err
@@ -293,7 +293,7 @@ func (p *Portal) SubmitTask(ctx context.Context, req *TaskSubmitRequest) (reply 
 		default:
 			ask.Refusal = refusalOf(template, event, req.Data)
 		}
-		reply, err = p.o.Workflows.SubmitTask(ctx, &message.TaskSubmit{
+		reply, err = p.o.Workflows.SubmitTask(&message.TaskSubmit{
 			TaskForm: ask, Event: event, Data: req.Data, Retry: req.Retry, IfMatch: req.IfMatch, WithHistory: req.WithHistory,
 		})
 		return err

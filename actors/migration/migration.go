@@ -30,15 +30,20 @@ const (
 	atATime   = 64   // how many of one request: they share fsyncs
 )
 
-// Instances are those of this node, and the lists of all.
+// Instances are those of this node.
 type Instances interface {
-	Query(context.Context, *query.Request, func(item []byte) error) (*query.End, error)
 	Migrate(workflowID, instanceID string, m *message.Migration) (bool, error)
+}
+
+// Queries lists the instances of all nodes.
+type Queries interface {
+	Query(context.Context, *query.Request, func(item []byte) error) (*query.End, error)
 }
 
 // Options says how a Service works. All but Elsewhere must be set.
 type Options struct {
 	Instances Instances
+	Queries   Queries
 	Parser    *statemachine.Parser
 	// Newest returns the newest version of a workflow; failure.ErrNotFound when there is no such workflow.
 	Newest func(workflowID string) (*statemachine.Definition, error)
@@ -129,7 +134,7 @@ func (s *Service) migrate(ctx context.Context, req *Request) (*Answer, error) {
 		WorkflowID: req.WorkflowID, Plan: req.Plan, DryRun: req.DryRun,
 		User: string(req.Caller.ID), Roles: req.Caller.Roles, Privileges: req.Caller.Privileges,
 	}
-	end, err := s.o.Instances.Query(ctx, &query.Request{
+	end, err := s.o.Queries.Query(ctx, &query.Request{
 		Caller: req.Caller, WorkflowID: req.WorkflowID, Filter: req.Filter, Limit: req.Limit, Cursor: req.Cursor,
 		Version: plan.From(), Everyones: true,
 	}, func(item []byte) error {

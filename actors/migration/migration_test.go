@@ -52,7 +52,7 @@ func start(t *testing.T) *harness {
 
 // serve makes the service for the router that runs.
 func (h *harness) serve() {
-	h.Service = migration.New(migration.Options{Instances: h.Router.Router, Parser: h.Parser, Newest: h.Catalog.Newest, Pin: h.Catalog.PinVersion, MayAssign: h.Catalog.MayAssign, Log: zerolog.Nop()})
+	h.Service = migration.New(migration.Options{Instances: h.Router.Router, Queries: h.Router.Queries, Parser: h.Parser, Newest: h.Catalog.Newest, Pin: h.Catalog.PinVersion, MayAssign: h.Catalog.MayAssign, Log: zerolog.Nop()})
 }
 
 // run asks for one page after the other.
@@ -88,12 +88,12 @@ func (h *harness) versions(t *testing.T) (one, two int64) {
 
 // meanwhile does something behind each list of instances.
 type meanwhile struct {
-	migration.Instances
+	migration.Queries
 	do func()
 }
 
 func (m meanwhile) Query(ctx context.Context, req *query.Request, item func([]byte) error) (*query.End, error) {
-	end, err := m.Instances.Query(ctx, req, item)
+	end, err := m.Queries.Query(ctx, req, item)
 	m.do()
 	return end, err
 }
@@ -106,8 +106,8 @@ func TestAPlanKeepsItsVersions(t *testing.T) {
 	other := strings.Replace(next, "done: packed", "ready: packed", 1)
 	var refused error
 	h.Service = migration.New(migration.Options{
-		Instances: meanwhile{h.Router.Router, func() { refused = h.Catalog.Publish(h.Sources(other)) }},
-		Parser:    h.Parser, Newest: h.Catalog.Newest, Pin: h.Catalog.PinVersion, MayAssign: h.Catalog.MayAssign, Log: zerolog.Nop(),
+		Instances: h.Router.Router, Queries: meanwhile{h.Router.Queries, func() { refused = h.Catalog.Publish(h.Sources(other)) }},
+		Parser: h.Parser, Newest: h.Catalog.Newest, Pin: h.Catalog.PinVersion, MayAssign: h.Catalog.MayAssign, Log: zerolog.Nop(),
 	})
 	dry := request(plan)
 	dry.DryRun = true
@@ -164,7 +164,7 @@ func TestAPlanIsTriedAndCarriedOut(t *testing.T) {
 	for _, in := range h.Instances("order") {
 		assert.False(t, in.ID == h.ID(ids[4]) && !strings.Contains(string(in.Document.Public), `"by":"john"`), "assigned: got %s", in.Document.Public)
 	}
-	pending, err := h.Pending(t.Context(), &message.Load{Caller: workflowtest.Mary, WorkflowID: "order", InstanceID: ids[0]})
+	pending, err := h.Pending(&message.Load{Caller: workflowtest.Mary, WorkflowID: "order", InstanceID: ids[0]})
 	assert.False(t, !errors.Is(err, failure.ErrForbidden) && !errors.Is(err, failure.ErrNotFound), "version 2 does not let her read: got %+v, %v", pending, err)
 	last := request(strings.Replace(plan, "checking: review", "checking: review, strange: packed", 1))
 	a, _ = h.run(t, last)
@@ -210,7 +210,7 @@ func TestWhoMayAssign(t *testing.T) {
 	h.Publish(next)
 	var log logtest.Log
 	h.Service = migration.New(migration.Options{
-		Instances: h.Router.Router, Parser: h.Parser, Newest: h.Catalog.Newest, Pin: h.Catalog.PinVersion, MayAssign: h.Catalog.MayAssign, Log: zerolog.New(&log),
+		Instances: h.Router.Router, Queries: h.Router.Queries, Parser: h.Parser, Newest: h.Catalog.Newest, Pin: h.Catalog.PinVersion, MayAssign: h.Catalog.MayAssign, Log: zerolog.New(&log),
 	})
 	const refusal = "only the owners of workflow order (user mary, john) and holders of mod-admin may migrate its instances with assign"
 	operator, admin := workflowtest.Principal("op", nil, "mod-workflows"), workflowtest.Principal("root", nil, "mod-admin", "mod-workflows")
@@ -331,7 +331,7 @@ func TestAnIncidentGoesAlong(t *testing.T) {
 		require.Equal(t, 1, a.Migrated)
 		incidents := func() []pending.Incident {
 			t.Helper()
-			page, err := h.Incidents(t.Context(), &pending.IncidentList{Caller: workflowtest.John, Limit: 10})
+			page, err := h.Waiting.Incidents(t.Context(), &pending.IncidentList{Caller: workflowtest.John, Limit: 10})
 			require.NoError(t, err)
 			return page.Incidents
 		}

@@ -29,14 +29,13 @@ import (
 
 // Instances has the instances.
 type Instances interface {
-	View(ctx context.Context, req *message.Load, f func(message.View)) error
-	Standing(ctx context.Context, caller *identity.Principal, workflowID string, at []statemachine.Position) ([]query.Standing, error)
-	Read(ctx context.Context, user identity.UserID, read func(*query.Reader) error) error
+	View(req *message.Load, f func(message.View)) error
 }
 
 // Options has what a Service shows. All but Clock must be set.
 type Options struct {
 	Instances Instances
+	Queries   *query.Service
 	Catalog   *catalog.Catalog
 	Store     *persistence.Store
 	Clock     func() time.Time // Clock tells the time, for rights that depend on it; nil: time.Now
@@ -103,7 +102,7 @@ func (s *Service) Lines(ctx context.Context, p *identity.Principal, of []Name) (
 		return lines, nil
 	}
 	caller, now := catalog.CallerOf(p), s.o.Clock()
-	err := s.o.Instances.Read(ctx, p.ID, func(r *query.Reader) error {
+	err := s.o.Queries.Read(ctx, p.ID, func(r *query.Reader) error {
 		for size := 0; len(lines) < len(of) && size < linesBytesMax; {
 			l, err := s.line(r, caller, now, of[len(lines)])
 			if err != nil {
@@ -174,7 +173,7 @@ func (s *Service) Summary(ctx context.Context, req *message.Load) (*Summary, err
 	var id key.ID
 	rules, err := s.o.Catalog.Newest(req.WorkflowID)
 	if err == nil {
-		err = s.o.Instances.View(ctx, req, func(v message.View) {
+		err = s.o.Instances.View(req, func(v message.View) {
 			in := v.Instance
 			id, out.Line, out.Sequence, out.Form = v.ID, lineOf(v.Of, in), in.Sequence, v.Form
 			out.Created, out.Updated, out.IsDone, out.IsEnded = in.CreatedAt, in.UpdatedAt, v.Of.IsDone(in), in.IsEnded()
@@ -241,7 +240,7 @@ const (
 func (s *Service) Trace(ctx context.Context, req *message.Load) (*Trace, error) {
 	out := &Trace{}
 	var id key.ID
-	err := s.o.Instances.View(ctx, req, func(v message.View) {
+	err := s.o.Instances.View(req, func(v message.View) {
 		id, out.Of, out.Sequence, out.At = v.ID, v.Of, v.Instance.Sequence, v.Of.Positions(v.Instance)
 	})
 	nodes := 0
@@ -286,5 +285,5 @@ func (s *Service) presented(p *identity.Principal, workflowID string, version ui
 
 // Standing counts how many instances stand where, as query.Service says.
 func (s *Service) Standing(ctx context.Context, p *identity.Principal, workflowID string, at []statemachine.Position) ([]query.Standing, error) {
-	return s.o.Instances.Standing(ctx, p, workflowID, at)
+	return s.o.Queries.Standing(ctx, p, workflowID, at)
 }

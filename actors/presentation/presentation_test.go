@@ -29,7 +29,7 @@ stateMachines:
 // TestSummaryAndWayOfAnInstance: of a long history too, the newest entries first.
 func TestSummaryAndWayOfAnInstance(t *testing.T) {
 	h := workflowtest.Start(t, workflowtest.Options{})
-	shown := presentation.New(presentation.Options{Instances: h.Router, Catalog: h.Catalog, Store: h.Store, Clock: h.Clock})
+	shown := presentation.New(presentation.Options{Instances: h.Router, Queries: h.Router.Queries, Catalog: h.Catalog, Store: h.Store, Clock: h.Clock})
 	member, boss, eve := workflowtest.Member, workflowtest.Boss, workflowtest.Eve
 	h.Publish(told)
 	id := h.Make(member, "told", `{}`)

@@ -45,7 +45,7 @@ func TestUnreadAnswersHoldUpNobody(t *testing.T) {
 		"queries": {
 			func(h *harness) int { queries, _ := h.Open(); return queries },
 			func(h *harness, who *identity.Principal, item func()) error {
-				_, err := h.Query(h.t.Context(), &query.Request{Caller: who, WorkflowID: "order"}, func([]byte) error { item(); return nil })
+				_, err := h.Queries.Query(h.t.Context(), &query.Request{Caller: who, WorkflowID: "order"}, func([]byte) error { item(); return nil })
 				return err
 			},
 			2 * time.Second,
@@ -115,7 +115,7 @@ func TestASlowFilterCostsItsOwnUser(t *testing.T) {
 	done := make(chan error, slowOnes)
 	for range slowOnes {
 		go func() {
-			_, err := h.Query(ctx, &query.Request{Caller: boss, WorkflowID: "stock", Filter: workflowtest.Slow}, func([]byte) error { return nil })
+			_, err := h.Queries.Query(ctx, &query.Request{Caller: boss, WorkflowID: "stock", Filter: workflowtest.Slow}, func([]byte) error { return nil })
 			done <- err
 		}()
 	}

@@ -34,7 +34,7 @@ func BenchmarkHiddenTasks(b *testing.B) {
 				b.Run(fmt.Sprintf("sort=%s,count=%t", req.Sort, req.Count), func(b *testing.B) {
 					tasks, counted := 0, false
 					for b.Loop() {
-						page, err := h.Tasks(b.Context(), &req)
+						page, err := h.Worklists.List(b.Context(), &req)
 						if err != nil {
 							b.Skip(err)
 						}

@@ -59,6 +59,10 @@ type Watcher struct {
 // Watch calls yield with Opened, then with Changed for each instance whose tasks have changed for the caller. It
 // returns nil when the service stops, ctx's error, yield's own, or failure.ErrUnavailable.
 func (s *Watcher) Watch(ctx context.Context, req *WatchRequest, yield func(*Event) error) error {
+	return failure.In("watch", "tasks", s.watch(ctx, req, yield))
+}
+
+func (s *Watcher) watch(ctx context.Context, req *WatchRequest, yield func(*Event) error) error {
 	if s.Stopped.Err() != nil {
 		return failure.ErrUnavailable
 	}

@@ -134,7 +134,7 @@ func (h *harness) watch(req watch.Request, hold chan struct{}) *ear {
 	if req.WorkflowID == "" {
 		req.WorkflowID = "stock"
 	}
-	call := h.Router.Watch
+	call := h.Router.Watches.Watch
 	if h.own != nil {
 		call = h.own.Watch
 	}

@@ -69,7 +69,7 @@ func TestAWorkflowWatchIsLostWhereTheFeedIsTrimmed(t *testing.T) {
 	h.Restart()
 	again := h.listen(watch.Request{Caller: member, LastEventID: lost[0].ID})
 	again.expect("from the loss on", "102 side")
-	texts, err := h.Changes(t.Context(), &changefeed.Request{Caller: member, Since: lost[0].ID, Limit: 5})
+	texts, err := h.Changes.Changes(t.Context(), &changefeed.Request{Caller: member, Since: lost[0].ID, Limit: 5})
 	if h.Must(err); len(texts.Changes) != 1 || texts.Changes[0].Sequence != 102 {
 		t.Errorf("the id of an event as a cursor of changes: got %v, want entry 102", texts.Changes)
 	}

@@ -28,7 +28,7 @@ import (
 // Instances is what watching asks of the instances.
 type Instances interface {
 	// Locate returns the id of an instance that the caller may see, and the sequence number of its last durable entry.
-	Locate(ctx context.Context, caller *identity.Principal, workflowID, instanceID string) (key.ID, uint64, error)
+	Locate(caller *identity.Principal, workflowID, instanceID string) (key.ID, uint64, error)
 }
 
 // Options says how a Service works. All of it must be set.

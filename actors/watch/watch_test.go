@@ -134,7 +134,7 @@ func TestAWatchIsRefused(t *testing.T) {
 		assert.ErrorIs(t, h.watch(c.req, nil).ended(), c.want, c.name)
 	}
 	failed := errors.New("the writer is gone")
-	assert.ErrorIs(t, h.Watch(t.Context(), &watch.Request{Caller: boss, WorkflowID: "stock"}, func(watch.Event) error { return failed }), failed)
+	assert.ErrorIs(t, h.Watches.Watch(t.Context(), &watch.Request{Caller: boss, WorkflowID: "stock"}, func(watch.Event) error { return failed }), failed)
 }
 
 func TestAWatchHasAFilter(t *testing.T) {
@@ -231,7 +231,7 @@ func TestStopWatchingEndsAllWatches(t *testing.T) {
 	busy := &ear{t: t, done: make(chan error, 1)}
 	ears := []*ear{h.listen(watch.Request{Caller: member}), h.listen(watch.Request{Caller: member, InstanceID: id}), busy}
 	told := 0
-	busy.done <- h.Watch(t.Context(), &watch.Request{Caller: member, WorkflowID: "stock"}, func(watch.Event) error {
+	busy.done <- h.Watches.Watch(t.Context(), &watch.Request{Caller: member, WorkflowID: "stock"}, func(watch.Event) error {
 		if told++; told == 3 {
 			h.StopWatching()
 		}

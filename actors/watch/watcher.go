@@ -107,7 +107,7 @@ func (w *watcher) open(ctx context.Context) error {
 }
 
 func (w *watcher) locate(ctx context.Context) (err error) {
-	w.id, w.last, err = w.service.o.Instances.Locate(ctx, w.req.Caller, w.req.WorkflowID, w.req.InstanceID)
+	w.id, w.last, err = w.service.o.Instances.Locate(w.req.Caller, w.req.WorkflowID, w.req.InstanceID)
 	return err
 }
 

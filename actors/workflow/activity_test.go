@@ -35,7 +35,7 @@ func TestComments(t *testing.T) {
 		r := &message.Comment{Load: of, Text: text}
 		r.Caller, r.Retry = who, message.Retry{Key: key}
 		r.Retry.Fingerprint[0] = text[0]
-		row, err := h.AddComment(t.Context(), r)
+		row, err := h.AddComment(r)
 		assert.False(t, err == nil && (row.Text != text || row.User != string(who.ID)), "got %+v", row)
 		return err
 	}
@@ -83,7 +83,7 @@ func (h *harness) wantActivity(of message.Load, want ...string) {
 func (h *harness) activity(req *message.Activity) (lines []string) {
 	h.t.Helper()
 	for {
-		page, err := h.Activity(h.t.Context(), req)
+		page, err := h.Activity(req)
 		h.Must(err)
 		for _, i := range page.Items {
 			switch {
@@ -119,7 +119,7 @@ func TestLongActivitiesComeInPages(t *testing.T) {
 	comments := func(n int) {
 		for range n {
 			text := strings.Repeat("x", 900<<10) + fmt.Sprint(len(want))
-			h.Must(workflowtest.Second(h.AddComment(t.Context(), &message.Comment{Load: of, Text: text})))
+			h.Must(workflowtest.Second(h.AddComment(&message.Comment{Load: of, Text: text})))
 			want = append(want, "comment "+text)
 		}
 	}
@@ -137,7 +137,7 @@ func TestLongActivitiesComeInPages(t *testing.T) {
 		}
 		assert.True(t, slices.Equal(got, want), "the oldest first %t: got %d lines, want %d in their order", oldest, len(got), len(want))
 		req.Cursor = ""
-		page, err := h.Activity(t.Context(), req)
+		page, err := h.Activity(req)
 		h.Must(err)
 		size := 0
 		for _, i := range page.Items {
@@ -174,7 +174,7 @@ stateMachines:
 		id := h.Make(boss, "waits", "")
 		of := message.Load{Caller: boss, WorkflowID: "waits", InstanceID: id}
 		h.MustSend(boss, "waits", id, "tell", "")
-		h.Must(workflowtest.Second(h.AddComment(t.Context(), &message.Comment{Load: of, Text: "well"})))
+		h.Must(workflowtest.Second(h.AddComment(&message.Comment{Load: of, Text: "well"})))
 		h.MustSend(boss, "waits", id, "mark", "")
 		clocktest.Advance(time.Second)
 		h.wantActivity(of, "1 ", "2 tell", "comment well", "delivery first", "delivery second", "3 mark", "timer soon", "timer late")

@@ -163,7 +163,7 @@ func (r *Router) principal(user identity.UserID) (*identity.Principal, error) {
 
 // Schedules lists all schedules. The errors are failure.ErrUnavailable and failure.ErrNotLeader.
 func (r *Router) Schedules(ctx context.Context) ([]schedule.State, error) {
-	if err := r.queries.AwaitCurrent(ctx, key.EveryShard); err != nil {
+	if err := r.Queries.AwaitCurrent(ctx, key.EveryShard); err != nil {
 		return nil, failure.In("list", "schedules", err)
 	}
 	list, err := r.schedules.List()
@@ -171,7 +171,7 @@ func (r *Router) Schedules(ctx context.Context) ([]schedule.State, error) {
 }
 
 // ChangeSchedule pauses, resumes or runs a schedule, as schedule.Service says.
-func (r *Router) ChangeSchedule(_ context.Context, workflowID, name string, action schedule.Action) error {
+func (r *Router) ChangeSchedule(workflowID, name string, action schedule.Action) error {
 	err := r.accepting()
 	if err == nil {
 		err = r.schedules.Change(workflowID, name, action)

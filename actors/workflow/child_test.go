@@ -131,14 +131,14 @@ func TestATreeIsStopped(t *testing.T) {
 			clocktest.Advance(time.Second)
 			child, _ := h.child("above", id)
 			grandchild, _ := h.child("below", child)
-			err := h.StopTree(t.Context(), "below", child, "boss")
+			err := h.StopTree("below", child, "boss")
 			assert.True(t, errors.Is(err, failure.ErrConflict) && strings.Contains(err.Error(), "above/"+id), "the child is not refused with its parent's name: %v", err)
-			assert.ErrorIs(t, h.StopTree(t.Context(), "above", "01M7YZAB2GNTJFQE62690KHSQT", "boss"), failure.ErrNotFound, "none")
+			assert.ErrorIs(t, h.StopTree("above", "01M7YZAB2GNTJFQE62690KHSQT", "boss"), failure.ErrNotFound, "none")
 			young := h.Make(boss, "above", "")
 			h.MustSend(boss, "above", young, "go", "")
 			for _, root := range []string{id, young} {
 				for range 2 { // it can be asked again
-					h.Must(h.StopTree(t.Context(), "above", root, "boss"))
+					h.Must(h.StopTree("above", root, "boss"))
 				}
 			}
 			if crash {
@@ -207,7 +207,7 @@ func TestAParentThatLeavesAtOnce(t *testing.T) {
 		children := h.pending("above", id).Children
 		require.Len(t, children, 3)
 		for _, c := range children {
-			p, err := h.Pending(t.Context(), &message.Load{Caller: boss, WorkflowID: "below", InstanceID: c.InstanceID})
+			p, err := h.Pending(&message.Load{Caller: boss, WorkflowID: "below", InstanceID: c.InstanceID})
 			if errors.Is(err, failure.ErrNotFound) { // it was left before it was created
 				continue
 			}

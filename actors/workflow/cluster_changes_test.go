@@ -30,7 +30,7 @@ func (f *feedReader) read() (n int, err error) {
 	var page *changefeed.Page
 	err = f.c.ask(f.r, func(router *workflow.Router) error {
 		var err error
-		page, err = router.Changes(context.Background(), &changefeed.Request{Caller: boss, WorkflowID: "stock", Since: f.since, Limit: 1 + f.r.IntN(50)})
+		page, err = router.Changes.Changes(context.Background(), &changefeed.Request{Caller: boss, WorkflowID: "stock", Since: f.since, Limit: 1 + f.r.IntN(50)})
 		return err
 	})
 	if err != nil {
@@ -176,7 +176,7 @@ func (s *streamReader) listen(d time.Duration) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
-	err := router.Watch(ctx, &watch.Request{Caller: boss, WorkflowID: "stock", LastEventID: s.place}, func(e watch.Event) error {
+	err := router.Watches.Watch(ctx, &watch.Request{Caller: boss, WorkflowID: "stock", LastEventID: s.place}, func(e watch.Event) error {
 		switch e.Kind {
 		case watch.Lost:
 			s.c.t.Errorf("a stream behind %q has lost entries", s.place)

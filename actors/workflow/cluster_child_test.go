@@ -45,7 +45,7 @@ func TestChildrenOnACluster(t *testing.T) {
 		for i, id := range ids {
 			var pending *message.Pending
 			c.must(c.ask(r, func(router *workflow.Router) (err error) {
-				pending, err = router.Pending(context.Background(), &message.Load{Caller: boss, WorkflowID: "above", InstanceID: id})
+				pending, err = router.Pending(&message.Load{Caller: boss, WorkflowID: "above", InstanceID: id})
 				return err
 			}))
 			require.True(t, len(pending.Children) == 1 && pending.Children[0].Status.String() == "running", "the instance has the children %v", pending.Children)

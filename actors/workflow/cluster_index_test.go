@@ -375,7 +375,7 @@ func (c *indexCluster) checkReplicas() {
 // eventually asks a node until it can answer.
 func (c *indexCluster) eventually(n *clusterNode, req query.Request) (ids []string, end *query.End, err error) {
 	for range 20 {
-		if ids, end, err = workflowtest.IDs(c.t, n.router.Query, req); !errors.Is(err, failure.ErrUnavailable) {
+		if ids, end, err = workflowtest.IDs(c.t, n.router.Queries.Query, req); !errors.Is(err, failure.ErrUnavailable) {
 			break
 		}
 		c.pass(time.Second)

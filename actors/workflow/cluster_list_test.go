@@ -38,7 +38,7 @@ func onClusterOfThree(t *testing.T, test func(*testing.T, *cluster)) {
 
 // list asks a node for what matches, and counts on the side.
 func (n *clusterNode) list(filter string) (found []string, err error) {
-	end, err := n.router.Query(context.Background(), &query.Request{Caller: boss, WorkflowID: "stock", Filter: filter, Limit: 1000, Count: true},
+	end, err := n.router.Queries.Query(context.Background(), &query.Request{Caller: boss, WorkflowID: "stock", Filter: filter, Limit: 1000, Count: true},
 		func(item []byte) error {
 			found = append(found, string(item))
 			return nil
@@ -79,7 +79,7 @@ func TestFormsOfAnyNodeAreThoseThatWereAcknowledged(t *testing.T) {
 			c.must(err)
 			n := c.nodes[1+i%2]
 			var ids []string
-			err = n.router.Forms(context.Background(), &form.ListRequest{Kind: form.KindForm, User: boss.ID}, func(l form.Listed) error {
+			err = form.List(context.Background(), n.router.Queries, &form.ListRequest{Kind: form.KindForm, User: boss.ID}, func(l form.Listed) error {
 				ids = append(ids, l.InstanceID)
 				return nil
 			})
@@ -100,7 +100,7 @@ func TestANodeThatIsCutOffListsNothing(t *testing.T) {
 		lists := map[string]func() error{
 			"a query": func() error { _, err := n.list(``); return err },
 			"a list of forms": func() error {
-				return n.router.Forms(context.Background(), &form.ListRequest{Kind: form.KindForm, User: boss.ID}, func(form.Listed) error { return nil })
+				return form.List(context.Background(), n.router.Queries, &form.ListRequest{Kind: form.KindForm, User: boss.ID}, func(form.Listed) error { return nil })
 			},
 		}
 		for what, list := range lists {
@@ -119,7 +119,7 @@ func TestANodeThatIsCutOffListsNothing(t *testing.T) {
 // opens asks a node for a stream, which ends when it has begun.
 func (n *clusterNode) opens(instance string) error {
 	opened := errors.New("opened")
-	err := n.router.Watch(context.Background(), &watch.Request{Caller: boss, WorkflowID: "stock", InstanceID: instance}, func(watch.Event) error { return opened })
+	err := n.router.Watches.Watch(context.Background(), &watch.Request{Caller: boss, WorkflowID: "stock", InstanceID: instance}, func(watch.Event) error { return opened })
 	if errors.Is(err, opened) {
 		return nil
 	}
@@ -141,7 +141,7 @@ func TestANodeWithoutAShardSendsListsAndStreamsAway(t *testing.T) {
 			"a query": func() error { _, err := first.list(``); return err },
 			"a watch": func() error { return first.opens("") },
 			"a list of forms": func() error {
-				return first.router.Forms(context.Background(), &form.ListRequest{Kind: form.KindForm, User: boss.ID}, func(form.Listed) error { return nil })
+				return form.List(context.Background(), first.router.Queries, &form.ListRequest{Kind: form.KindForm, User: boss.ID}, func(form.Listed) error { return nil })
 			},
 		} {
 			err := do()
@@ -182,7 +182,7 @@ func TestPagesAcrossNodes(t *testing.T) {
 		var got []string
 		req := query.Request{Caller: boss, WorkflowID: "stock", Limit: 2}
 		for page := 0; ; page++ {
-			ids, end, err := workflowtest.IDs(t, c.nodes[page%clusterNodes].router.Query, req)
+			ids, end, err := workflowtest.IDs(t, c.nodes[page%clusterNodes].router.Queries.Query, req)
 			c.must(err)
 			got = append(got, ids...)
 			if req.Cursor = end.Next; req.Cursor == "" || len(got) > len(want) {

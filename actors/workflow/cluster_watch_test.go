@@ -35,7 +35,7 @@ func (n *clusterNode) watch(instance, lastEventID string) *watcher {
 	ctx, w.cancel = context.WithCancel(context.Background())
 	go func() {
 		req := &watch.Request{Caller: boss, WorkflowID: "stock", InstanceID: instance, LastEventID: lastEventID}
-		w.ended <- n.router.Watch(ctx, req, w.note)
+		w.ended <- n.router.Watches.Watch(ctx, req, w.note)
 	}()
 	return w
 }

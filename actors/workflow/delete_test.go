@@ -46,7 +46,7 @@ stateMachines:
 `
 
 func (h *harness) deleteForm(who *identity.Principal, workflowID, id string) error {
-	return h.DeleteForm(h.t.Context(), who, workflowID, id)
+	return h.DeleteForm(who, workflowID, id)
 }
 
 // named counts the rows whose keys name the instance, by table, and those of others whose values do.
@@ -93,7 +93,7 @@ func TestNothingNamesADeletedForm(t *testing.T) {
 		h.Must(err)
 		id, other := r.InstanceID, h.createForm(john, "visit", form.KindForm)
 		for _, who := range []*identity.Principal{john, mary} {
-			_, err := h.SaveDraft(t.Context(), &message.Draft{
+			_, err := h.SaveDraft(&message.Draft{
 				Request: form.Request{Caller: who, WorkflowID: "visit", InstanceID: id, Event: "submit"}, Data: value(`{"a":1}`),
 			})
 			h.Must(err)
@@ -102,7 +102,7 @@ func TestNothingNamesADeletedForm(t *testing.T) {
 		h.MustSend(john, "visit", id, "again", "")             // decides a task, and begins another
 		h.keepTaskDraft(john, h.taskOf(john, id), `{"a":1}`)
 		comment := message.Comment{Load: message.Load{Caller: john, WorkflowID: "visit", InstanceID: id}, Text: "hello"}
-		h.Must(workflowtest.Second(h.AddComment(t.Context(), &comment)))
+		h.Must(workflowtest.Second(h.AddComment(&comment)))
 		clocktest.Advance(2 * time.Minute) // a timer has failed, and deliveries were tried
 		keys, _ := h.named(id)
 		for _, table := range []string{"record", "entry", "draft", "node", "index", "list", "timer", "incident", "delivery", "attempt", "reply", "task", "taskdraft", "work", "activity"} {

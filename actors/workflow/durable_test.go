@@ -61,7 +61,7 @@ func TestNothingIsShownThatACrashCouldTakeBack(t *testing.T) {
 		for what, req := range map[string]watch.Request{"of all": {}, "of one": {InstanceID: item}, "with a filter": {Filter: `{"svcPublic.a":"new"}`}} {
 			req.Caller, req.WorkflowID = boss, "stock"
 			asked.Go(func() {
-				_ = h.Watch(watches, &req, func(e watch.Event) error {
+				_ = h.Watches.Watch(watches, &req, func(e watch.Event) error {
 					if e.Kind == watch.Entry {
 						show("a watch " + what)
 					}
@@ -80,12 +80,12 @@ func TestNothingIsShownThatACrashCouldTakeBack(t *testing.T) {
 		require.True(t, strings.Contains(string(h.Instances("stock")[0].Record.Public), "new") && h.Instances("leave")[0].Record.Sequence == 2)
 		ask("a read", nil, func() error { _, err := h.Look(john, "leave", id); return err })
 		ask("the form", nil, func() error {
-			_, err := h.Form(t.Context(), &form.Request{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"})
+			_, err := h.Form(&form.Request{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"})
 			return err
 		})
 		for _, c := range []form.Category{form.Current, form.Submitted} {
 			ask("the list of "+c.String()+" forms", nil, func() error {
-				return h.Forms(t.Context(), &form.ListRequest{Kind: form.KindForm, User: john.ID, Category: c}, func(form.Listed) error { show("a form"); return nil })
+				return form.List(t.Context(), h.Queries, &form.ListRequest{Kind: form.KindForm, User: john.ID, Category: c}, func(form.Listed) error { show("a form"); return nil })
 			})
 		}
 		ask("the repeated event", nil, send(func(*message.Event) {}))
@@ -103,7 +103,7 @@ func TestNothingIsShownThatACrashCouldTakeBack(t *testing.T) {
 			})
 		}
 		ask("a second submission", failure.ErrNotAllowed, func() error {
-			_, err := h.Submit(t.Context(), &message.Submit{Request: form.Request{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"}})
+			_, err := h.Submit(&message.Submit{Request: form.Request{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"}})
 			return err
 		})
 		ask("a draft of what is submitted", failure.ErrNotAllowed, func() error { _, err := h.draft(john, id, `{}`); return err })
@@ -120,18 +120,18 @@ func TestNothingIsShownThatACrashCouldTakeBack(t *testing.T) {
 		} {
 			req.Caller, req.WorkflowID = boss, "stock"
 			ask("a query "+what, nil, func() error {
-				_, err := h.Query(t.Context(), &req, func([]byte) error { show("a row of a query " + what); return nil })
+				_, err := h.Queries.Query(t.Context(), &req, func([]byte) error { show("a row of a query " + what); return nil })
 				return err
 			})
 		}
 		look := message.Load{Caller: boss, WorkflowID: "stock", InstanceID: item}
-		ask("the events", nil, func() error { of := look; _, err := h.Events(t.Context(), &of); return err })
+		ask("the events", nil, func() error { of := look; _, err := h.Events(&of); return err })
 		ask("the history", nil, func() error {
-			_, err := h.History(t.Context(), &message.History{Caller: boss, WorkflowID: "stock", InstanceID: item, Limit: 10})
+			_, err := h.History(&message.History{Caller: boss, WorkflowID: "stock", InstanceID: item, Limit: 10})
 			return err
 		})
 		ask("the activity", nil, func() error {
-			_, err := h.Activity(t.Context(), &message.Activity{Load: look, Limit: 10})
+			_, err := h.Activity(&message.Activity{Load: look, Limit: 10})
 			return err
 		})
 		ask("an activity that is read while something comes", nil, func() error { // after the instance was asked

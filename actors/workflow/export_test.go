@@ -115,7 +115,7 @@ func (r *Router) SkipIndexCheck() {
 func (r *Router) Store() *persistence.Store { return r.o.Store }
 
 // BoundTasks has pages of tasks look at so much.
-func (r *Router) BoundTasks(to task.Bounds) { r.tasks.Bounds = to }
+func (r *Router) BoundTasks(to task.Bounds) { r.Worklists.Bounds = to }
 
 // Delete deletes an instance, whoever may.
 func (r *Router) Delete(workflowID, id string) error {

@@ -1,8 +1,6 @@
 package workflow
 
 import (
-	"context"
-
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
@@ -37,7 +35,7 @@ func (r *Router) FormOf(workflowID, instanceID string) (*form.Form, error) {
 }
 
 // Form returns an instance as a form. The errors are those of Load; an instance that is no form is failure.ErrNotFound.
-func (r *Router) Form(_ context.Context, req *form.Request) (*form.View, error) {
+func (r *Router) Form(req *form.Request) (*form.View, error) {
 	var out *form.View
 	load := &message.Load{Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID}
 	_, err := r.askReader(load, instance.SeeForm(load, req, &out))
@@ -47,7 +45,7 @@ func (r *Router) Form(_ context.Context, req *form.Request) (*form.View, error) 
 // SaveDraft keeps or drops the caller's draft; it is durable when SaveDraft returns. Besides the errors of Send:
 // failure.ErrPrecondition, and failure.ErrNotAllowed when there is something to keep and the caller may not submit the
 // form now.
-func (r *Router) SaveDraft(_ context.Context, req *message.Draft) (form.Draft, error) {
+func (r *Router) SaveDraft(req *message.Draft) (form.Draft, error) {
 	err := r.accepting()
 	if err == nil {
 		_, err = r.ask(req.WorkflowID, req.InstanceID, instance.SaveDraft{Draft: req})
@@ -61,27 +59,17 @@ func (r *Router) SaveDraft(_ context.Context, req *message.Draft) (form.Draft, e
 // Submit sends the event that submits the form, and removes the caller's draft in the same commit. An event that no
 // transition takes is failure.ErrNotAllowed, whatever the definition says about it. The other errors are those of Send,
 // but whoever does not see the form gets failure.ErrNotFound alone, unless it repeats a submission of the caller's.
-func (r *Router) Submit(_ context.Context, req *message.Submit) (reply *message.Reply, err error) {
+func (r *Router) Submit(req *message.Submit) (reply *message.Reply, err error) {
 	if err = r.accepting(); err == nil {
 		reply, err = r.ask(req.WorkflowID, req.InstanceID, instance.SubmitForm{Submit: req})
 	}
 	return reply, failure.In("submit", req.WorkflowID+"/"+req.InstanceID, err)
 }
 
-// FormPage returns a part of that list, as form.ReadPage says.
-func (r *Router) FormPage(ctx context.Context, req *form.PageRequest) (*form.Page, error) {
-	return form.ReadPage(ctx, r.queries, req)
-}
-
-// Forms calls yield with a user's forms of one kind and category, as form.List says.
-func (r *Router) Forms(ctx context.Context, req *form.ListRequest, yield func(form.Listed) error) error {
-	return form.List(ctx, r.queries, req, yield)
-}
-
 // DeleteForm deletes the form of an instance with the instance, for its creator and while it was never submitted:
 // failure.ErrNotFound for everybody else, failure.ErrNotAllowed afterwards, failure.ErrInUse when the instance has a
 // parent or children. The other errors are those of Send. It returns when that is durable.
-func (r *Router) DeleteForm(_ context.Context, caller *identity.Principal, workflowID, instanceID string) error {
+func (r *Router) DeleteForm(caller *identity.Principal, workflowID, instanceID string) error {
 	err := r.accepting()
 	if err == nil {
 		_, err = r.ask(workflowID, instanceID, instance.DeleteForm(caller))

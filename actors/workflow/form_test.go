@@ -43,7 +43,7 @@ func formOf(who *identity.Principal, workflowID string, kind form.Kind) *message
 func (h *harness) listed(who *identity.Principal, kind form.Kind) (all []form.Listed) {
 	h.t.Helper()
 	for _, c := range []form.Category{form.Current, form.Submitted} {
-		h.Must(h.Forms(h.t.Context(), &form.ListRequest{Kind: kind, User: who.ID, Category: c}, func(f form.Listed) error {
+		h.Must(form.List(h.t.Context(), h.Queries, &form.ListRequest{Kind: kind, User: who.ID, Category: c}, func(f form.Listed) error {
 			all = append(all, f)
 			return nil
 		}))
@@ -170,18 +170,18 @@ func TestTheOrderOfAList(t *testing.T) {
 		return strings.Compare(a.InstanceID, b.InstanceID)
 	}), "%d forms, or out of order", len(all))
 	enough := errors.New("enough")
-	assert.ErrorIs(t, h.Forms(t.Context(), &form.ListRequest{Kind: form.KindForm, User: john.ID}, func(form.Listed) error { return enough }), enough)
+	assert.ErrorIs(t, form.List(t.Context(), h.Queries, &form.ListRequest{Kind: form.KindForm, User: john.ID}, func(form.Listed) error { return enough }), enough)
 }
 
 func (h *harness) draft(who *identity.Principal, id, body string, ifMatch ...uint64) (form.Draft, error) {
-	return h.SaveDraft(h.t.Context(), &message.Draft{
+	return h.SaveDraft(&message.Draft{
 		Request: form.Request{Caller: who, WorkflowID: "leave", InstanceID: id, Event: "submit"}, Data: value(body), DraftCondition: form.DraftCondition{IfMatch: ifMatch},
 	})
 }
 
 func (h *harness) form(who *identity.Principal, id string) *form.View {
 	h.t.Helper()
-	v, err := h.Form(h.t.Context(), &form.Request{Caller: who, WorkflowID: "leave", InstanceID: id, Event: "submit"})
+	v, err := h.Form(&form.Request{Caller: who, WorkflowID: "leave", InstanceID: id, Event: "submit"})
 	h.Must(err)
 	return v
 }
@@ -205,7 +205,7 @@ func TestTheLifeOfADraft(t *testing.T) {
 		{"a first where there is one", form.DraftCondition{IfAbsent: true}, failure.ErrPrecondition},
 		{"in the place of any", form.DraftCondition{MustExist: true}, nil},
 	} {
-		first, err = h.SaveDraft(t.Context(), &message.Draft{Request: req, Data: value(fmt.Sprintf(`{"days":%d}`, n)), DraftCondition: c.condition})
+		first, err = h.SaveDraft(&message.Draft{Request: req, Data: value(fmt.Sprintf(`{"days":%d}`, n)), DraftCondition: c.condition})
 		assert.ErrorIs(t, err, c.want, "a draft %s", c.name)
 	}
 	second, err = h.draft(john, id, `{"days":2}`, first.Revision)
@@ -217,13 +217,13 @@ func TestTheLifeOfADraft(t *testing.T) {
 	v = h.form(john, id)
 	assert.True(t, v.Draft != nil && string(v.Draft.Data) == `{"days":2}` && v.Draft.Revision == second.Revision && v.Sequence == 1, "after a restart: %+v", v.Draft)
 	drop := &message.Submit{Request: req, Data: value(`{"days":2}`), Retry: event(john, "leave", id, "submit", `{"days":2}`, "key").Retry}
-	h.Must(workflowtest.Second(h.Submit(t.Context(), drop)))
+	h.Must(workflowtest.Second(h.Submit(drop)))
 	v = h.form(john, id)
 	assert.True(t, v.Draft == nil && !v.Editable && v.Form.SubmissionID != "", "after the submission: %+v", v)
-	r, err := h.Submit(t.Context(), drop)
+	r, err := h.Submit(drop)
 	assert.True(t, err == nil && r.Sequence == 2, "the submission again with its key: %v, %v", r, err)
 	drop.Retry = message.Retry{}
-	_, err = h.Submit(t.Context(), drop)
+	_, err = h.Submit(drop)
 	assert.True(t, errors.Is(err, failure.ErrNotAllowed) && h.form(john, id).Sequence == 2, "a second submission: got %v, want failure.ErrNotAllowed and no trace", err)
 	_, err = h.draft(john, id, `{}`)
 	assert.ErrorIs(t, err, failure.ErrNotAllowed, "a draft of what is submitted")
@@ -247,7 +247,7 @@ func TestTheLifeOfADraft(t *testing.T) {
 		_, err := h.draft(c.who, c.id, `{}`)
 		assert.ErrorIs(t, err, c.want, "a draft %s", name)
 	}
-	_, err = h.Form(t.Context(), &form.Request{Caller: john, WorkflowID: "leave", InstanceID: plain, Event: "submit"})
+	_, err = h.Form(&form.Request{Caller: john, WorkflowID: "leave", InstanceID: plain, Event: "submit"})
 	assert.ErrorIs(t, err, failure.ErrNotFound, "an instance that is no form")
 }
 
@@ -259,7 +259,7 @@ func TestADraftSaysItsTemplate(t *testing.T) {
 	create.Retry = message.Retry{Key: "made"}
 	r, err := h.Create(t.Context(), create)
 	h.Must(err)
-	_, err = h.SaveDraft(t.Context(), &message.Draft{
+	_, err = h.SaveDraft(&message.Draft{
 		Request: form.Request{Caller: john, WorkflowID: "leave", InstanceID: r.InstanceID, Event: "submit"}, Data: value(`{}`), Template: digest,
 	})
 	h.Must(err)
@@ -296,7 +296,7 @@ func TestDamageOfAFormIsSaid(t *testing.T) {
 	when := h.listed(john, form.KindForm)[0].When
 	set := func(key, value []byte) { h.Overwrite(sh, key, value) }
 	set(key.List(nil, sh, byte(form.KindForm), "john", when, id), []byte("nonsense"))
-	assert.ErrorIs(t, h.Forms(t.Context(), &form.ListRequest{Kind: form.KindForm, User: john.ID}, func(form.Listed) error { return nil }), failure.ErrExecution)
+	assert.ErrorIs(t, form.List(t.Context(), h.Queries, &form.ListRequest{Kind: form.KindForm, User: john.ID}, func(form.Listed) error { return nil }), failure.ErrExecution)
 	set(key.Draft(nil, sh, id, "john"), []byte("nonsense"))
 	if _, err := h.draft(john, instanceid.Text(id), `{}`); !errors.Is(err, failure.ErrExecution) {
 		t.Errorf("a draft: got %v, want ErrExecution", err)

@@ -47,7 +47,7 @@ func (h *harness) sleepAll() {
 }
 
 func (h *harness) list(req query.Request) (ids []string, end *query.End, err error) {
-	return workflowtest.IDs(h.t, h.Query, req)
+	return workflowtest.IDs(h.t, h.Queries.Query, req)
 }
 
 // events returns the transition events of a reply's history.

@@ -56,7 +56,7 @@ func TestIncidentsTellDataToReadersOnly(t *testing.T) {
 			caller *identity.Principal
 			sees   bool
 		}{{john, true}, {operator, false}, {nil, false}} {
-			page, err := h.Incidents(context.Background(), &pending.IncidentList{Caller: c.caller, Limit: 10})
+			page, err := h.Waiting.Incidents(context.Background(), &pending.IncidentList{Caller: c.caller, Limit: 10})
 			if h.Must(err); len(page.Incidents) != 3 {
 				t.Fatalf("got %+v", page.Incidents)
 			}
@@ -100,7 +100,7 @@ func TestIncidentsWithoutAnInstance(t *testing.T) {
 		}
 		clocktest.Advance(time.Second)
 		for caller, want := range map[*identity.Principal]bool{boss: true, john: false} {
-			page, err := h.Incidents(context.Background(), &pending.IncidentList{Caller: caller, Limit: 10})
+			page, err := h.Waiting.Incidents(context.Background(), &pending.IncidentList{Caller: caller, Limit: 10})
 			if h.Must(err); len(page.Incidents) != 2 {
 				t.Fatalf("got %+v", page.Incidents)
 			}
@@ -125,7 +125,7 @@ func TestDeliveriesTellDataToReadersOnly(t *testing.T) {
 			caller *identity.Principal
 			sees   bool
 		}{{john, true}, {workflowtest.Principal("olga", nil, string(identity.Workflows)), false}, {nil, false}} {
-			page, err := h.Deliveries(context.Background(), &pending.DeliveryList{Caller: c.caller, State: outbox.Dead, Limit: 10})
+			page, err := h.Waiting.Deliveries(context.Background(), &pending.DeliveryList{Caller: c.caller, State: outbox.Dead, Limit: 10})
 			if h.Must(err); len(page.Deliveries) == 0 {
 				t.Fatal("nothing is dead")
 			}

@@ -168,7 +168,7 @@ func TestIncidentsOfAClusterAreOne(t *testing.T) {
 		c.pass(5 * time.Second)
 		var id string
 		for _, n := range c.nodes {
-			page, err := n.router.Incidents(context.Background(), &pending.IncidentList{Caller: boss, Limit: 10})
+			page, err := n.router.Waiting.Incidents(context.Background(), &pending.IncidentList{Caller: boss, Limit: 10})
 			c.must(err)
 			if !assert.True(t, len(page.Incidents) == 1 && page.Incidents[0].Row.Count == 24 && (id == "" || page.Incidents[0].ID == id), "%v %v", n.Name, page.Incidents) {
 				continue
@@ -178,7 +178,7 @@ func TestIncidentsOfAClusterAreOne(t *testing.T) {
 		c.must(c.ask(r, func(router *workflow.Router) error {
 			return router.ChangeIncident(context.Background(), boss, id, true)
 		}))
-		page, err := c.nodes[0].router.Incidents(context.Background(), &pending.IncidentList{Caller: boss, Limit: 10})
+		page, err := c.nodes[0].router.Waiting.Incidents(context.Background(), &pending.IncidentList{Caller: boss, Limit: 10})
 		if c.must(err); len(page.Incidents) != 0 {
 			t.Errorf("dropped, but %v", page.Incidents)
 		}
@@ -208,7 +208,7 @@ func (c *cluster) fails(r *rand.Rand, id string, led map[string]int) {
 func (n *clusterNode) putElsewhere(ctx context.Context, sh uint16, rows []incident.Row) error {
 	for _, to := range n.c.nodes {
 		if to.router != nil && to.router.Store().Epoch(key.Shard(sh)) != 0 {
-			return to.router.PutIncidents(ctx, sh, rows)
+			return to.router.Incidents.Put(ctx, sh, rows)
 		}
 	}
 	return failure.ErrUnavailable

@@ -24,11 +24,11 @@ func (r *Router) makeInternal() {
 		})
 	}
 	r.invokes = invoke.New(invoke.Options{
-		Store: r.o.Store, Catalog: r.o.Catalog, Clock: r.o.Clock, Log: r.o.Log, Principal: r.principal, Note: r.env.Incidents.Note, TreeMax: r.o.TreeInstancesMax,
-		Current:   func(ctx context.Context) error { return r.queries.AwaitCurrent(ctx, key.EveryShard) },
+		Store: r.o.Store, Catalog: r.o.Catalog, Clock: r.o.Clock, Log: r.o.Log, Principal: r.principal, Note: r.Incidents.Note, TreeMax: r.o.TreeInstancesMax,
+		Current:   func(ctx context.Context) error { return r.Queries.AwaitCurrent(ctx, key.EveryShard) },
 		Elsewhere: r.o.Elsewhere,
 	})
-	r.waiting = pending.New(r.o.Store, r.queries, r.o.Catalog, r.env.Outbox, r.o.Clock)
+	r.Waiting = pending.New(r.o.Store, r.Queries, r.o.Catalog, r.env.Outbox, r.o.Clock)
 	r.env.Timers = timer.New(timer.Options{Store: r.o.Store, Clock: r.o.Clock, Fire: r.fire, Log: r.o.Log})
 	r.schedules = schedule.New(schedule.Options{Store: r.o.Store, Clock: r.o.Clock, Schedules: r.o.Catalog.Schedules, Create: r.createScheduled, Log: r.o.Log})
 }

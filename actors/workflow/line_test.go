@@ -110,7 +110,7 @@ func (h *harness) created(who *identity.Principal, category form.Category, more 
 	for _, change := range more {
 		change(req)
 	}
-	page, err := h.FormPage(h.t.Context(), req)
+	page, err := form.ReadPage(h.t.Context(), h.Queries, req)
 	h.Must(err)
 	for _, f := range page.Forms {
 		ids = append(ids, f.InstanceID)
@@ -277,7 +277,7 @@ func TestPagesOfWhatSomebodyHasCreated(t *testing.T) {
 		sorted := slices.Sorted(slices.Values(got))
 		assert.True(t, slices.Equal(sorted, slices.Sorted(slices.Values(want))), "by %s: got %v\nwant %v", sort, sorted, want)
 	}
-	_, err := h.FormPage(t.Context(), &form.PageRequest{ListRequest: form.ListRequest{Kind: form.KindForm, User: john.ID, Category: form.Every}, Limit: 7, Cursor: func() string {
+	_, err := form.ReadPage(t.Context(), h.Queries, &form.PageRequest{ListRequest: form.ListRequest{Kind: form.KindForm, User: john.ID, Category: form.Every}, Limit: 7, Cursor: func() string {
 		_, page := h.created(john, form.Every, func(req *form.PageRequest) { req.Limit = 7 })
 		return page.Next
 	}()})

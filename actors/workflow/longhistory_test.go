@@ -66,7 +66,7 @@ func TestALongHistoryIsAnsweredInPart(t *testing.T) {
 	size := 0
 	h.Must(h.Store.Scan(key.EntryPrefix(nil, h.Store.ShardOf(h.ID(id)), h.ID(id)), func(_, value []byte) error { size += len(value); return nil }))
 	assert.LessOrEqual(t, size/events, 1000, "an entry")
-	page, err := h.History(context.Background(), &message.History{Caller: boss, WorkflowID: "wide", InstanceID: id, Limit: 3, Descending: true})
+	page, err := h.History(&message.History{Caller: boss, WorkflowID: "wide", InstanceID: id, Limit: 3, Descending: true})
 	if err != nil || !strings.HasSuffix(string(last[:strings.LastIndex(string(last), `],"historyFrom"`)]), string(page.Entries[:strings.Index(string(page.Entries), `},{`)+1])) {
 		t.Errorf("the newest page: %.200s, %v", page.Entries, err)
 	}

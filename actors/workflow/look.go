@@ -1,7 +1,6 @@
 package workflow
 
 import (
-	"context"
 	"encoding/binary"
 
 	"troupe/actors/failure"
@@ -18,7 +17,7 @@ const pageMax = 1000
 
 // Events lists what the caller may send to an instance now, each with its transitions, the result of its guard and the
 // schema of its data. The errors are those of Load.
-func (r *Router) Events(_ context.Context, req *message.Load) (*message.Events, error) {
+func (r *Router) Events(req *message.Load) (*message.Events, error) {
 	out := &message.Events{}
 	_, err := r.askReader(req, instance.SeeEvents(req, out))
 	if err != nil {
@@ -29,12 +28,12 @@ func (r *Router) Events(_ context.Context, req *message.Load) (*message.Events, 
 
 // History returns a part of an instance's history, however long it is. The errors are those of Load, and
 // failure.ErrInvalid for a cursor of another list.
-func (r *Router) History(ctx context.Context, req *message.History) (*message.Page, error) {
-	page, err := r.history(ctx, req)
+func (r *Router) History(req *message.History) (*message.Page, error) {
+	page, err := r.history(req)
 	return page, failure.In("history of", req.WorkflowID+"/"+req.InstanceID, err)
 }
 
-func (r *Router) history(ctx context.Context, req *message.History) (*message.Page, error) {
+func (r *Router) history(req *message.History) (*message.Page, error) {
 	if req.Limit < 1 || req.Limit > pageMax {
 		return nil, failure.Refuse(failure.ErrInvalid, "the limit must be 1 to %d", pageMax)
 	}
@@ -53,7 +52,7 @@ func (r *Router) history(ctx context.Context, req *message.History) (*message.Pa
 		}
 		seen, begun = binary.BigEndian.Uint64(position), true
 	}
-	id, last, err := r.Locate(ctx, req.Caller, req.WorkflowID, req.InstanceID) // entries up to last are durable, and may be seen
+	id, last, err := r.Locate(req.Caller, req.WorkflowID, req.InstanceID) // entries up to last are durable, and may be seen
 	if err != nil {
 		return nil, err
 	}
@@ -81,13 +80,13 @@ func (r *Router) history(ctx context.Context, req *message.History) (*message.Pa
 }
 
 // View calls f inside the instance's actor when the caller may see the instance, and returns when what f saw is durable.
-func (r *Router) View(_ context.Context, req *message.Load, f func(message.View)) error {
+func (r *Router) View(req *message.Load, f func(message.View)) error {
 	_, err := r.askReader(req, instance.See(req, f))
 	return err
 }
 
 // Locate implements watch.Instances.
-func (r *Router) Locate(ctx context.Context, caller *identity.Principal, workflowID, instanceID string) (id key.ID, sequence uint64, err error) {
-	err = r.View(ctx, &message.Load{Caller: caller, WorkflowID: workflowID, InstanceID: instanceID}, func(v message.View) { id, sequence = v.ID, v.Instance.Sequence })
+func (r *Router) Locate(caller *identity.Principal, workflowID, instanceID string) (id key.ID, sequence uint64, err error) {
+	err = r.View(&message.Load{Caller: caller, WorkflowID: workflowID, InstanceID: instanceID}, func(v message.View) { id, sequence = v.ID, v.Instance.Sequence })
 	return id, sequence, err
 }

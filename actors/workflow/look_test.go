@@ -28,7 +28,7 @@ func TestHistoryPages(t *testing.T) {
 	}
 	h.MustSend(boss, "stock", other, "set", "")
 	ask := func(who *identity.Principal, id, cursor string, limit int) (*message.Page, error) {
-		return h.History(t.Context(), &message.History{Caller: who, WorkflowID: "stock", InstanceID: id, Limit: limit, Cursor: cursor})
+		return h.History(&message.History{Caller: who, WorkflowID: "stock", InstanceID: id, Limit: limit, Cursor: cursor})
 	}
 	for _, limit := range []int{1, 7, 24, 25, 26, 1000} {
 		var entries []string
@@ -86,7 +86,7 @@ func TestHistoryPages(t *testing.T) {
 func (h *harness) checkDescending(id string, limit, entries int) {
 	h.t.Helper()
 	ask := func(descending bool, cursor string) (*message.Page, error) {
-		return h.History(h.t.Context(), &message.History{
+		return h.History(&message.History{
 			Caller: member, WorkflowID: "stock", InstanceID: id, Limit: limit, Cursor: cursor, Descending: descending,
 		})
 	}
@@ -126,7 +126,7 @@ func TestWhatComesMeanwhileIsOnNoLaterPageOfTheNewest(t *testing.T) {
 	}
 	cursor := ""
 	for last := 6; last > 0; last -= 2 {
-		p, err := h.History(t.Context(), &message.History{Caller: member, WorkflowID: "stock", InstanceID: id, Limit: 2, Cursor: cursor, Descending: true})
+		p, err := h.History(&message.History{Caller: member, WorkflowID: "stock", InstanceID: id, Limit: 2, Cursor: cursor, Descending: true})
 		h.Must(err)
 		want := all[last-1] + "," + all[last-2]
 		assert.Equal(t, want, string(p.Entries), "the page of entry %d", last)
@@ -135,7 +135,7 @@ func TestWhatComesMeanwhileIsOnNoLaterPageOfTheNewest(t *testing.T) {
 	}
 	assert.Empty(t, cursor, "behind the first entry there is a cursor")
 	none := query.List{"history", "stock", id, "desc"}.Cursor(binary.BigEndian.AppendUint64(nil, 1))
-	_, err := h.History(t.Context(), &message.History{Caller: member, WorkflowID: "stock", InstanceID: id, Limit: 2, Cursor: none, Descending: true})
+	_, err := h.History(&message.History{Caller: member, WorkflowID: "stock", InstanceID: id, Limit: 2, Cursor: none, Descending: true})
 	assert.ErrorIs(t, err, failure.ErrInvalid, "a cursor behind the first entry")
 }
 
@@ -143,7 +143,7 @@ func TestEventsAreWhatTheCallerMaySendNow(t *testing.T) {
 	h := start(t, workflow.Options{})
 	id, hidden := h.Make(john, "leave", ""), h.Make(mary, "leave", `{"by":"mary"}`)
 	ask := func(who *identity.Principal, id string) (string, uint64, error) {
-		r, err := h.Events(t.Context(), &message.Load{Caller: who, WorkflowID: "leave", InstanceID: id})
+		r, err := h.Events(&message.Load{Caller: who, WorkflowID: "leave", InstanceID: id})
 		if err != nil {
 			return "", 0, err
 		}
@@ -177,7 +177,7 @@ func TestEventsAreWhatTheCallerMaySendNow(t *testing.T) {
 	h.Publish(leave, order, strings.Replace(stock("stock", 1), "allow:", "allow:\n  send: {users: [boss]}", 1))
 	sent := h.Make(boss, "stock", "")
 	for who, none := range map[*identity.Principal]bool{boss: false, member: true} {
-		r, err := h.Events(t.Context(), &message.Load{Caller: who, WorkflowID: "stock", InstanceID: sent})
+		r, err := h.Events(&message.Load{Caller: who, WorkflowID: "stock", InstanceID: sent})
 		assert.True(t, err == nil && (len(r.Events) == 0) == none, "for %s: %+v, %v; none: %v", who.ID, r, err, none)
 	}
 }

@@ -17,10 +17,10 @@ import (
 )
 
 // Pending lists what an instance waits for. The errors are those of Load.
-func (r *Router) Pending(ctx context.Context, req *message.Load) (*message.Pending, error) {
+func (r *Router) Pending(req *message.Load) (*message.Pending, error) {
 	out := &message.Pending{}
 	var id key.ID
-	err := r.View(ctx, req, func(v message.View) {
+	err := r.View(req, func(v message.View) {
 		id, out.Version = v.ID, v.Of.Version
 		out.IsDone, out.IsEnded = v.Of.IsDone(v.Instance), v.Instance.IsEnded()
 		for _, c := range v.Instance.Children() {
@@ -31,7 +31,7 @@ func (r *Router) Pending(ctx context.Context, req *message.Load) (*message.Pendi
 		}
 	})
 	if err == nil {
-		out.Deliveries, err = r.waiting.OfInstance(id)
+		out.Deliveries, err = r.Waiting.OfInstance(id)
 	}
 	return out, failure.In("pending of", req.WorkflowID+"/"+req.InstanceID, err)
 }
@@ -54,10 +54,10 @@ func (r *Router) ChangeIncident(ctx context.Context, caller *identity.Principal,
 	err := r.accepting()
 	var in pending.Incident
 	if err == nil {
-		in, err = r.waiting.Incident(id)
+		in, err = r.Waiting.Incident(id)
 	}
 	if err == nil && in.Kind != incident.Event {
-		err = r.env.Incidents.Change(ctx, id, in.Kind, drop)
+		err = r.Incidents.Change(ctx, id, in.Kind, drop)
 	} else if err == nil {
 		_, err = r.ask(in.Workflow, in.InstanceID, instance.ChangeIncident{Caller: caller, ID: in.Timer, Drop: drop})
 	}
@@ -67,32 +67,12 @@ func (r *Router) ChangeIncident(ctx context.Context, caller *identity.Principal,
 // StopTree ends an instance that no other one has invoked, and all that it has invoked, and returns when it is durable
 // that none of them will go on: each is cancelled, and so are its own children. An instance that has ended is not asked
 // again. failure.ErrConflict names the parent of one that has one.
-func (r *Router) StopTree(_ context.Context, workflowID, instanceID, user string) error {
+func (r *Router) StopTree(workflowID, instanceID, user string) error {
 	err := r.accepting()
 	if err == nil {
 		_, err = r.ask(workflowID, instanceID, instance.StopTree{User: user})
 	}
 	return failure.In("stop", workflowID+"/"+instanceID, err)
-}
-
-// PutIncidents is incident.Service.Put.
-func (r *Router) PutIncidents(ctx context.Context, shard uint16, rows []incident.Row) error {
-	return r.env.Incidents.Put(ctx, shard, rows)
-}
-
-// Deliveries lists what has not left yet, as pending.Lists says.
-func (r *Router) Deliveries(ctx context.Context, req *pending.DeliveryList) (*pending.DeliveryPage, error) {
-	return r.waiting.Deliveries(ctx, req)
-}
-
-// Incidents lists what has failed, as pending.Lists says.
-func (r *Router) Incidents(ctx context.Context, req *pending.IncidentList) (*pending.IncidentPage, error) {
-	return r.waiting.Incidents(ctx, req)
-}
-
-// Timers lists timers, as pending.Lists says.
-func (r *Router) Timers(ctx context.Context, req *pending.TimerList) (*pending.TimerPage, error) {
-	return r.waiting.Timers(ctx, req)
 }
 
 // EnterIndex implements catalog.Instances.

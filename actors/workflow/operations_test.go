@@ -23,7 +23,7 @@ import (
 func (h *harness) deliveries(state outbox.State) (out []pending.Delivery) {
 	h.t.Helper()
 	for cursor := ""; ; {
-		page, err := h.Deliveries(context.Background(), &pending.DeliveryList{Caller: boss, State: state, Cursor: cursor, Limit: 2})
+		page, err := h.Waiting.Deliveries(context.Background(), &pending.DeliveryList{Caller: boss, State: state, Cursor: cursor, Limit: 2})
 		h.Must(err)
 		out = append(out, page.Deliveries...)
 		if cursor = page.Next; cursor == "" {
@@ -35,7 +35,7 @@ func (h *harness) deliveries(state outbox.State) (out []pending.Delivery) {
 func (h *harness) incidents() (out []pending.Incident) {
 	h.t.Helper()
 	for cursor := ""; ; {
-		page, err := h.Incidents(context.Background(), &pending.IncidentList{Caller: boss, Cursor: cursor, Limit: 2})
+		page, err := h.Waiting.Incidents(context.Background(), &pending.IncidentList{Caller: boss, Cursor: cursor, Limit: 2})
 		h.Must(err)
 		out = append(out, page.Incidents...)
 		if cursor = page.Next; cursor == "" {
@@ -46,7 +46,7 @@ func (h *harness) incidents() (out []pending.Incident) {
 
 func (h *harness) pending(workflowID, id string) *message.Pending {
 	h.t.Helper()
-	out, err := h.Pending(context.Background(), &message.Load{Caller: boss, WorkflowID: workflowID, InstanceID: id})
+	out, err := h.Pending(&message.Load{Caller: boss, WorkflowID: workflowID, InstanceID: id})
 	h.Must(err)
 	return out
 }

@@ -43,7 +43,7 @@ type Options struct {
 	// stands alone.
 	Elsewhere func(ctx context.Context, shard uint16, m *child.Message) (refused string, err error)
 
-	// PutElsewhere has the node that leads a shard put incidents there (Router.PutIncidents). Nil: the store stands alone.
+	// PutElsewhere has the node that leads a shard put incidents there (incident.Service.Put). Nil: the store stands alone.
 	PutElsewhere func(ctx context.Context, shard uint16, rows []incident.Row) error
 
 	// IdleAfter is how long an instance stays awake after its last request. Default 1 min. Shorter saves memory, longer

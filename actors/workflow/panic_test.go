@@ -56,7 +56,7 @@ func TestAnActorThatPanicsAgainAndAgain(t *testing.T) {
 		t.Errorf("the tree does not tell: %+v", h.System.Tree())
 	}
 	workflowtest.Await(t, "the incident", func() bool {
-		page, err := h.Incidents(t.Context(), &pending.IncidentList{Caller: boss, Limit: 10})
+		page, err := h.Waiting.Incidents(t.Context(), &pending.IncidentList{Caller: boss, Limit: 10})
 		h.Must(err)
 		return len(page.Incidents) == 1 && page.Incidents[0].InstanceID == id && strings.Contains(page.Incidents[0].Error, "11 times within a minute")
 	})

@@ -49,7 +49,7 @@ func TestQuotasHoldEachUserToTheirRate(t *testing.T) {
 	assert.True(t, errors.As(err, &over) && over.Wait > 0 && over.Wait <= time.Second && !errors.Is(err, failure.ErrBusy), err)
 	assert.NoError(t, send(mary), "mary, beside john")
 	person := &message.Submit{Request: form.Request{Caller: john, WorkflowID: "order", InstanceID: id, Event: "approve"}}
-	_, err = h.Submit(t.Context(), person)
+	_, err = h.Submit(person)
 	assert.NoError(t, err, "john at a form")
 	made := formOf(john, "order", form.KindForm)
 	made.NoQuota = true
@@ -76,7 +76,7 @@ func TestAHistoryHasAQuota(t *testing.T) {
 	assert.True(t, errors.As(err, &over) && over.Wait == time.Hour, "the wait of a quota that time does not give back: got %+v, want an hour", over)
 	h.MustSend(john, "leave", id, "drop", "") // leaves no entry
 	person := form.Request{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "back"}
-	_, err = h.Submit(t.Context(), &message.Submit{Request: person})
+	_, err = h.Submit(&message.Submit{Request: person})
 	assert.NoError(t, err, "at a form")
 	assert.Equal(t, ",note,submit,back", events(t, h.MustLook(john, "leave", id)), "events")
 }

@@ -57,10 +57,15 @@ type Router struct {
 	// keys has the idempotency keys of creates and batches that are on their way.
 	keys retry.Keys
 
-	queries   *query.Service
-	tasks     *task.Lists
-	waiting   *pending.Lists // what waits in the whole store
-	watcher   *task.Watcher
+	// The services beside the instances. Callers ask them directly.
+	Queries     *query.Service
+	Worklists   *task.Lists
+	TaskWatches *task.Watcher
+	Waiting     *pending.Lists // what waits in the whole store
+	Watches     *watch.Service
+	Changes     *changefeed.Service
+	Incidents   *incident.Service
+
 	invokes   *invoke.Service   // whether children may be created
 	schedules *schedule.Service // creates instances at their times
 	// eventQuota and createQuota are those of users; nil without one.
@@ -105,11 +110,11 @@ func Start(o Options) (*Router, error) {
 	r.done.Add(3)
 	go r.every(shard.SweepEvery, "router sweep", r.sweep)
 	go r.every(cleanEvery, "router cleaner", r.clean)
-	go r.every(trimEvery, "trimming of changes", r.env.Changes.Trim)
+	go r.every(trimEvery, "trimming of changes", r.Changes.Trim)
 	r.done.Go(func() {
 		guard.Loop(building.Done(), r.o.Log, "index builder", func() { r.o.Catalog.BuildIndexes(building, r) })
 	})
-	r.env.Incidents.Start()
+	r.Incidents.Start()
 	r.shards.Start()
 	return r, nil
 }
@@ -117,19 +122,20 @@ func Start(o Options) (*Router, error) {
 // makeServices makes what instances tell, and what asks them. NB: before anything runs that commits, since each commit tells it.
 func (r *Router) makeServices() {
 	o, e := &r.o, r.env
-	r.queries = query.New(query.Options{
+	r.Queries = query.New(query.Options{
 		Store: o.Store, Catalog: o.Catalog, Clock: o.Clock, InFlight: &e.Counts.InFlight,
 		QueriesMax: o.QueriesMax, ListsMax: o.ListsMax, QueriesOpenMax: o.QueriesOpenMax, ListsOpenMax: o.ListsOpenMax,
 		QueryWaitMax: o.QueryWaitMax, TimeMax: o.QueryTimeMax, Current: o.Current,
 	})
-	e.Changes = changefeed.New(changefeed.Options{
-		Store: o.Store, Catalog: o.Catalog, Current: r.queries.AwaitCurrent, Clock: o.Clock, Log: o.Log,
+	r.Changes = changefeed.New(changefeed.Options{
+		Store: o.Store, Catalog: o.Catalog, Current: r.Queries.AwaitCurrent, Clock: o.Clock, Log: o.Log,
 		KeptFor: o.ChangesKeptFor, RowsMax: o.ChangesMax,
 	})
-	e.Watches = watch.New(watch.Options{Store: o.Store, Catalog: o.Catalog, Queries: r.queries, Changes: e.Changes, Instances: r, Clock: o.Clock})
-	e.Incidents = incident.New(incident.Options{Store: o.Store, Log: o.Log, Elsewhere: o.PutElsewhere})
-	r.tasks = &task.Lists{Store: o.Store, Queries: r.queries, Catalog: o.Catalog, Bounds: task.UsualBounds, Clock: o.Clock}
-	r.watcher = &task.Watcher{Lists: r.tasks, Feed: e.Tasks, Stopped: e.Watches.Stopped()}
+	r.Watches = watch.New(watch.Options{Store: o.Store, Catalog: o.Catalog, Queries: r.Queries, Changes: r.Changes, Instances: r, Clock: o.Clock})
+	r.Incidents = incident.New(incident.Options{Store: o.Store, Log: o.Log, Elsewhere: o.PutElsewhere})
+	e.Changes, e.Watches, e.Incidents = r.Changes, r.Watches, r.Incidents
+	r.Worklists = &task.Lists{Store: o.Store, Queries: r.Queries, Catalog: o.Catalog, Bounds: task.UsualBounds, Clock: o.Clock}
+	r.TaskWatches = &task.Watcher{Lists: r.Worklists, Feed: e.Tasks, Stopped: r.Watches.Stopped()}
 }
 
 // Stop refuses new calls with failure.ErrUnavailable, ends queries and lists with it, waits until every accepted call
@@ -139,9 +145,9 @@ func (r *Router) Stop(ctx context.Context) error {
 	r.endBuilding()
 	r.shards.StopBackground()
 	r.StopWatching()
-	r.queries.Stop()
+	r.Queries.Stop()
 	err := r.shards.Stop(ctx, func() string {
-		queries, lists := r.queries.Open() // NB: the store cannot be closed while one reads
+		queries, lists := r.Queries.Open() // NB: the store cannot be closed while one reads
 		if queries+lists == 0 {
 			return ""
 		}
@@ -149,7 +155,7 @@ func (r *Router) Stop(ctx context.Context) error {
 	})
 	r.stopOnce.Do(func() { close(r.stop) })
 	r.done.Wait()
-	r.env.Incidents.Stop()
+	r.Incidents.Stop()
 	return err
 }
 
@@ -170,7 +176,7 @@ func (r *Router) every(interval time.Duration, name string, do func()) {
 
 // sweep is a round of all that looks at the clock once a second.
 func (r *Router) sweep() {
-	r.env.Watches.Sweep(time.Now())
+	r.Watches.Sweep(time.Now())
 	now := r.o.Clock()
 	r.eventQuota.Sweep(now)
 	r.createQuota.Sweep(now)
@@ -269,33 +275,8 @@ func (r *Router) askReader(req *message.Load, m instance.Request) (*message.Repl
 	return r.ask(req.WorkflowID, req.InstanceID, m)
 }
 
-// Query calls yield with the instances of a workflow that match, as query.Service says.
-func (r *Router) Query(ctx context.Context, req *query.Request, yield func(item []byte) error) (*query.End, error) {
-	return r.queries.Query(ctx, req, yield)
-}
-
-// Standing counts how many instances stand where, as query.Service says.
-func (r *Router) Standing(ctx context.Context, p *identity.Principal, workflowID string, at []statemachine.Position) ([]query.Standing, error) {
-	return r.queries.Standing(ctx, p, workflowID, at)
-}
-
-// Read calls read once with one consistent moment, as query.Service says.
-func (r *Router) Read(ctx context.Context, user identity.UserID, read func(*query.Reader) error) error {
-	return r.queries.Read(ctx, user, read)
-}
-
-// Watch calls yield with what is committed from now on, as watch.Service says.
-func (r *Router) Watch(ctx context.Context, req *watch.Request, yield func(watch.Event) error) error {
-	return r.env.Watches.Watch(ctx, req, yield)
-}
-
-// Changes returns what was committed behind a cursor, as changefeed.Service says.
-func (r *Router) Changes(ctx context.Context, req *changefeed.Request) (*changefeed.Page, error) {
-	return r.env.Changes.Changes(ctx, req)
-}
-
 // StopWatching ends all calls of Watch, and refuses new ones. Calls of Changes wait no more.
-func (r *Router) StopWatching() { r.env.Watches.Stop(); r.env.Changes.Stop() }
+func (r *Router) StopWatching() { r.Watches.Stop(); r.Changes.Stop() }
 
 // Choices lists the workflows that the caller may create, by id.
 func (r *Router) Choices(p *identity.Principal) []catalog.Choice {
@@ -355,7 +336,7 @@ type Metrics struct {
 
 // Metrics returns the counters as they are now.
 func (r *Router) Metrics() Metrics {
-	queries := r.queries.Metrics()
+	queries := r.Queries.Metrics()
 	counts, shards, system := &r.env.Counts, r.shards.Metrics(), r.o.System.Metrics()
 	m := Metrics{
 		Awake: shards.Awake, AwakeBytes: shards.AwakeBytes, InFlight: shards.InFlight,

@@ -272,7 +272,7 @@ func TestStopWaitsForTheEndOfQueries(t *testing.T) {
 		id := h.Make(john, "order", "")
 		release, done := make(chan struct{}), make(chan error, 2)
 		go func() {
-			_, err := h.Query(t.Context(), &query.Request{Caller: john, WorkflowID: "order"}, func([]byte) error { <-release; return nil })
+			_, err := h.Queries.Query(t.Context(), &query.Request{Caller: john, WorkflowID: "order"}, func([]byte) error { <-release; return nil })
 			done <- err
 		}()
 		synctest.Wait()

@@ -156,25 +156,25 @@ func TestASchedulesUser(t *testing.T) {
 
 func TestAPersonChangesSchedules(t *testing.T) {
 	scheduled(t, func(h *harness, of *clara) {
-		h.Must(h.ChangeSchedule(context.Background(), "nightly", "every", schedule.Pause))
+		h.Must(h.ChangeSchedule("nightly", "every", schedule.Pause))
 		h.Restart()
 		clocktest.Advance(time.Hour)
 		s := h.schedule("every")
 		assert.True(t, s.Paused && s.Next.IsZero(), "paused: %+v", s)
-		h.Must(h.ChangeSchedule(context.Background(), "nightly", "every", schedule.Resume))
+		h.Must(h.ChangeSchedule("nightly", "every", schedule.Resume))
 		clocktest.Advance(time.Second)
 		_, clara, _ := h.runs()
 		assert.Zero(t, clara, "were made up for, although nothing is missed by a pause")
-		h.Must(h.ChangeSchedule(context.Background(), "nightly", "every", schedule.Run))
-		h.Must(h.ChangeSchedule(context.Background(), "nightly", "every", schedule.Run))
+		h.Must(h.ChangeSchedule("nightly", "every", schedule.Run))
+		h.Must(h.ChangeSchedule("nightly", "every", schedule.Run))
 		if _, clara, _ := h.runs(); clara != 1 { // NB: no time has passed between the two
 			t.Errorf("%d were run by hand, want 1", clara)
 		}
 		of.has()
-		err := h.ChangeSchedule(context.Background(), "nightly", "every", schedule.Run)
+		err := h.ChangeSchedule("nightly", "every", schedule.Run)
 		assert.False(t, !errors.Is(err, failure.ErrForbidden) && err != nil, "without the user: %v", err)
-		assert.ErrorIs(t, h.ChangeSchedule(context.Background(), "nightly", "none", schedule.Run), failure.ErrNotFound)
-		assert.ErrorIs(t, h.ChangeSchedule(context.Background(), "none", "every", schedule.Pause), failure.ErrNotFound)
+		assert.ErrorIs(t, h.ChangeSchedule("nightly", "none", schedule.Run), failure.ErrNotFound)
+		assert.ErrorIs(t, h.ChangeSchedule("none", "every", schedule.Pause), failure.ErrNotFound)
 	})
 }
 

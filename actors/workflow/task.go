@@ -6,31 +6,10 @@ import (
 	"troupe/actors/activity"
 	"troupe/actors/failure"
 	"troupe/actors/form"
-	"troupe/actors/identity"
 	"troupe/actors/instance"
 	"troupe/actors/message"
 	"troupe/actors/task"
 )
-
-// Tasks lists tasks, as task.Lists says.
-func (r *Router) Tasks(ctx context.Context, req *task.ListRequest) (*task.Page, error) {
-	return r.tasks.List(ctx, req)
-}
-
-// Task returns a task, as task.Lists says.
-func (r *Router) Task(ctx context.Context, caller *identity.Principal, taskID string) (*task.Item, error) {
-	return r.tasks.Task(ctx, caller, taskID)
-}
-
-// LocateForm returns the form of a task, as task.Lists says.
-func (r *Router) LocateForm(ctx context.Context, taskID string) (*task.FormName, error) {
-	return r.tasks.LocateForm(ctx, taskID)
-}
-
-// WatchTasks tells what comes into worklists and goes from them, as task.Watcher says.
-func (r *Router) WatchTasks(ctx context.Context, req *task.WatchRequest, yield func(*task.Event) error) error {
-	return failure.In("watch", "tasks", r.watcher.Watch(ctx, req, yield))
-}
 
 // ChangeTask carries out what somebody wants with a task, and returns it as the caller sees it then: failure.ErrNotFound when it is gone or
 // the caller may not read its instance, failure.ErrForbidden for who is no candidate, failure.ErrClaimed when somebody else has it,
@@ -44,7 +23,7 @@ func (r *Router) changeTask(ctx context.Context, req *message.TaskChange) (*task
 	if err := r.accepting(); err != nil {
 		return nil, err
 	}
-	name, err := r.tasks.LocateTask(ctx, req.TaskID)
+	name, err := r.Worklists.LocateTask(ctx, req.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +37,7 @@ func (r *Router) changeTask(ctx context.Context, req *message.TaskChange) (*task
 
 // AddComment writes a comment beside an instance's history, and returns it when it is durable; a repetition returns the
 // first one. The errors are those of Load, and failure.ErrQuota, ErrKeyReused and ErrOutcomeUnknown.
-func (r *Router) AddComment(_ context.Context, req *message.Comment) (*activity.Row, error) {
+func (r *Router) AddComment(req *message.Comment) (*activity.Row, error) {
 	var row activity.Row
 	err := r.accepting()
 	if err == nil && !req.Counted {
@@ -74,13 +53,13 @@ func (r *Router) AddComment(_ context.Context, req *message.Comment) (*activity.
 }
 
 // Activity returns a page of what has happened to an instance. The errors are those of Load, and failure.ErrInvalid.
-func (r *Router) Activity(ctx context.Context, req *message.Activity) (*activity.Page, error) {
+func (r *Router) Activity(req *message.Activity) (*activity.Page, error) {
 	of := activity.Request{OldestFirst: req.OldestFirst, Limit: req.Limit, Cursor: req.Cursor}
-	err := r.View(ctx, &req.Load, func(v message.View) {
+	err := r.View(&req.Load, func(v message.View) {
 		of.Instance, of.Sequence, of.Timers = v.ID, v.Instance.Sequence, v.Instance.Timers()
 	})
 	if err == nil {
-		of.Deliveries, err = r.waiting.OfInstance(of.Instance)
+		of.Deliveries, err = r.Waiting.OfInstance(of.Instance)
 	}
 	var page *activity.Page
 	if err == nil {
@@ -91,7 +70,7 @@ func (r *Router) Activity(ctx context.Context, req *message.Activity) (*activity
 
 // TaskForm returns a task with its form: failure.ErrNotFound when it is gone, has no form, or the caller may not read its instance,
 // failure.ErrForbidden for who is no candidate. That somebody else has it is no error: then it is not editable.
-func (r *Router) TaskForm(_ context.Context, req *message.TaskForm) (*message.TaskView, error) {
+func (r *Router) TaskForm(req *message.TaskForm) (*message.TaskView, error) {
 	var out *message.TaskView
 	_, err := r.ask(req.Task.Workflow, req.Task.InstanceID(), instance.SeeTaskForm(req, &out))
 	return out, failure.In("form of", "task of "+req.Task.InstanceID(), err)
@@ -99,7 +78,7 @@ func (r *Router) TaskForm(_ context.Context, req *message.TaskForm) (*message.Ta
 
 // SaveTaskDraft keeps or drops the caller's draft for a task; it is durable when SaveTaskDraft returns. Besides the
 // errors of TaskForm: failure.ErrPrecondition, and to keep one failure.ErrClaimed when the task is assigned to someone else.
-func (r *Router) SaveTaskDraft(_ context.Context, req *message.TaskDraft) (form.Draft, error) {
+func (r *Router) SaveTaskDraft(req *message.TaskDraft) (form.Draft, error) {
 	kept := &message.Draft{Data: req.Data, Template: req.Template, DraftCondition: req.DraftCondition}
 	err := r.accepting()
 	if err == nil {
@@ -114,7 +93,7 @@ func (r *Router) SaveTaskDraft(_ context.Context, req *message.TaskDraft) (form.
 // SubmitTask sends what was filled in for a task with one of its events, and removes the caller's draft in the same commit. The errors
 // are those of SaveTaskDraft and of Send; an event that the task does not have is failure.ErrInvalid, and one that no transition takes
 // now failure.ErrNotAllowed, whatever the definition says about it. A repetition gets its first answer also after the task was decided.
-func (r *Router) SubmitTask(_ context.Context, req *message.TaskSubmit) (reply *message.Reply, err error) {
+func (r *Router) SubmitTask(req *message.TaskSubmit) (reply *message.Reply, err error) {
 	if err = r.accepting(); err == nil {
 		reply, err = r.ask(req.Task.Workflow, req.Task.InstanceID(), instance.SubmitTask{TaskSubmit: req})
 	}

@@ -28,9 +28,9 @@ func scramble(h *harness, r *rand.Rand, ids []string) (deleted string, err error
 	case 0:
 		return id, h.deleteForm(requester, "desk", id)
 	case 1:
-		_, err = h.AddComment(ctx, &message.Comment{Load: message.Load{Caller: who, WorkflowID: "desk", InstanceID: id}, Text: "hello"})
+		_, err = h.AddComment(&message.Comment{Load: message.Load{Caller: who, WorkflowID: "desk", InstanceID: id}, Text: "hello"})
 	case 2, 3:
-		page, failed := h.Tasks(ctx, &task.ListRequest{Caller: who, Scope: task.ScopeAll, Limit: 5})
+		page, failed := h.Worklists.List(ctx, &task.ListRequest{Caller: who, Scope: task.ScopeAll, Limit: 5})
 		if failed != nil || len(page.Items) == 0 {
 			return "", failed
 		}

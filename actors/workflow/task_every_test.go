@@ -47,7 +47,7 @@ func TestEveryTask(t *testing.T) {
 	if slices.Reverse(down); !slices.Equal(down, byDue) {
 		t.Errorf("by due, down: got %q", down)
 	}
-	page, err := h.Tasks(t.Context(), &task.ListRequest{Caller: operator, Scope: task.ScopeEvery, WorkflowID: "vault", Sort: "title", Limit: 3, Count: true, Query: "waits"})
+	page, err := h.Worklists.List(t.Context(), &task.ListRequest{Caller: operator, Scope: task.ScopeEvery, WorkflowID: "vault", Sort: "title", Limit: 3, Count: true, Query: "waits"})
 	require.True(t, err == nil && len(page.Items) == 3 && page.Next != "" && *page.Count == 9, "of a workflow: got %+v, %v", page, err)
 	i := page.Items[0]
 	if i.Title.For() != "Waits" || len(i.Description) != 0 || i.Requester != "" || i.Form != "" || len(i.Events) != 0 || !i.IsBlind || i.Priority != 70 || i.Due.IsZero() ||
@@ -55,7 +55,7 @@ func TestEveryTask(t *testing.T) {
 		t.Errorf("got %+v", i)
 	}
 	for _, f := range []string{`{"svcPublic.n":1}`, `{"title":{"$ne":"x"},"$or":[{"status":"open"},{"svcPublic.n":{"$gt":0}}]}`} {
-		_, err := h.Tasks(t.Context(), &task.ListRequest{Caller: operator, Scope: task.ScopeEvery, Filter: f, Limit: 3})
+		_, err := h.Worklists.List(t.Context(), &task.ListRequest{Caller: operator, Scope: task.ScopeEvery, Filter: f, Limit: 3})
 		assert.ErrorIs(t, err, failure.ErrInvalid, "filter %s", f)
 	}
 	assert.Len(t, every(task.ListRequest{Filter: `{"nodeId":"wait","status":"open","states.nodeId":"wait","requester":null,"title":{"$in":["Waits","wait"]}}`, Limit: 20}), 10, "filtered")
@@ -63,7 +63,7 @@ func TestEveryTask(t *testing.T) {
 		assert.Empty(t, every(task.ListRequest{Query: q, Limit: 20}), "q=%s", q)
 	}
 	for _, who := range deskPeople {
-		_, err := h.Tasks(t.Context(), &task.ListRequest{Caller: who, Scope: task.ScopeEvery, Limit: 3})
+		_, err := h.Worklists.List(t.Context(), &task.ListRequest{Caller: who, Scope: task.ScopeEvery, Limit: 3})
 		assert.Equal(t, who != overseer, errors.Is(err, failure.ErrForbidden), "%v %v", who.ID, err)
 	}
 	// She assigns what she may not read, and sees no more of it.
@@ -85,14 +85,14 @@ func TestEveryTask(t *testing.T) {
 		_, err := change(who, action, manager)
 		assert.ErrorIs(t, err, failure.ErrNotFound, "%s by %s", action, who.ID)
 	}
-	_, err = h.Task(t.Context(), operator, i.TaskID())
+	_, err = h.Worklists.Task(t.Context(), operator, i.TaskID())
 	assert.ErrorIs(t, err, failure.ErrNotFound, "shown")
 }
 
 // dueOf are the due times of the tasks that are listed so.
 func dueOf(t *testing.T, h *harness, listed []string) (out []string) {
 	t.Helper()
-	page, err := h.Tasks(t.Context(), &task.ListRequest{Caller: operator, Scope: task.ScopeEvery, Limit: 100})
+	page, err := h.Worklists.List(t.Context(), &task.ListRequest{Caller: operator, Scope: task.ScopeEvery, Limit: 100})
 	h.Must(err)
 	due := map[string]string{}
 	for _, i := range page.Items {

@@ -37,12 +37,12 @@ func TestTasksOfAWorkflowThatNobodyShowsCostNothing(t *testing.T) {
 	h.BoundTasks(task.Bounds{Shown: 5, Hidden: 1, Rows: 10, Cost: 1_000_000})
 	for _, sort := range []string{"due", "-due", "created", "priority", "title", "-title"} {
 		for _, scope := range []task.Scope{task.ScopeOpen, task.ScopeAll} {
-			page, err := h.Tasks(t.Context(), &task.ListRequest{Caller: manager, Scope: scope, Sort: sort, Limit: 2, Count: true})
+			page, err := h.Worklists.List(t.Context(), &task.ListRequest{Caller: manager, Scope: scope, Sort: sort, Limit: 2, Count: true})
 			assert.True(t, err == nil && len(page.Items) == 2 && page.Count != nil && *page.Count == 3, "%v %v %v %v", scope, sort, page, err)
 		}
 	}
 	// One that is asked for by name is no other list.
-	page, err := h.Tasks(t.Context(), &task.ListRequest{Caller: manager, Scope: task.ScopeAll, WorkflowID: "vault", Limit: 2, Count: true})
+	page, err := h.Worklists.List(t.Context(), &task.ListRequest{Caller: manager, Scope: task.ScopeAll, WorkflowID: "vault", Limit: 2, Count: true})
 	assert.True(t, err == nil && len(page.Items) == 0 && page.Next == "" && *page.Count == 0, "of the hidden workflow: got %+v, %v", page, err)
 }
 
@@ -54,20 +54,20 @@ func TestTasksBehindHiddenOnes(t *testing.T) {
 	h.BoundTasks(task.Bounds{Shown: 4, Hidden: 50, Rows: 100, Cost: 1_000_000})
 	for _, sort := range []string{"due", "-created", "title"} {
 		req.Sort = sort
-		page, err := h.Tasks(t.Context(), &req)
+		page, err := h.Worklists.List(t.Context(), &req)
 		assert.True(t, err == nil && len(page.Items) == 3 && page.Next == "" && page.Count != nil && *page.Count == 3, "%v %v %v", sort, page, err)
 	}
 	// Beyond that bound every page goes on.
 	h.BoundTasks(task.Bounds{Shown: 4, Hidden: 7, Rows: 100, Cost: 1_000_000})
 	req.Sort = "due"
-	page, err := h.Tasks(t.Context(), &req)
+	page, err := h.Worklists.List(t.Context(), &req)
 	assert.True(t, err == nil && len(page.Items) == 0 && page.Next != "" && page.Count == nil, "beyond the bound: got %+v, %v", page, err)
 	got := listed(t, h, req)
 	assert.True(t, slices.Equal(got, want), "beyond the bound: got %q, want %q", got, want)
 	req.Sort = "title"
-	_, err = h.Tasks(t.Context(), &req)
+	_, err = h.Worklists.List(t.Context(), &req)
 	assert.True(t, errors.Is(err, failure.ErrInvalid) && strings.Contains(err.Error(), "narrow the list"), "beyond the bound, by title: got %v", err)
-	page, err = h.Tasks(t.Context(), &task.ListRequest{Caller: manager, Scope: task.ScopeOpen, WorkflowID: "open", Sort: "title", Limit: 10, Count: true})
+	page, err = h.Worklists.List(t.Context(), &task.ListRequest{Caller: manager, Scope: task.ScopeOpen, WorkflowID: "open", Sort: "title", Limit: 10, Count: true})
 	assert.True(t, err == nil && *page.Count == 3, "narrowed to a workflow: got %+v, %v", page, err)
 }
 
@@ -91,7 +91,7 @@ func TestDearRulesEndAPage(t *testing.T) {
 		req := task.ListRequest{Caller: manager, Scope: task.ScopeOpen, Limit: 100, Count: true}
 		pages, got := 0, map[string]bool{}
 		for more := true; more; more = req.Cursor != "" {
-			page, err := h.Tasks(t.Context(), &req)
+			page, err := h.Worklists.List(t.Context(), &req)
 			h.Must(err)
 			for _, i := range page.Items {
 				got[i.TaskID()] = true

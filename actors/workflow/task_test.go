@@ -138,7 +138,7 @@ func inOrder(all []waiting, sort string) []string {
 func listed(t testing.TB, h *harness, req task.ListRequest) (ids []string) {
 	t.Helper()
 	for {
-		page, err := h.Tasks(context.Background(), &req)
+		page, err := h.Worklists.List(context.Background(), &req)
 		h.Must(err)
 		for _, i := range page.Items {
 			ids = append(ids, i.TaskID())
@@ -165,7 +165,7 @@ func act(h *harness, r *rand.Rand, ids []string) {
 		_, _ = h.Send(context.Background(), event(who, "desk", id, oneOf(r, deskEvents...), data, ""))
 		return
 	}
-	page, err := h.Tasks(context.Background(), &task.ListRequest{Caller: who, Scope: task.ScopeAll, Limit: 3})
+	page, err := h.Worklists.List(context.Background(), &task.ListRequest{Caller: who, Scope: task.ScopeAll, Limit: 3})
 	h.Must(err)
 	for _, i := range page.Items {
 		action, to := workflowtest.OneOf(r, message.Claim, message.Release, message.Assign), deskPeople[r.IntN(len(deskPeople))]
@@ -221,11 +221,11 @@ func TestListsBeyondTheBound(t *testing.T) {
 			req := task.ListRequest{Caller: manager, Scope: task.ScopeOpen, Sort: sort, Limit: limit, Count: true}
 			got := listed(t, h, req)
 			assert.True(t, slices.Equal(got, want), "by %s, %d a page: got\n%q, want\n%q", sort, limit, got, want)
-			page, err := h.Tasks(context.Background(), &req)
+			page, err := h.Worklists.List(context.Background(), &req)
 			assert.True(t, err == nil && page.Count == nil, "the number of those by %s: got %v, %v, want none", sort, page, err)
 		}
 	}
-	_, err := h.Tasks(context.Background(), &task.ListRequest{Caller: manager, Scope: task.ScopeOpen, Sort: "title", Limit: 20})
+	_, err := h.Worklists.List(context.Background(), &task.ListRequest{Caller: manager, Scope: task.ScopeOpen, Sort: "title", Limit: 20})
 	assert.ErrorIs(t, err, failure.ErrInvalid, "sorted by title")
 }
 
@@ -250,7 +250,7 @@ func checkWorklists(t *testing.T, h *harness, r *rand.Rand) {
 				want := inOrder(expected(t, h, who, scope), sort)
 				got := listed(t, h, task.ListRequest{Caller: who, Scope: scope, Sort: sort, Limit: 1 + r.IntN(7), Languages: []string{"de"}})
 				require.True(t, slices.Equal(got, want), "%s of %s by %s: got\n%q, want\n%q", scope, who.ID, sort, got, want)
-				page, err := h.Tasks(context.Background(), &task.ListRequest{Caller: who, Scope: scope, Sort: sort, Limit: 1 + r.IntN(7), Count: true})
+				page, err := h.Worklists.List(context.Background(), &task.ListRequest{Caller: who, Scope: scope, Sort: sort, Limit: 1 + r.IntN(7), Count: true})
 				require.True(t, err == nil && page.Count != nil && *page.Count == int64(len(want)), "%v %v %v %v %v", scope, who.ID, page, err, len(want))
 			}
 		}
@@ -306,7 +306,7 @@ func workRowFaults(t testing.TB, h *harness) (faults []string) {
 // one returns the only task that a caller has in a scope.
 func one(t *testing.T, h *harness, who *identity.Principal, scope task.Scope) *task.Item {
 	t.Helper()
-	page, err := h.Tasks(t.Context(), &task.ListRequest{Caller: who, Scope: scope, Limit: 10})
+	page, err := h.Worklists.List(t.Context(), &task.ListRequest{Caller: who, Scope: scope, Limit: 10})
 	h.Must(err)
 	require.Len(t, page.Items, 1, "%s of %s", scope, who.ID)
 	return page.Items[0]
@@ -357,7 +357,7 @@ func TestATaskIsDecided(t *testing.T) {
 	for who, want := range map[*identity.Principal]error{manager2: failure.ErrClaimed, clerk: failure.ErrForbidden, requester: failure.ErrForbidden} {
 		assert.ErrorIs(t, workflowtest.Second(h.Send(t.Context(), event(who, "desk", id, "approve", "", ""))), want, "an event of %s", who.ID)
 	}
-	seen, err := h.Events(t.Context(), &message.Load{Caller: manager2, WorkflowID: "desk", InstanceID: id})
+	seen, err := h.Events(&message.Load{Caller: manager2, WorkflowID: "desk", InstanceID: id})
 	h.Must(err)
 	assert.True(t, len(seen.Events) == 1 && seen.Events[0].Name == "change", "the events of another: got %+v", seen.Events)
 	sequence := h.MustSend(manager2, "desk", id, "change", `{"amount":6}`).Sequence
@@ -367,10 +367,10 @@ func TestATaskIsDecided(t *testing.T) {
 	assert.True(t, done.Title.For() == "Approve 6" && done.Status == task.Done && done.Decided.Event == "approve" && done.Decided.By == "mary",
 		"got %+v, %+v", done, done.Decided)
 	assert.ErrorIs(t, change(manager, message.Claim, nil), failure.ErrNotFound, "a claim of what is done")
-	shown, err := h.Task(t.Context(), requester, done.TaskID())
+	shown, err := h.Worklists.Task(t.Context(), requester, done.TaskID())
 	assert.True(t, err == nil && shown.Decided != nil, "got %+v, %v", shown, err)
 	for _, who := range []*identity.Principal{stranger, ida} {
-		_, err := h.Task(t.Context(), who, done.TaskID())
+		_, err := h.Worklists.Task(t.Context(), who, done.TaskID())
 		assert.ErrorIs(t, err, failure.ErrNotFound, "shown to %s", who.ID)
 	}
 	// A cancel is no decision of the task that it ends.

@@ -29,7 +29,7 @@ stateMachines:
 // taskOf is the name of an open task of an instance that somebody may take over.
 func (h *harness) taskOf(who *identity.Principal, id string) string {
 	h.t.Helper()
-	page, err := h.Tasks(h.t.Context(), &task.ListRequest{Caller: who, Scope: task.ScopeAll, Limit: 10})
+	page, err := h.Worklists.List(h.t.Context(), &task.ListRequest{Caller: who, Scope: task.ScopeAll, Limit: 10})
 	h.Must(err)
 	for _, i := range page.Items {
 		if i.InstanceID == id {
@@ -42,14 +42,14 @@ func (h *harness) taskOf(who *identity.Principal, id string) string {
 
 func (h *harness) taskForm(who *identity.Principal, id string) message.TaskForm {
 	h.t.Helper()
-	name, err := h.LocateForm(h.t.Context(), id)
+	name, err := h.Worklists.LocateForm(h.t.Context(), id)
 	h.Must(err)
 	return message.TaskForm{Caller: who, Task: name}
 }
 
 func (h *harness) keepTaskDraft(who *identity.Principal, id, data string) form.Draft {
 	h.t.Helper()
-	d, err := h.SaveTaskDraft(h.t.Context(), &message.TaskDraft{TaskForm: h.taskForm(who, id), Data: value(data)})
+	d, err := h.SaveTaskDraft(&message.TaskDraft{TaskForm: h.taskForm(who, id), Data: value(data)})
 	h.Must(err)
 	return d
 }
@@ -75,7 +75,7 @@ func TestDraftsOfTasksLiveAsLongAsTheirTask(t *testing.T) {
 	h.keepTaskDraft(mary, first, `{"b":2}`)
 	h = &harness{workflowtest.Start(t, workflowtest.Options{Disk: disk.AfterCrash()}), t}
 	h.Publish(slips)
-	v, err := h.TaskForm(t.Context(), new(h.taskForm(john, first)))
+	v, err := h.TaskForm(new(h.taskForm(john, first)))
 	h.Must(err)
 	assert.True(t, v.Draft != nil && v.Draft.Revision == kept.Revision && string(v.Draft.Data) == `{"a":1}` && v.Editable && len(v.Item.Events) == 3, "%v %v", v, v.Draft)
 	assert.Greater(t, h.keepTaskDraft(john, first, `{"a":2}`).Revision, kept.Revision, "the revision went")
@@ -84,14 +84,14 @@ func TestDraftsOfTasksLiveAsLongAsTheirTask(t *testing.T) {
 	h.MustSend(john, "slips", id, "again", "")
 	assert.Zero(t, h.taskDrafts(), "the node was left")
 	second := h.taskOf(john, id)
-	_, err = h.TaskForm(t.Context(), new(h.taskForm(john, first)))
+	_, err = h.TaskForm(new(h.taskForm(john, first)))
 	assert.True(t, errors.Is(err, failure.ErrNotFound) && second != first, "a task that ended: got %v", err)
 	h.keepTaskDraft(mary, second, `{}`)
 	submit := &message.TaskSubmit{TaskForm: h.taskForm(john, second), Event: "go", Data: value(`{"no":1}`)}
-	_, err = h.SubmitTask(t.Context(), submit)
+	_, err = h.SubmitTask(submit)
 	assert.ErrorIs(t, err, failure.ErrNotAllowed, "an event that nothing takes")
 	submit.Data = value(`{}`)
-	h.Must(workflowtest.Second(h.SubmitTask(t.Context(), submit)))
+	h.Must(workflowtest.Second(h.SubmitTask(submit)))
 	assert.Zero(t, h.taskDrafts(), "somebody acted")
 	h.checkNoLeftovers()
 }

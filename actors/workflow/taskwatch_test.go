@@ -23,7 +23,7 @@ func (h *harness) watchTasks(who *identity.Principal) (next func() *task.Event, 
 	ended := make(chan error)
 	go func() {
 		reauthorize := func() (*identity.Principal, error) { return who, nil }
-		ended <- h.WatchTasks(ctx, &task.WatchRequest{Caller: who, Reauthorize: reauthorize}, func(e *task.Event) error {
+		ended <- h.TaskWatches.Watch(ctx, &task.WatchRequest{Caller: who, Reauthorize: reauthorize}, func(e *task.Event) error {
 			if e.Kind != task.Heartbeat {
 				events <- e
 			}

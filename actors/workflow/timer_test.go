@@ -105,7 +105,7 @@ func TestRunningTimersAreListed(t *testing.T) {
 			for _, limit := range []int{1, 7, 1000} {
 				var got []string
 				for req := (pending.TimerList{User: "boss", Workflow: of, Limit: limit}); ; {
-					page, err := h.Timers(h.t.Context(), &req)
+					page, err := h.Waiting.Timers(h.t.Context(), &req)
 					h.Must(err)
 					for _, timer := range page.Timers {
 						got = append(got, fmt.Sprintf("%02d %s %s", timer.Due.Sub(begun)/time.Minute, timer.Workflow, timer.InstanceID))
@@ -119,7 +119,7 @@ func TestRunningTimersAreListed(t *testing.T) {
 				assert.True(t, slices.Equal(got, want), "of %q, %d at a time: got\n%q\nwant\n%q", of, limit, got, want)
 			}
 		}
-		_, err := h.Timers(h.t.Context(), &pending.TimerList{User: "boss", Limit: 1, Cursor: "of another list"})
+		_, err := h.Waiting.Timers(h.t.Context(), &pending.TimerList{User: "boss", Limit: 1, Cursor: "of another list"})
 		assert.ErrorIs(t, err, failure.ErrInvalid, "a cursor of another list")
 	})
 }

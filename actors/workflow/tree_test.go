@@ -117,7 +117,7 @@ func TestATreeIsLimited(t *testing.T) {
 		clocktest.Advance(10 * time.Minute)
 		now, more := h.running("bomb")
 		assert.True(t, len(now) == most && more > refused, "after a restart %d instances run, want %d, and %d invocations more are refused", len(now), most, more-refused)
-		h.Must(h.StopTree(t.Context(), "bomb", root, "olivia"))
+		h.Must(h.StopTree("bomb", root, "olivia"))
 		clocktest.Advance(10 * time.Minute)
 		ids, _ = h.running("bomb")
 		assert.Empty(t, ids, "instances run in a tree that was stopped")
@@ -265,7 +265,7 @@ func TestATreeIsLimitedOnACluster(t *testing.T) {
 				require.True(t, ok, "the key %q is no record's", rowKey)
 				name := instanceid.Text(id)
 				return c.ask(r, func(router *workflow.Router) error {
-					p, err := router.Pending(context.Background(), &message.Load{Caller: boss, WorkflowID: "bomb", InstanceID: name})
+					p, err := router.Pending(&message.Load{Caller: boss, WorkflowID: "bomb", InstanceID: name})
 					if err != nil || p.IsEnded {
 						return err
 					}
@@ -278,7 +278,7 @@ func TestATreeIsLimitedOnACluster(t *testing.T) {
 					return nil
 				})
 			}))
-			page, err := n.router.Incidents(context.Background(), &pending.IncidentList{Limit: 10})
+			page, err := n.router.Waiting.Incidents(context.Background(), &pending.IncidentList{Limit: 10})
 			c.must(err)
 			require.True(t, len(page.Incidents) == 1 && page.Incidents[0].Row.Kind == incident.Tree, "the incidents are %+v", page.Incidents)
 			return runs, one, int(page.Incidents[0].Row.Count)
@@ -295,7 +295,7 @@ func TestATreeIsLimitedOnACluster(t *testing.T) {
 		runs, _, more := running()
 		assert.True(t, runs == most && more > refused, "behind a move %d instances run, want %d, and %d invocations more were refused", runs, most, more-refused)
 		c.must(c.ask(r, func(router *workflow.Router) error {
-			return router.StopTree(context.Background(), "bomb", root, "olivia")
+			return router.StopTree("bomb", root, "olivia")
 		}))
 		runs, _, _ = running()
 		assert.Zero(t, runs, "instances run in a tree that was stopped")

@@ -88,9 +88,9 @@ func StartNotice(t testing.TB) (s *Server, id string) {
 	id = s.post("create", api.CreateRequest{WorkflowID: Notice})
 	s.post("event", api.EventRequest{WorkflowID: Notice, InstanceID: id, Event: api.SentEvent{Name: "tell"}})
 	for {
-		dead, err := s.workflows.Deliveries(t.Context(), &pending.DeliveryList{State: outbox.Dead, Limit: 1})
+		dead, err := s.workflows.Waiting.Deliveries(t.Context(), &pending.DeliveryList{State: outbox.Dead, Limit: 1})
 		s.must(err)
-		incidents, err := s.workflows.Incidents(t.Context(), &pending.IncidentList{Limit: 1})
+		incidents, err := s.workflows.Waiting.Incidents(t.Context(), &pending.IncidentList{Limit: 1})
 		s.must(err)
 		if len(dead.Deliveries)+len(incidents.Incidents) == 2 {
 			return s, id
@@ -128,7 +128,11 @@ func start(t testing.TB, files map[string]string) *Server {
 	t.Cleanup(func() { s.must(handler.Stop(context.Background())) })
 	s.workflows = a.Workflows
 	s.write = a.Write
-	handler.Open(gateway.Services{Workflows: a.Workflows, Credentials: a.Identities, Users: a.Identities, Presentations: a.Presentations, Portal: a.Portal, Migrations: a.Migrations, Definitions: shown{a.Catalog()}})
+	handler.Open(gateway.Services{
+		Workflows: a.Workflows, Queries: a.Workflows.Queries, Watches: a.Workflows.Watches, Changes: a.Workflows.Changes,
+		Worklists: a.Workflows.Worklists, TaskWatches: a.Workflows.TaskWatches, Waiting: a.Workflows.Waiting,
+		Credentials: a.Identities, Users: a.Identities, Presentations: a.Presentations, Portal: a.Portal, Migrations: a.Migrations, Definitions: shown{a.Catalog()},
+	})
 	s.service = handler
 	port := httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(func() {

@@ -142,7 +142,7 @@ func (h *store) event(ctx context.Context, id, name string) error {
 }
 
 func (h *store) count(ctx context.Context) (int64, error) {
-	end, err := h.Query(ctx, &query.Request{Caller: clerk, WorkflowID: workflowID, Limit: 1, Count: true}, func([]byte) error { return nil })
+	end, err := h.Queries.Query(ctx, &query.Request{Caller: clerk, WorkflowID: workflowID, Limit: 1, Count: true}, func([]byte) error { return nil })
 	if err != nil {
 		return 0, err
 	}

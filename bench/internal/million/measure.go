@@ -87,7 +87,7 @@ func (m *measurement) queries(ctx context.Context, dir string) (err error) {
 func (h *store) ask(ctx context.Context, req query.Request) (given int, elapsed time.Duration, end *query.End, err error) {
 	req.Caller, req.WorkflowID, req.Explain = clerk, workflowID, true
 	begun := time.Now()
-	end, err = h.Query(ctx, &req, func([]byte) error { given++; return nil })
+	end, err = h.Queries.Query(ctx, &req, func([]byte) error { given++; return nil })
 	return given, time.Since(begun), end, err
 }
 
@@ -95,7 +95,7 @@ func (h *store) ask(ctx context.Context, req query.Request) (given int, elapsed 
 func (h *store) some(ctx context.Context, n int) ([]string, error) {
 	var ids []string
 	errEnough := errors.New("enough")
-	_, err := h.Query(ctx, &query.Request{Caller: clerk, WorkflowID: workflowID, Filter: `{"states.nodeId":"open"}`}, func(item []byte) error {
+	_, err := h.Queries.Query(ctx, &query.Request{Caller: clerk, WorkflowID: workflowID, Filter: `{"states.nodeId":"open"}`}, func(item []byte) error {
 		var entry struct {
 			ID string `json:"_id"`
 		}

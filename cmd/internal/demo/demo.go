@@ -194,7 +194,7 @@ func sends(event, body string) act {
 
 func says(text string) act {
 	return func(s *seeder, ctx context.Context, of *made, by *identity.Principal) error {
-		_, err := s.router.AddComment(ctx, &message.Comment{Load: message.Load{Caller: by, WorkflowID: of.workflow, InstanceID: of.id}, Text: text})
+		_, err := s.router.AddComment(&message.Comment{Load: message.Load{Caller: by, WorkflowID: of.workflow, InstanceID: of.id}, Text: text})
 		return err
 	}
 }

@@ -46,7 +46,7 @@ func (s *service) standing(t *testing.T, workflow string, user identity.UserID) 
 	t.Helper()
 	found := map[string]int{}
 	ask := &query.Request{Caller: s.identities.Directory().Principal(user), WorkflowID: workflow}
-	_, err := s.router.Query(t.Context(), ask, func(item []byte) error {
+	_, err := s.router.Queries.Query(t.Context(), ask, func(item []byte) error {
 		var i struct {
 			States []struct{ StateMachineID, NodeID string }
 		}

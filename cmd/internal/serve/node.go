@@ -162,7 +162,7 @@ type incidentRows struct {
 }
 
 func (s *service) takeIncidents(ctx context.Context, _ peer.NodeID, m incidentRows) (struct{}, error) {
-	return struct{}{}, s.router.PutIncidents(ctx, m.Shard, m.Rows)
+	return struct{}{}, s.router.Incidents.Put(ctx, m.Shard, m.Rows)
 }
 
 func (s *service) putElsewhere(ctx context.Context, shard uint16, rows []incident.Row) error {
@@ -179,7 +179,7 @@ func (s *service) vacate(ctx context.Context, v catalog.Vacancy) (used uint64, e
 }
 
 func (s *service) newMigrations() *migration.Service {
-	o := migration.Options{Instances: s.router, Parser: s.parser, Newest: s.catalog.Newest, Pin: s.catalog.PinVersion, MayAssign: s.catalog.MayAssign, Log: s.log}
+	o := migration.Options{Instances: s.router, Queries: s.router.Queries, Parser: s.parser, Newest: s.catalog.Newest, Pin: s.catalog.PinVersion, MayAssign: s.catalog.MayAssign, Log: s.log}
 	if s.node != nil {
 		o.Elsewhere = func(ctx context.Context, shard uint16, p *migration.Part) ([]migration.Outcome, error) {
 			return cluster.AskIn(ctx, s.node, key.Shard(shard), pathMigrate, s.takeMigration, *p)

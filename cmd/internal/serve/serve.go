@@ -360,8 +360,10 @@ func (s *service) takeCommands() (err error) {
 
 func (s *service) serveRequests() {
 	services := gateway.Services{
-		Workflows: s.router, Presentations: presentation.New(presentation.Options{Instances: s.router, Catalog: s.catalog, Store: s.store}),
-		Definitions: s.definitions(), Migrations: s.migrations,
+		Workflows: s.router, Queries: s.router.Queries, Watches: s.router.Watches, Changes: s.router.Changes,
+		Worklists: s.router.Worklists, TaskWatches: s.router.TaskWatches, Waiting: s.router.Waiting,
+		Presentations: presentation.New(presentation.Options{Instances: s.router, Queries: s.router.Queries, Catalog: s.catalog, Store: s.store}),
+		Definitions:   s.definitions(), Migrations: s.migrations,
 		Portal:      s.portal,
 		Credentials: s.identities,
 		Sessions:    s.identities,

@@ -29,6 +29,9 @@ import (
 // Group answers the routes. Its fields are set before the kernel is opened.
 type Group struct {
 	Workflows Workflows
+	Queries   Queries
+	Watches   Watches
+	Changes   Changes
 	Forwarder *forward.Forwarder
 	Shares    BatchShares
 }
@@ -37,8 +40,8 @@ type Group struct {
 type Workflows interface {
 	Instances
 	Batches
-	Lists
-	Watches
+	// Choices lists what the caller may create.
+	Choices(caller *identity.Principal) []catalog.Choice
 }
 
 // Instances has the operations on one instance.
@@ -50,9 +53,9 @@ type Instances interface {
 	// Load returns an instance as everything acknowledged before has left it.
 	Load(context.Context, *message.Load) (*message.Reply, error)
 	// Events returns what the caller may send to an instance now.
-	Events(context.Context, *message.Load) (*message.Events, error)
+	Events(*message.Load) (*message.Events, error)
 	// History returns a page of an instance's history.
-	History(context.Context, *message.History) (*message.Page, error)
+	History(*message.History) (*message.Page, error)
 }
 
 // Batches has what many creates and events in one request need.
@@ -66,26 +69,26 @@ type Batches interface {
 	KeepKey(caller *identity.Principal, key message.Retry) error
 }
 
-// Lists has the operations on many.
-type Lists interface {
+// Queries lists instances.
+type Queries interface {
 	// Query calls item with the JSON of each instance, in the order that was asked for; the bytes are valid during the
 	// call. An error of item ends the query and is returned.
 	Query(ctx context.Context, request *query.Request, item func(instance []byte) error) (*query.End, error)
-	// Choices lists what the caller may create.
-	Choices(caller *identity.Principal) []catalog.Choice
 }
 
 // Watches streams what is committed.
 type Watches interface {
 	// Watch calls deliver with watch.Opened and then with each event, one call after the other, at least every 15 s and
-	// each after request.Reauthorize, until one of the two returns an error, ctx ends, or StopWatching is called, which
+	// each after request.Reauthorize, until one of the two returns an error, ctx ends, or the watches are stopped, which
 	// is nil. An error before the first call of deliver is a refusal. Neither is called any more when Watch has
 	// returned.
 	Watch(ctx context.Context, request *watch.Request, deliver func(watch.Event) error) error
+}
+
+// Changes is the feed of changes.
+type Changes interface {
 	// Changes returns a page of what was committed behind a cursor, as changefeed.Service says.
 	Changes(context.Context, *changefeed.Request) (*changefeed.Page, error)
-	// StopWatching ends all calls of Watch, and refuses new ones. Calls of Changes wait no more.
-	StopWatching()
 }
 
 // createInstance answers POST workflow/api/v1/create. If-Match has no meaning here and is ignored, as RFC 9110 (13.1.1)
@@ -174,7 +177,7 @@ func (g *Group) listEvents(x *kernel.Exchange) error {
 	if err := x.CheckIdentifiers(); err != nil {
 		return err
 	}
-	reply, err := g.Workflows.Events(x.Request.Context(), &request)
+	reply, err := g.Workflows.Events(&request)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (g *Group) queryInstances(x *kernel.Exchange) error {
 	}
 	x.Out = append(x.Out, `{"instances":[`...)
 	first := true
-	end, err := g.Workflows.Query(x.Request.Context(), request, func(instance []byte) error {
+	end, err := g.Queries.Query(x.Request.Context(), request, func(instance []byte) error {
 		if !first {
 			x.Out = append(x.Out, ',')
 		}
@@ -110,7 +110,7 @@ func (g *Group) listHistory(x *kernel.Exchange) error {
 		return err
 	}
 	request.WorkflowID, request.InstanceID = x.Params.ByName("workflowId"), x.Params.ByName("instanceId")
-	page, err := g.Workflows.History(x.Request.Context(), &request)
+	page, err := g.Workflows.History(&request)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (g *Group) watchInstances(x *kernel.Exchange) error {
 	}
 	request.WorkflowID, request.InstanceID = x.Params.ByName("workflowId"), x.Params.ByName("instanceId")
 	return x.Stream(func(send func(kernel.AppendEvent) error) error {
-		return g.Workflows.Watch(x.Request.Context(), &request, func(e watch.Event) error {
+		return g.Watches.Watch(x.Request.Context(), &request, func(e watch.Event) error {
 			return send(func(dst []byte) ([]byte, error) { return AppendWatchEvent(dst, e), nil })
 		})
 	})
@@ -88,7 +88,7 @@ func (g *Group) listChanges(x *kernel.Exchange) error {
 		x.EndAdmission()
 		return nil
 	}
-	page, err := g.Workflows.Changes(x.Request.Context(), &request)
+	page, err := g.Changes.Changes(x.Request.Context(), &request)
 	if waits {
 		x.ReleaseWatcher()
 		x.RenewWriteTime()

@@ -53,6 +53,7 @@ func (v *vitalsReading) read(ask func() api.Vitals) *api.Vitals {
 // Group answers the routes. Its fields are set before the kernel is opened.
 type Group struct {
 	Workflows Operations
+	Waiting   Waiting
 	// Migrations gives running instances other versions. Nil: nothing does, and the route for it answers 404.
 	Migrations Migrations
 	// Homes publishes homes. Nil: the node stands alone, and the route for it answers 409.
@@ -69,22 +70,26 @@ type Group struct {
 // Operations has what happens by itself, as those who run the service see it. Errors are those of package failure.
 type Operations interface {
 	// Pending lists what an instance waits for.
-	Pending(context.Context, *message.Load) (*message.Pending, error)
-	Deliveries(context.Context, *pending.DeliveryList) (*pending.DeliveryPage, error)
+	Pending(*message.Load) (*message.Pending, error)
 	// ChangeDelivery returns when it is durable.
 	ChangeDelivery(ctx context.Context, id string, action outbox.Action) error
-	Incidents(context.Context, *pending.IncidentList) (*pending.IncidentPage, error)
-	Timers(context.Context, *pending.TimerList) (*pending.TimerPage, error)
 	Schedules(context.Context) ([]schedule.State, error)
 	// ChangeSchedule returns when it is durable.
-	ChangeSchedule(ctx context.Context, workflowID, name string, action schedule.Action) error
+	ChangeSchedule(workflowID, name string, action schedule.Action) error
 	// ChangeIncident gives the instance its event once more, or drops the incident.
 	ChangeIncident(ctx context.Context, caller *identity.Principal, id string, drop bool) error
 	// StopTree ends an instance and all that it has invoked.
-	StopTree(ctx context.Context, workflowID, instanceID, user string) error
+	StopTree(workflowID, instanceID, user string) error
 }
 
 // Homes is what publishing homes needs. Errors are those of package failure; that of a home with
+// Waiting lists what waits in the whole store.
+type Waiting interface {
+	Deliveries(context.Context, *pending.DeliveryList) (*pending.DeliveryPage, error)
+	Incidents(context.Context, *pending.IncidentList) (*pending.IncidentPage, error)
+	Timers(context.Context, *pending.TimerList) (*pending.TimerPage, error)
+}
+
 // faults is failure.ErrInvalid and wraps document.Faults.
 type Homes interface {
 	// PublishHome checks a packed home as one set and makes it what is in use in the whole

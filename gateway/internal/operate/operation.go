@@ -59,7 +59,7 @@ func (g *Group) listPending(x *kernel.Exchange) error {
 	if err := x.CheckIdentifiers(); err != nil {
 		return err
 	}
-	pending, err := g.Workflows.Pending(x.Request.Context(), &of)
+	pending, err := g.Workflows.Pending(&of)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (g *Group) listDeliveries(x *kernel.Exchange) error {
 	if q.Err != nil {
 		return q.Err
 	}
-	page, err := g.Workflows.Deliveries(x.Request.Context(), &list)
+	page, err := g.Waiting.Deliveries(x.Request.Context(), &list)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (g *Group) listIncidents(x *kernel.Exchange) error {
 	if q.Err != nil {
 		return q.Err
 	}
-	page, err := g.Workflows.Incidents(x.Request.Context(), &list)
+	page, err := g.Waiting.Incidents(x.Request.Context(), &list)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (g *Group) listTimers(x *kernel.Exchange) error {
 	if q.Err != nil {
 		return q.Err
 	}
-	page, err := g.Workflows.Timers(x.Request.Context(), &list)
+	page, err := g.Waiting.Timers(x.Request.Context(), &list)
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (g *Group) stopInstance(x *kernel.Exchange) error {
 	if !tree {
 		return failure.Refuse(failure.ErrInvalid, "tree must be true: everything that the instance invoked is stopped with it")
 	}
-	if err := g.Workflows.StopTree(x.Request.Context(), x.Params.ByName("workflowId"), x.Params.ByName("instanceId"), string(x.Caller.ID)); err != nil {
+	if err := g.Workflows.StopTree(x.Params.ByName("workflowId"), x.Params.ByName("instanceId"), string(x.Caller.ID)); err != nil {
 		return err
 	}
 	return x.AnswerJSON(struct{}{})
@@ -218,7 +218,7 @@ func (g *Group) changeSchedule(x *kernel.Exchange) error {
 	if err != nil {
 		return err
 	}
-	if err := g.Workflows.ChangeSchedule(x.Request.Context(), x.Params.ByName("workflowId"), x.Params.ByName("name"), action); err != nil {
+	if err := g.Workflows.ChangeSchedule(x.Params.ByName("workflowId"), x.Params.ByName("name"), action); err != nil {
 		return err
 	}
 	return x.AnswerJSON(struct{}{})

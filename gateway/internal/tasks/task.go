@@ -22,6 +22,8 @@ import (
 // Group answers the routes. Its fields are set before the kernel is opened.
 type Group struct {
 	Workflows Tasks
+	Worklists Worklists
+	Watches   Watches
 	// Users says who there is. Nil: users have no names but their login names.
 	Users kernel.Users
 }
@@ -41,16 +43,23 @@ func (g *Group) Routes() []kernel.Route {
 	}
 }
 
-// Tasks has what waits for people, and what they say. Errors are those of package failure.
+// Tasks has what people do and say. Errors are those of package failure.
 type Tasks interface {
-	Tasks(context.Context, *task.ListRequest) (*task.Page, error)
-	Task(ctx context.Context, caller *identity.Principal, taskID string) (*task.Item, error)
 	// ChangeTask and AddComment return when it is durable.
 	ChangeTask(context.Context, *message.TaskChange) (*task.Item, error)
-	AddComment(context.Context, *message.Comment) (*activity.Row, error)
-	Activity(context.Context, *message.Activity) (*activity.Page, error)
-	// WatchTasks is as Watches.Watch.
-	WatchTasks(ctx context.Context, request *task.WatchRequest, deliver func(*task.Event) error) error
+	AddComment(*message.Comment) (*activity.Row, error)
+	Activity(*message.Activity) (*activity.Page, error)
+}
+
+// Worklists has what waits for people.
+type Worklists interface {
+	List(context.Context, *task.ListRequest) (*task.Page, error)
+	Task(ctx context.Context, caller *identity.Principal, taskID string) (*task.Item, error)
+}
+
+// Watches tells what comes into worklists and goes from them, as instances.Watches does.
+type Watches interface {
+	Watch(ctx context.Context, request *task.WatchRequest, deliver func(*task.Event) error) error
 }
 
 const taskPageDefault = 50
@@ -68,7 +77,7 @@ func (g *Group) listTasks(x *kernel.Exchange) error {
 	if q.Err != nil {
 		return q.Err
 	}
-	page, err := g.Workflows.Tasks(x.Request.Context(), &list)
+	page, err := g.Worklists.List(x.Request.Context(), &list)
 	if err != nil {
 		return err
 	}
@@ -76,7 +85,7 @@ func (g *Group) listTasks(x *kernel.Exchange) error {
 }
 
 func (g *Group) showTask(x *kernel.Exchange) error {
-	item, err := g.Workflows.Task(x.Request.Context(), x.Caller, x.Params.ByName("taskId"))
+	item, err := g.Worklists.Task(x.Request.Context(), x.Caller, x.Params.ByName("taskId"))
 	if err != nil {
 		return err
 	}
@@ -137,7 +146,7 @@ func parseTaskChange(body []byte) (change *message.TaskChange, to string, err er
 func (g *Group) watchTasks(x *kernel.Exchange) error {
 	languages, users := x.Languages(), show.Names{Users: g.Users} // NB: the header Vary is sent with the first event
 	return x.Stream(func(send func(kernel.AppendEvent) error) error {
-		return g.Workflows.WatchTasks(x.Request.Context(), &task.WatchRequest{Caller: x.Caller, Reauthorize: x.Reauthorize}, func(e *task.Event) error {
+		return g.Watches.Watch(x.Request.Context(), &task.WatchRequest{Caller: x.Caller, Reauthorize: x.Reauthorize}, func(e *task.Event) error {
 			return send(func(dst []byte) ([]byte, error) { return appendTaskEvent(dst, e, languages, users) })
 		})
 	})
@@ -189,7 +198,7 @@ func (g *Group) addComment(x *kernel.Exchange) error {
 	if comment.Retry, err = kernel.RetryOf(x, key, "", what); err != nil {
 		return err
 	}
-	row, err := g.Workflows.AddComment(x.Request.Context(), &comment)
+	row, err := g.Workflows.AddComment(&comment)
 	if err != nil {
 		return err
 	}
@@ -209,7 +218,7 @@ func (g *Group) listActivity(x *kernel.Exchange) error {
 	if q.Err != nil {
 		return q.Err
 	}
-	page, err := g.Workflows.Activity(x.Request.Context(), &list)
+	page, err := g.Workflows.Activity(&list)
 	if err != nil {
 		return err
 	}
