@@ -32,13 +32,6 @@ func directory(t testing.TB) *identity.Directory {
 	return d
 }
 
-func rights(t testing.TB, text string) *Rights {
-	t.Helper()
-	r, err := ParseRights("rights.yaml", []byte(text), directory(t))
-	require.NoError(t, err)
-	return r
-}
-
 // readersOf names those of the directory who read a path.
 func readersOf(t testing.TB, r *Rights, path string) string {
 	t.Helper()

@@ -30,63 +30,12 @@ func declares(t *testing.T, rule string, file []byte, want []string, wantErr err
 	}
 }
 
-// TestText holds gateway/INTERFACE.md, "Places in a document template", and each
-// row of actors/template/DESIGN.md,
-// "Where they stand in a document template (docx)".
-func TestText(t *testing.T) {
-	box := func(text string) string { return "<w:txbxContent>" + templatetest.Paragraph(text) + "</w:txbxContent>" }
-	alternatives := func(content string) string {
-		return "<w:p><w:r><mc:AlternateContent>" + content + "</mc:AlternateContent></w:r></w:p>"
-	}
-	tests := []struct {
-		rule, body string
-		want       []string
-	}{
-		{"no text", "", nil},
-		{"one run", templatetest.Paragraph("Dear ${a#t#d},"), []string{"a#t#d"}},
-		{"runs are joined", "<w:p>" + run("$") + run("{") + run("a") + run("#") + run("t}") + "</w:p>", []string{"a#t"}},
-		{"two texts in a run", "<w:p><w:r><w:t>${</w:t><w:t>a}</w:t></w:r></w:p>", []string{"a"}},
-		{"two parameters share a run", "<w:p>" + run("${a") + run("#t} and ${b") + run("##}") + "</w:p>", []string{"a#t", "b"}},
-		{"across marks", "<w:p>" + run("${a") + `<w:proofErr w:type="spellStart"/><w:bookmarkStart w:name="x"/><w:bookmarkEnd/>` + run("b}") + "</w:p>", []string{"ab"}},
-		{"across page breaks of the last layout", "<w:p>" + run("${a") + "<w:r><w:lastRenderedPageBreak/><w:t>b}</w:t></w:r></w:p>", []string{"ab"}},
-		{"across formatting", "<w:p>" + run("${a") + "<w:r><w:rPr><w:b/></w:rPr><w:t>b}</w:t></w:r></w:p>", []string{"ab"}},
-		{"blanks are kept", "<w:p>" + run(" ${ a # t # d } ") + "</w:p>", []string{" a # t # d "}},
-		{"a tab is a tab", "<w:p><w:r><w:t>${a#</w:t><w:tab/><w:t>#</w:t><w:ptab/><w:t>}</w:t></w:r></w:p>", []string{"a#\t#\t"}},
-		{"a break is a line end", "<w:p><w:r><w:t>${a##x</w:t><w:br/><w:t>y</w:t><w:cr/><w:t>z}</w:t></w:r></w:p>", []string{"a##x\ny\nz"}},
-		{"a hyphen that keeps together is a hyphen", "<w:p><w:r><w:t>${a</w:t><w:noBreakHyphen/><w:t>b}</w:t></w:r></w:p>", []string{"a-b"}},
-		{"a soft hyphen is nothing", "<w:p><w:r><w:t>${a</w:t><w:softHyphen/><w:t>b}</w:t></w:r></w:p>", []string{"ab"}},
-		{"tab stops are no tabs", "<w:p><w:pPr><w:tabs><w:tab/></w:tabs></w:pPr>" + run("${a}") + "</w:p>", []string{"a"}},
-		{"in hyperlinks, tags, controls", "<w:p>" + run("${") + "<w:hyperlink>" + run("a") + "</w:hyperlink><w:smartTag>" + run("b") + "</w:smartTag><w:sdt><w:sdtContent>" + run("c}") + "</w:sdtContent></w:sdt></w:p>", []string{"abc"}},
-		{"inserted and moved text", "<w:p><w:ins>" + run("${a") + "</w:ins><w:moveTo>" + run("b}") + "</w:moveTo></w:p>", []string{"ab"}},
-		{"deleted text is not", "<w:p>" + run("${a") + "<w:del><w:r><w:delText>${x}</w:delText><w:t>y</w:t><w:tab/></w:r></w:del>" + run("}") + "</w:p>", []string{"a"}},
-		{"text that was moved away is not", "<w:p>" + run("${a") + "<w:moveFrom>" + run("${x}") + "</w:moveFrom>" + run("}") + "</w:p>", []string{"a"}},
-		{"the mark of a deleted paragraph deletes no text", "<w:p><w:pPr><w:rPr><w:del/></w:rPr></w:pPr>" + run("${a}") + "</w:p>", []string{"a"}},
-		{"field codes are not", "<w:p><w:r><w:instrText>${x}</w:instrText></w:r><w:r><w:delInstrText>${y}</w:delInstrText></w:r>" + run("${a}") + "</w:p>", []string{"a"}},
-		{"simple fields: their result", `<w:p><w:fldSimple w:instr="${x}">` + run("${a}") + "</w:fldSimple></w:p>", []string{"a"}},
-		{"hidden text is text", "<w:p><w:r><w:rPr><w:vanish/></w:rPr><w:t>${a}</w:t></w:r></w:p>", []string{"a"}},
-		{"equations", "<w:p><m:oMath><m:r><m:t>${a</m:t></m:r></m:oMath>" + run("}") + "</w:p>", []string{"a"}},
-		{"not across paragraphs", templatetest.Paragraph("${a") + templatetest.Paragraph("}"), nil},
-		{"not across cells", "<w:tbl><w:tr><w:tc>" + templatetest.Paragraph("${a") + "</w:tc><w:tc>" + templatetest.Paragraph("} ${b}") + "</w:tc></w:tr></w:tbl>", []string{"b"}},
-		{"tables in tables", "<w:tbl><w:tr><w:tc><w:tbl><w:tr><w:tc>" + templatetest.Paragraph("${a}") + "</w:tc></w:tr></w:tbl></w:tc></w:tr></w:tbl>", []string{"a"}},
-		{"not across a comment of XML inside a text, which is nothing", "<w:p><w:r><w:t>${a<!-- ${x} --><?p ${y}?>b}</w:t></w:r></w:p>", []string{"ab"}},
-		{"CDATA is text", "<w:p><w:r><w:t><![CDATA[${a}]]></w:t></w:r></w:p>", []string{"a"}},
-		{"references", "<w:p>" + run("&#36;&#x7B;a##&amp;&lt;}") + "</w:p>", []string{"a##&<"}},
-		{"text boxes: once, not the fallback", alternatives(`<mc:Choice Requires="wps">` + box("${a} ${b#t1}") + "</mc:Choice><mc:Fallback>" + box("${a#x} ${b#t2} ${c}") + "</mc:Fallback>"), []string{"a", "b#t1"}},
-		{"text boxes: the first choice", alternatives(`<mc:Choice Requires="x">` + box("${a}") + `</mc:Choice><mc:Choice Requires="y">` + box("${b}") + "</mc:Choice>"), []string{"a"}},
-		{"text boxes: the fallback when there is no choice", alternatives("<mc:Fallback>" + box("${a}") + "</mc:Fallback>"), []string{"a"}},
-		{"text boxes of old documents", "<w:p><w:r><w:pict><v:shape><v:textbox>" + box("${a}") + "</v:textbox></v:shape></w:pict></w:r></w:p>", []string{"a"}},
-		{"text boxes: their paragraphs are their own", "<w:p>" + run("${a") + "<w:r><w:pict>" + box("${b} }") + "</w:pict></w:r>" + run("#t}") + "</w:p>", []string{"a#t", "b"}},
-		{"text boxes in text boxes", alternatives("<mc:Choice><w:txbxContent>" + alternatives("<mc:Choice>"+box("${a}")+"</mc:Choice><mc:Fallback>"+box("${x}")+"</mc:Fallback>") + templatetest.Paragraph("${b}") + "</w:txbxContent></mc:Choice><mc:Fallback>" + box("${y}") + "</mc:Fallback>"), []string{"a", "b"}},
-		{"alternatives one after the other", alternatives("<mc:Choice>"+box("${a}")+"</mc:Choice><mc:Fallback/>") + alternatives("<mc:Choice>"+box("${b}")+"</mc:Choice>"), []string{"a", "b"}},
-		{"alternative text and names are not", `<w:p><w:r><w:drawing><wp:docPr name="${x}" descr="${y}" title="${z}"/><a:t>${u}</a:t></w:drawing></w:r>` + run("${a}") + "</w:p>", []string{"a"}},
-		{"text outside paragraphs is none", "<w:t>${x}</w:t>" + templatetest.Paragraph("${a}"), []string{"a"}},
-		{"elements of other namespaces are others", `<w:p><t xmlns="x">${x}</t><w:t xmlns:w="y">${y}</w:t>` + run("${a}") + "</w:p>", []string{"a"}},
-		{"a prefix is that of its element", `<w:p><n:r xmlns:n="http://purl.oclc.org/ooxml/wordprocessingml/main"><n:t>${a}</n:t></n:r><n:t>${x}</n:t></w:p>`, []string{"a"}},
-		{"the same one again and again", strings.Repeat(templatetest.Paragraph("${a#t}"), 3), []string{"a#t"}},
-	}
-	for _, test := range tests {
-		declares(t, test.rule, templatetest.Docx(test.body), test.want, nil)
-	}
+// TestScript plays testdata/script.
+func TestScript(t *testing.T) {
+	templatetest.Play(t, func(t *testing.T, _, body string) string {
+		got, err := parse(templatetest.Docx(body))
+		return templatetest.Told(t, got, err)
+	})
 }
 
 // TestEverySplit: wherever the runs are split, the parameter is found.

@@ -12,8 +12,10 @@ import (
 	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/template/param"
+	"troupe/actors/template/templatetest"
 )
 
 // events returns what is in a text, one line an event. Text that belongs together
@@ -63,142 +65,29 @@ func readers(text string) map[string]io.Reader {
 	}
 }
 
-func TestEvents(t *testing.T) {
-	tests := []struct {
-		rule, text string
-		want       []string
-	}{
-		{"an element", "<a></a>", []string{"start a", "end"}},
-		{"an empty element", "<a/>", []string{"start a", "end"}},
-		{"blanks in tags", "<a\n b = '1'\t></a\n>", []string{`start a b="1"`, "end"}},
-		{"both quotes", `<a b='"' c="'>"/>`, []string{`start a b="\"" c="'>"`, "end"}},
-		{"names", "<\u00e9:_-.1 xml:\u6f22\u00b7=''/>", []string{"start \u00e9:_-.1 xml:\u6f22\u00b7=\"\"", "end"}},
-		{"references", "<a b='&lt;&#x41;&#10;&amp;amp;'>&gt;&quot;&apos;&#36;&#x7B;&#000000065;&#x1F600;</a>", []string{`start a b="<A\n&amp;"`, `text ">\"'${A😀"`, "end"}},
-		{"line ends", "<a>1\r\n2\r3\n4&#13;\r</a>", []string{"start a", `text "1\n2\n3\n4\r\n"`, "end"}},
-		{"blanks in values", "<a b='1\r\n2\r3\n4\t5&#9;6'/>", []string{`start a b="1 2 3 4 5\t6"`, "end"}},
-		{"CDATA", "<a>1<![CDATA[<&]]]]>2<![CDATA[]]></a>", []string{"start a", `text "1"`, "break", `text "<&]]"`, "break", `text "2"`, "break", "break", "end"}},
-		{"CDATA with line ends", "<a><![CDATA[\r\n\r]]></a>", []string{"start a", "break", `text "\n\n"`, "break", "end"}},
-		{"comments and instructions", "<?xml version='1.0'?><!-- <b> - -->\n<?p ?x?><a>1<!----><?p?></a><!-- -->\n", []string{"break", "break", "break", "start a", `text "1"`, "break", "break", "end", "break"}},
-		{"white space in sections, comments and instructions", "<a><![CDATA[\t\n]]><!--\t\n-\t--><?p \t\n?\t?></a>", []string{"start a", "break", `text "\t\n"`, "break", "break", "break", "end"}},
-		{"brackets", "<a>]] ]] > ]></a>", []string{"start a", `text "]] ]] > ]>"`, "end"}},
-		{"a document type", "<!DOCTYPE a SYSTEM 'x[].dtd'><a/>", []string{"break", "start a", "end"}},
-		{"a public document type", "<!DOCTYPE a PUBLIC \"p\" 'x' ><a/>", []string{"break", "start a", "end"}},
-		{"a short document type", "<!DOCTYPE a><a/>", []string{"break", "start a", "end"}},
-		{"nesting", "<a><b><c/></b><b/></a>", []string{"start a", "start b", "start c", "end", "end", "start b", "end", "end"}},
-		{"U+2028 is no line end", "<a>\u2028\u0085\u007f</a>", []string{"start a", "text \"\u2028\u0085\u007f\"", "end"}},
-		{"a declaration in full", "<?xml version = '1.1' encoding=\"UTF-8\" standalone='yes' ?><a/>", []string{"break", "start a", "end"}},
-	}
-	for _, test := range tests {
-		t.Run(test.rule, func(t *testing.T) {
-			for name, r := range readers(test.text) {
-				want := slices.Clone(test.want)
-				for i := range want {
-					want[i] = strings.ReplaceAll(want[i], "\u0085\u007f", `\u0085\x7f`)
-					want[i] = strings.ReplaceAll(want[i], "\u2028", `\u2028`)
-				}
-				got, err := events(r, param.Limits{})
-				assert.True(t, err == nil && slices.Equal(got, want), "%s:\ngot  %q, %v\nwant %q", name, got, err, want)
+// TestScript plays testdata/script: the events of a text, one after the other, or what is wrong with it. However it is read, they are the same.
+func TestScript(t *testing.T) {
+	templatetest.Play(t, func(t *testing.T, _, text string) (out string) {
+		for name, r := range readers(text) {
+			got, err := events(r, param.Limits{})
+			answer := strings.Join(got, ", ")
+			if err != nil {
+				require.ErrorIs(t, err, param.ErrNotTemplate)
+				answer = err.Error()
 			}
-		})
-	}
+			assert.True(t, out == "" || out == answer, "%s: got %s, and otherwise %s", name, answer, out)
+			out = answer
+		}
+		return out
+	})
 }
 
-func TestNotWellFormed(t *testing.T) {
-	tests := []struct{ text, want string }{
-		{"", "there is no element"},
-		{"  \n ", "there is no element"},
-		{"<!-- -->", "there is no element"},
-		{"x", "text outside the root"},
-		{"<a/>x", "text outside the root"},
-		{"&amp;<a/>", "text outside the root"},
-		{"<a/><![CDATA[]]>", "text outside the root"},
-		{"<a/><b/>", "a second root element"},
-		{"<a>", `ends inside the element "a"`},
-		{"<a></b>", `the end tag "b" closes nothing`},
-		{"<a></a b>", `closes nothing`},
-		{"</a>", `closes nothing`},
-		{"<a></ a>", "closes nothing"},
-		{"<", "ends inside a tag"},
-		{"<a", "ends inside a tag"},
-		{"<a b='", "ends inside a tag"},
-		{"< a/>", "a tag without a name"},
-		{"<1/>", "a tag without a name"},
-		{"<>", "a tag without a name"},
-		{"<a b>", "an attribute without a value"},
-		{"<a b=1>", "without quotes"},
-		{"<a b=''c=''/>", "not a name and attributes"},
-		{"<a b='' b=\"\"/>", `the attribute "b" stands twice`},
-		{"<a a='' b='' c='' d='' e='' f='' g='' h='' i='' a=''/>", `the attribute "a" stands twice`},
-		{"<a / >", "not a name and attributes"},
-		{"<a b='<'/>", "a < inside an attribute"},
-		{"<a <b/>", "a < inside a tag"},
-		{"<a b='&x;'/>", `the reference "&x;" is not one of`},
-		{"<a>&nbsp;</a>", `the reference "&nbsp;" is not one of`},
-		{"<a>&</a>", "not a reference"},
-		{"<a b='&'/>", "not a reference"},
-		{"<a>&amp", "ends inside a reference"},
-		{"<a>&#0;</a>", "is not one of"},
-		{"<a>&#xD800;</a>", "is not one of"},
-		{"<a>&#x110000;</a>", "is not one of"},
-		{"<a>&#99999999999999999999;</a>", "is not one of"},
-		{"<a>&#;&#x;</a>", "is not one of"},
-		{"<a>&#+1;</a>", "is not one of"},
-		{"<a>&#X41;</a>", "is not one of"},
-		{"<a>\x00</a>", "a character that must not be"},
-		{"<a>\x1f</a>", "a character that must not be"},
-		{"<a b='\x01'/>", "a character that must not be"},
-		{"<a><!--\x01--></a>", "a character that must not be"},
-		{"<a><?p \x01?></a>", "a character that must not be"},
-		{"<a><![CDATA[\x01]]></a>", "a character that must not be"},
-		{"<a>\ufffe</a>", "a character that must not be"},
-		{"<a b='\uffff'/>", "a character that must not be"},
-		{"<a>\xff</a>", "bytes that are not UTF-8"},
-		{"<a>\xed\xa0\x80</a>", "bytes that are not UTF-8"},
-		{"<a>\xc0\x80</a>", "bytes that are not UTF-8"},
-		{"<a b='\xe9'/>", "bytes that are not UTF-8"},
-		{"<a>\xe2\x82", "bytes that are not UTF-8"},
-		{"<a>]]></a>", "]]> outside a CDATA section"},
-		{"<a><![CDATA[", "ends inside a CDATA section"},
-		{"<a><![CDATA[]]", "ends inside a CDATA section"},
-		{"<a><!-- -- --></a>", "-- inside a comment"},
-		{"<a><!-- --->", "-- inside a comment"},
-		{"<a><!-- ", "ends inside a comment"},
-		{"<a><!--> --></a>", ""},
-		{"<a><!x></a>", "a <! that is neither"},
-		{"<a><!DOCTYPE a></a>", "not before the root"},
-		{"<!DOCTYPE a><!DOCTYPE a><a/>", "not before the root"},
-		{"<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>", "internal subset"},
-		{"<!DOCTYPE a SYSTEM 'b' []><a/>", "internal subset"},
-		{"<!DOCTYPE><a/>", "a document type without a name"},
-		{"<!DOCTYPE a b><a/>", "neither SYSTEM nor PUBLIC"},
-		{"<!DOCTYPE a SYSTEM><a/>", "without its identifier"},
-		{"<!DOCTYPE a SYSTEM ><a/>", "without its identifier"},
-		{"<!DOCTYPE a PUBLIC 'x'><a/>", "without its identifier"},
-		{"<!DOCTYPE a PUBLIC 'x''y'><a/>", "without its identifier"},
-		{"<!DOCTYPE a SYSTEM 'x' y><a/>", "a document type that does not end"},
-		{"<!DOCTYPE a", "ends inside the document type"},
-		{"<? x?><a/>", "no name"},
-		{"<?x+?><a/>", "no blank after the name"},
-		{"<?x ", "ends inside a processing instruction"},
-		{"<?xm", "ends inside a processing instruction"},
-		{" <?xml version='1.0'?><a/>", "not at the start"},
-		{"<a><?XML ?></a>", "not at the start"},
-		{"<?xml?><a/>", "has no version"},
-		{"<?xml encoding='utf-8'?><a/>", "has no version"},
-		{"<?xml version='2.0'?><a/>", "none of XML 1"},
-		{"<?xml version='1.0' x='y'?><a/>", "none of XML 1"},
-		{"<?xml version='1.0' standalone='no' encoding='utf-8'?><a/>", "none of XML 1"},
-		{"<?xml version='1.0'", "ends inside the XML declaration"},
-		{"<?xml version='1.0' " + strings.Repeat(" ", 2000), "an XML declaration of more than 500 bytes"},
-		{"<?xml version='1.0'" + strings.Repeat(" ", 500) + "?><a/>", "an XML declaration of more than 500 bytes"},
-	}
-	for _, test := range tests {
-		for name, r := range readers(test.text) {
+func TestADeclarationHasALength(t *testing.T) {
+	for _, text := range []string{"<?xml version='1.0' " + strings.Repeat(" ", 2000), "<?xml version='1.0'" + strings.Repeat(" ", 500) + "?><a/>"} {
+		for _, r := range readers(text) {
 			_, err := events(r, param.Limits{})
-			if test.want == "" && err == nil {
-				continue
-			}
-			assert.True(t, errors.Is(err, param.ErrNotTemplate) && strings.Contains(err.Error(), test.want), "%q, %s:\ngot  %v\nwant %s", test.text, name, err, test.want)
+			require.ErrorIs(t, err, param.ErrNotTemplate)
+			assert.ErrorContains(t, err, "an XML declaration of more than 500 bytes")
 		}
 	}
 }

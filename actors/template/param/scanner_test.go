@@ -2,6 +2,7 @@ package param_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,64 +15,17 @@ import (
 	"troupe/actors/template/templatetest"
 )
 
-// TestGrammar holds gateway/INTERFACE.md, "Grammar", and actors/template/DESIGN.md,
-// "What is a declaration (param)", rule by rule.
-func TestGrammar(t *testing.T) {
-	tests := []struct {
-		rule, text string
-		want       []param.Param
-	}{
-		{"the four forms: name", "${a}", []param.Param{{"a", "", ""}}},
-		{"the four forms: type", "${a#date}", []param.Param{{"a", "date", ""}}},
-		{"the four forms: type and default", "${a#date#2020-01-01}", []param.Param{{"a", "date", "2020-01-01"}}},
-		{"the four forms: default", "${a##b}", []param.Param{{"a", "", "b"}}},
-		{"empty parts: type", "${a#}", []param.Param{{"a", "", ""}}},
-		{"empty parts: type and default", "${a##}", []param.Param{{"a", "", ""}}},
-		{"empty parts: default", "${a#t#}", []param.Param{{"a", "t", ""}}},
-		{"no name: not a parameter", "${} ${#t#d} ${##}", nil},
-		{"no name: what is inside counts", "${#${b}}", []param.Param{{"b", "", ""}}},
-		{"blanks are kept", "${ a # t # d } ${ }", []param.Param{{" ", "", ""}, {" a ", " t ", " d "}}},
-		{"the first two #: the others are of the default", "${a#t#d#e##}", []param.Param{{"a", "t", "d#e##"}}},
-		{"the first two #: not those in nested declarations", "${a#lookup(x,${b#t#d})#c}", []param.Param{{"a", "lookup(x,${b#t#d})", "c"}, {"b", "t", "d"}}},
-		{"the first two #: those in plain braces are no different", "${a#{x#y}}", []param.Param{{"a", "{x", "y}"}}},
-		{"the first two #: not escaped ones", `${a\#b#t\#u#d\#e}`, []param.Param{{"a#b", "t#u", "d#e"}}},
-		{"depth: plain braces", "${a#t#{x}} }", []param.Param{{"a", "t", "{x}"}}},
-		{"depth: unbalanced", "${a#t#{x}", nil},
-		{"depth: escaped braces do not count", `${a##\{} ${b##\}}`, []param.Param{{"a", "", "{"}, {"b", "", "}"}}},
-		{"escapes are resolved", `${\\\#\{\}#\\\#\{\}#\\\#\{\}}`, []param.Param{{`\#{}`, `\#{}`, `\#{}`}}},
-		{"escapes are resolved in nested text as well", `${a#${b\#c}}`, []param.Param{{"a", "${b#c}", ""}, {"b#c", "", ""}}},
-		{"a backslash before anything else is one", `${a\b##\n\$\` + "\u00e9" + `}`, []param.Param{{`a\b`, "", `\n\$\` + "\u00e9"}}},
-		{"escapes: a backslash pair ends before a brace", `${a##\\}`, []param.Param{{"a", "", `\`}}},
-		{"escapes: no escape before a declaration", `\${a} \\${b} $\{c} ${d##\${e}}`, []param.Param{{"a", "", ""}, {"b", "", ""}, {"d", "", "\\${e}"}, {"e", "", ""}}},
-		{"nested declarations are declared, too", "${a#t#${b##${c}}}", []param.Param{{"a", "t", "${b##${c}}"}, {"b", "", "${c}"}, {"c", "", ""}}},
-		{"nested in a name", "${a${b}#t}", []param.Param{{"a${b}", "t", ""}, {"b", "", ""}}},
-		{"unterminated: not a parameter", "x ${a#t", nil},
-		{"unterminated: what is complete inside counts", "${a ${b} { ${c#t#d} {", []param.Param{{"b", "", ""}, {"c", "t", "d"}}},
-		{"unterminated: at the end", "${", nil},
-		{"only ${ begins one", "$ {a} $$ {b} {c} #{d} $(e) $", nil},
-		{"a $ before one is text", "$${a}$$${b}", []param.Param{{"a", "", ""}, {"b", "", ""}}},
-		{"one after the other", "${a}${b}{${c}}", []param.Param{{"a", "", ""}, {"b", "", ""}, {"c", "", ""}}},
-		{"the type is returned as it is", "${a#choice(A,B,C)} ${b#textarea:3} ${c#my own/ type}", []param.Param{{"a", "choice(A,B,C)", ""}, {"b", "textarea:3", ""}, {"c", "my own/ type", ""}}},
-		{"line ends and tabs are kept", "${a\nb#\t#\n}", []param.Param{{"a\nb", "\t", "\n"}}},
-		{"order: by code point", "${z}${a}${\u00e9}${Z}${\uffee}${\U0001f600}${aa}", []param.Param{
-			{"Z", "", ""}, {"a", "", ""}, {"aa", "", ""}, {"z", "", ""}, {"\u00e9", "", ""}, {"\uffee", "", ""}, {"\U0001f600", "", ""},
-		}},
-		{"names are compared byte by byte", "${\u00e9}${e\u0301}${__proto__}", []param.Param{{"__proto__", "", ""}, {"e\u0301", "", ""}, {"\u00e9", "", ""}}},
-		{"duplicates: a bare one after", "${a#t}${a}", []param.Param{{"a", "t", ""}}},
-		{"duplicates: a bare one before", "${a}${a##d}", []param.Param{{"a", "", "d"}}},
-		{"duplicates: the first with a type or default", "${a#}${a##d}${a#t#e}", []param.Param{{"a", "", "d"}}},
-		{"duplicates: the outer one is first", "${a#t#${a#u}}", []param.Param{{"a", "t", "${a#u}"}}},
-		{"duplicates: escapes make no difference", `${a\b\#}${a\b\##t}`, []param.Param{{`a\b#`, "t", ""}}},
-		{"empty text", "", nil},
-	}
-	for _, test := range tests {
-		t.Run(test.rule, func(t *testing.T) {
-			got, err := templatetest.Scan(param.Limits{}, test.text)
-			assert.True(t, err == nil && slices.Equal(got, test.want) && got != nil, "scan(%q):\ngot  %q, %v\nwant %q", test.text, got, err, test.want)
-			got = naive(test.text)
-			assert.True(t, slices.Equal(got, test.want), "the naive scanner on %q:\ngot  %q\nwant %q", test.text, got, test.want)
-		})
-	}
+// TestScript plays testdata/script. A naive scanner says the same.
+func TestScript(t *testing.T) {
+	templatetest.Play(t, func(t *testing.T, _, text string) string {
+		got, err := templatetest.Scan(param.Limits{}, text)
+		require.NoError(t, err)
+		require.NotNil(t, got)
+		if want := naive(text); !slices.Equal(got, want) {
+			t.Errorf("the naive scanner on %q:\ngot  %q\nwant %q", text, want, got)
+		}
+		return fmt.Sprintf("%q", got)
+	})
 }
 
 // naive finds the parameters of a text the slow and obvious way: every ${ is looked

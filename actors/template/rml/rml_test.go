@@ -24,49 +24,22 @@ func parse(text string) ([]param.Param, error) {
 	return Parameters(strings.NewReader(text), int64(len(text)), param.Limits{})
 }
 
-// TestPlaces holds the row "Where they stand (report template)".
-func TestPlaces(t *testing.T) {
-	tests := []struct {
-		rule, text string
-		want       []string
-	}{
-		{"no parameters", "<a/>", nil},
-		{"text", "<a>Dear ${name#t#d},</a>", []string{"name#t#d"}},
-		{"CDATA", "<a><![CDATA[${name#<b>}]]></a>", []string{"name#<b>"}},
-		{"values of attributes", `<a b="${x#t#'}" c='${y##"}'><d e="${z}"/></a>`, []string{"x#t#'", "y##\"", "z"}},
-		{"after entity decoding: text", "<a>&#36;&#x7B;a&#35;&amp;&lt;&gt;&quot;&apos;}</a>", []string{`a#&<>"'`}},
-		{"after entity decoding: attributes", "<a b='&#36;{a#&amp;amp;}'/>", []string{"a#&amp;"}},
-		{"decoding happens once", "<a>&amp;#36;{a}</a>", nil},
-		{"not comments", "<a><!-- ${a} -->${b}</a>", []string{"b"}},
-		{"not processing instructions", "<?p ${a}?><a><?p ${a}?>${b}</a>", []string{"b"}},
-		{"not document types", "<!DOCTYPE a SYSTEM '${a}'><a>${b}</a>", []string{"b"}},
-		{"not across an element", "<a>${a<b/>} ${b<c>#t}</c>} <d>${e</d>}</a>", nil},
-		{"not out of an element", "<a><b>${a</b>}</a>", nil},
-		{"not across a comment", "<a>${a<!-- -->}</a>", nil},
-		{"not across a processing instruction", "<a>${a<?p?>}</a>", nil},
-		{"not across the start of CDATA", "<a>${a<![CDATA[}]]></a>", nil},
-		{"not across the end of CDATA", "<a><![CDATA[${a]]>}</a>", nil},
-		{"not across two attributes", "<a b='${a' c='}'/>", nil},
-		{"not from an attribute into text", "<a b='${a'>}</a>", nil},
-		{"a $ does not reach into the next text", "<a>$<b/>{a}</a>", nil},
-		{"line ends in text are one character", "<a>${a\r\nb\rc}</a>", []string{"a\nb\nc"}},
-		{"blanks in text are kept", "<a>${ a\t#\n }</a>", []string{" a\t#\n "}},
-		{"blanks in attributes are normalised", "<a b='${a\r\nb\tc&#10;d}'/>", []string{"a b c\nd"}},
-		{"namespaces and prefixes make no difference", "<x:a xmlns:x='u'><x:b y:c='${a}'>${b}</x:b></x:a>", []string{"a", "b"}},
-		{"namespaces are attributes", "<a xmlns='${a}'/>", []string{"a"}},
-		{"xinclude is not followed", "<a xmlns:xi='http://www.w3.org/2001/XInclude'><xi:include href='other.rml'/>${a}</a>", []string{"a"}},
-		{"the order of the file: bare before", "<a b='${x}'>${x#t1}<c d='${x#t2}'/></a>", []string{"x#t1"}},
-		{"brackets", "<a>${a#]]#]}</a>", []string{"a#]]#]"}},
-		{"over the end of what is read at once", "<a>" + strings.Repeat("x", 64<<10-8) + "${a#t}</a>", []string{"a#t"}},
-		{"a name of 1,000 characters", "<a>${" + strings.Repeat("\u00e9", 1000) + "}</a>", []string{strings.Repeat("\u00e9", 1000)}},
-	}
-	for _, test := range tests {
-		t.Run(test.rule, func(t *testing.T) {
-			got, err := parse(test.text)
-			if err != nil || got == nil || !slices.Equal(templatetest.Short(got), test.want) {
-				t.Errorf("got %q, %v; want %q", templatetest.Short(got), err, test.want)
-			}
-		})
+// TestScript plays testdata/script.
+func TestScript(t *testing.T) {
+	templatetest.Play(t, func(t *testing.T, _, text string) string {
+		got, err := parse(text)
+		return templatetest.Told(t, got, err)
+	})
+}
+
+func TestLongTexts(t *testing.T) {
+	name := strings.Repeat("\u00e9", 1000)
+	for text, want := range map[string]string{
+		"<a>" + strings.Repeat("x", 64<<10-8) + "${a#t}</a>": "a#t", // over the end of what is read at once
+		"<a>${" + name + "}</a>":                             name,
+	} {
+		got, err := parse(text)
+		assert.True(t, err == nil && slices.Equal(templatetest.Short(got), []string{want}), "got %q, %v", got, err)
 	}
 }
 
