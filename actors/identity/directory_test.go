@@ -2,79 +2,59 @@ package identity
 
 import (
 	"errors"
-	"reflect"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"troupe/statemachine/document"
 )
 
-func TestParseDirectory(t *testing.T) {
+// TestDirectory plays testdata/directory: who is in a file, or what is wrong with it.
+func TestDirectory(t *testing.T) {
+	datadriven.Walk(t, "testdata/directory", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, cmd *datadriven.TestData) string {
+			name := "identity.yaml"
+			if cmd.Cmd == "json" {
+				name = "identity.json"
+			}
+			d, err := ParseDirectory(name, []byte(cmd.Input+"\n"))
+			var faults document.Faults
+			if errors.As(err, &faults) {
+				require.Nil(t, d, "a directory beside %v", err)
+				return err.Error() + "\n"
+			}
+			require.NoError(t, err)
+			out := fmt.Sprintln("roles", d.RoleIDs(), len(d.Roles()))
+			for _, u := range d.Users() {
+				out += fmt.Sprintf("user %s %q, disabled %t: %+v\n", u.ID, u.Name, u.Disabled, d.Principal(u.ID))
+			}
+			return out
+		})
+	})
+}
+
+func TestIDsAreAsWritten(t *testing.T) {
 	d := parse(t, staff)
-	if got, want := d.RoleIDs(), []RoleID{"clerk", "boss"}; !reflect.DeepEqual(got, want) {
-		t.Errorf("RoleIDs: got %v, want %v", got, want)
-	}
-	if !d.HasRole("boss") || d.HasRole("Boss") {
-		t.Errorf("HasRole: got %v and %v, want true and false", d.HasRole("boss"), d.HasRole("Boss"))
-	}
-	want := &Principal{
-		ID: "mary.major", Name: "Mary Major", Roles: []string{"boss", "clerk"},
-		Privileges: []string{"mod-admin", "mod-form", "mod-form-portal", "mod-workflows"},
-	}
-	assert.Equal(t, want, d.Principal("mary.major"), "Principal")
 	for _, id := range []UserID{"gone.girl", "nobody", "", "Mary.Major"} {
 		assert.Nil(t, d.Principal(id), "Principal(%q)", id)
 	}
-	got := d.Users()
-	assert.True(t, len(got) == 3 && got[2].Disabled, "Users: got %+v, want three, the last one disabled", got)
-	for _, src := range []string{"", "# nothing yet\n", "roles: []\nusers: []\n", "roles:\nusers:\n"} {
-		d := parse(t, src)
-		assert.True(t, len(d.Users()) == 0 && len(d.Roles()) == 0, "%q: got %+v, want nothing", src, d)
-	}
-	d, err := ParseDirectory("identity.json", []byte(`{"users": [{"id": "a", "privileges": ["mod-form"]}]}`))
-	assert.True(t, err == nil && d.Principal("a").Has(Form) && d.Principal("a").Name == "a", "got %+v, %v, want user a, named a, with mod-form", d, err)
+	assert.True(t, d.HasRole("boss") && !d.HasRole("Boss") && d.Principal("mary.major").Has(Form))
 }
 
-func TestParseDirectoryFaults(t *testing.T) {
-	tests := []struct {
-		name, src string
-		want      []string // each a part of one fault, in order
-	}{
-		{"a list at the top", "- a\n", []string{"identity.yaml:1:1: "}},
-		{"an unknown key", "role: []\n", []string{`roles`}},
-		{"an unknown key of a role", "roles: [{id: a, privilege: []}]\n", []string{"privileges"}},
-		{"an unknown key of a user", "users: [{id: a, role: []}]\n", []string{"roles"}},
-		{"an unknown privilege", "roles:\n  - id: a\n    privileges: [mod-from]\n", []string{"identity.yaml:3:18: "}},
-		{"a close privilege is suggested", "roles: [{id: a, privileges: [mod-checklists]}]\n", []string{"mod-checklist"}},
-		{"an unknown role", "roles: [{id: clerk}]\nusers: [{id: a, roles: [clark]}]\n", []string{"clerk"}},
-		{"a role twice", "roles: [{id: a}, {id: a}]\n", []string{`role "a" is there twice`}},
-		{"a user twice", "users: [{id: a}, {id: a}]\n", []string{`user "a" is there twice`}},
-		{"a user without id", "users: [{name: a}]\n", []string{"the user has no id"}},
-		{"a role with a blank", "roles: [{id: a b}]\n", []string{"cannot be the id of a role"}},
-		{"a user with a slash", "users: [{id: a/b}]\n", []string{"cannot be the id of a user"}},
-		{"the name of the service itself", "users: [{id: system}]\n", []string{`"system" is reserved`}},
-		{"a text for a list", "users: john\n", []string{"must be a list"}},
-		{"a text for a user", "users: [john]\n", []string{"identity.yaml:1:9: "}},
-		{"a number for a name", "users: [{id: a, name: 7}]\n", []string{"identity.yaml:1:23: "}},
-		{"a text for disabled", "users: [{id: a, disabled: maybe}]\n", []string{"identity.yaml:1:27: "}},
-		{"a name that is too long", "roles: [{id: a, name: " + strings.Repeat("ä", 201) + "}]\nusers: [{id: a, name: " + strings.Repeat("x", 201) + "}, {id: b, name: " + strings.Repeat("ä", 200) + "}]\n", []string{"identity.yaml:1:23: the name has more than 200 characters", "identity.yaml:2:23: the name has more than 200"}},
-		{"an address that is too long", "users: [{id: a, email: " + strings.Repeat("x", 64) + "@" + strings.Repeat("x", 190) + "}, {id: b, email: " + strings.Repeat("x", 64) + "@" + strings.Repeat("x", 189) + "}]\n", []string{"identity.yaml:1:24: "}},
-		{"all faults at once", "roles: [{id: a b}]\nusers:\n  - {id: c, roles: [d]}\n  - {id: c}\n", []string{":1:", ":3:", ":4:"}},
-		{"broken YAML", "users: [", []string{"identity.yaml:"}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			d, err := ParseDirectory("identity.yaml", []byte(test.src))
-			var faults document.Faults
-			require.True(t, d == nil && errors.As(err, &faults), "got %+v, %v, want faults", d, err)
-			require.Len(t, faults, len(test.want), err)
-			for i, want := range test.want {
-				assert.Contains(t, faults[i].Error(), want, "fault %d", i)
-			}
-		})
+func TestTextsThatAreTooLong(t *testing.T) {
+	x, y := func(n int) string { return strings.Repeat("x", n) }, func(n int) string { return strings.Repeat("ä", n) }
+	for text, want := range map[string]string{
+		"roles: [{id: a, name: " + y(201) + "}]\nusers: [{id: a, name: " + x(201) + "}, {id: b, name: " + y(200) + "}]\n": "identity.yaml:1:23: the name has more than 200 characters\nidentity.yaml:2:23: the name has more than 200 characters",
+		"users: [{id: a, email: " + x(64) + "@" + x(190) + "}, {id: b, email: " + x(64) + "@" + x(189) + "}]\n":           "identity.yaml:1:24: ",
+	} {
+		_, err := ParseDirectory("identity.yaml", []byte(text))
+		var faults document.Faults
+		require.ErrorAs(t, err, &faults)
+		assert.True(t, strings.HasPrefix(err.Error(), want) && len(faults) == 1+strings.Count(want, "\n"), "got %v, want %s", err, want)
 	}
 }
 

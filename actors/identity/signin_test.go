@@ -46,26 +46,6 @@ func turnedAway(t *testing.T, s *Service, user UserID, password string, want err
 	assert.True(t, secret == "" && p == nil && errors.Is(err, want), "SignIn as %.50q: got %q, %+v, %v, want %v", user, secret, p, err, want)
 }
 
-func TestSignIn(t *testing.T) {
-	inBubble(t, newMemory(), Options{}, func(t *testing.T, s *Service) {
-		mustSet(t, s, "john.doe", oak)
-		mustSet(t, s, "mary.major", "Café crème, twice")
-		first, second := signedIn(t, s, "john.doe", oak), signedIn(t, s, "john.doe", oak)
-		assert.True(t, first != second && credentialForm.MatchString(first), "got the sessions %q and %q, want two new ones", first, second)
-		accepts(t, s, Session, first, "john.doe")
-		accepts(t, s, Session, second, "john.doe")
-		refuses(t, s, Token, first)
-		signedIn(t, s, "mary.major", "Cafe\u0301 cre\u0300me, twice")
-		list := credentialsOf(s, Session)
-		assert.True(t, len(list) == 3 && list[0].Note == "signed in from 192.0.2.7", "sessions: got %+v", list)
-		m := s.Metrics()
-		assert.True(t, m.SignIns == 3 && m.SignInsFailed == 0 && m.SignInsRefused == 0, "metrics: got %+v", m)
-		secret, _, err := s.SignIn(t.Context(), "john.doe", oak, netip.Addr{})
-		assert.NoError(t, err, "from an unknown address")
-		accepts(t, s, Session, secret, "john.doe")
-	})
-}
-
 // TestSignInIsRefusedAlike holds that no cause of a refusal can be told from
 // another: the same error and the same work.
 func TestSignInIsRefusedAlike(t *testing.T) {
@@ -118,41 +98,6 @@ func TestSignInIsRefusedAlike(t *testing.T) {
 		assert.Empty(t, done)
 		m := s.Metrics()
 		assert.True(t, m.SignInsFailed == 9+7+3 && m.SignIns == 1, "metrics: got %+v", m)
-	})
-}
-
-// TestSignInBacksOff holds the limits through the service, with its clock.
-func TestSignInBacksOff(t *testing.T) {
-	inBubble(t, newMemory(), Options{}, func(t *testing.T, s *Service) {
-		wrong := func(user UserID, count int) {
-			t.Helper()
-			for range count {
-				turnedAway(t, s, user, "wrong", failure.ErrUnauthorized)
-			}
-		}
-		mustSet(t, s, "john.doe", oak)
-		wrong("john.doe", 5)
-		hashes, inner := 0, s.hasher.Derive
-		s.hasher.Derive = func(p string, salt []byte, cost password.Cost, bytes int) []byte {
-			hashes++
-			return inner(p, salt, cost, bytes)
-		}
-		// Even the right password is not looked at, and unknown users wait as well.
-		turnedAway(t, s, "john.doe", oak, failure.ErrQuota)
-		if hashes != 0 || s.Metrics().SignInsRefused != 1 {
-			t.Errorf("got %d hashes and %+v", hashes, s.Metrics())
-		}
-		wrong("nobody", 5)
-		turnedAway(t, s, "nobody", oak, failure.ErrQuota)
-		pass(time.Second)
-		signedIn(t, s, "john.doe", oak)
-		wrong("john.doe", 4) // the success has made the account new
-		signedIn(t, s, "john.doe", oak)
-		// A new password does as well.
-		wrong("mary.major", 5)
-		turnedAway(t, s, "mary.major", "wrong", failure.ErrQuota)
-		mustSet(t, s, "mary.major", oak)
-		signedIn(t, s, "mary.major", oak)
 	})
 }
 
@@ -226,30 +171,6 @@ func TestBusyDoesNotCount(t *testing.T) {
 		others.Wait()
 		signedIn(t, s, "john.doe", oak)
 	})
-}
-
-func TestSetPassword(t *testing.T) {
-	s := open(t, newMemory(), Options{})
-	for _, c := range []struct {
-		user     UserID
-		password string
-		want     error
-	}{{"nobody", oak, failure.ErrNotFound}, {"gone.girl", oak, failure.ErrNotFound}, {"", oak, failure.ErrNotFound}, {"john.doe", "short", failure.ErrInvalid}} {
-		assert.ErrorIs(t, s.SetPassword(t.Context(), c.user, c.password), c.want, "the password %q of %q", c.password, c.user)
-	}
-	mustSet(t, s, "john.doe", oak)
-	mustSet(t, s, "mary.major", oak)
-	token, _ := issued(t, s, Token, "john.doe", 0)
-	made, _ := issued(t, s, Session, "john.doe", 0)
-	session, others := signedIn(t, s, "john.doe", oak), signedIn(t, s, "mary.major", oak)
-
-	mustSet(t, s, "john.doe", "another oak")
-	refuses(t, s, Session, session)
-	refuses(t, s, Session, made)
-	accepts(t, s, Session, others, "mary.major")
-	accepts(t, s, Token, token, "john.doe")
-	turnedAway(t, s, "john.doe", oak, failure.ErrUnauthorized)
-	signedIn(t, s, "john.doe", "another oak")
 }
 
 // TestManySessionsEnd holds a change that needs more than one append, and that
@@ -346,46 +267,6 @@ func TestProofIsAskedAgain(t *testing.T) {
 		return password.Derive(p, salt, cost, bytes)
 	}
 	turnedAway(t, s, "john.doe", "another oak", failure.ErrUnauthorized)
-}
-
-// TestFailedChange holds that a change which the store refuses changes nothing
-// about the password, and never brings a session back.
-func TestFailedChange(t *testing.T) {
-	m := newMemory()
-	s := open(t, m, Options{})
-	mustSet(t, s, "john.doe", oak)
-	session := signedIn(t, s, "john.doe", oak)
-	full := errors.New("disk is full")
-	m.failWith(full)
-	assert.ErrorIs(t, s.SetPassword(t.Context(), "john.doe", "another oak"), full, "SetPassword")
-	turnedAway(t, s, "john.doe", oak, full)
-	m.failWith(nil)
-	refuses(t, s, Session, session)
-	turnedAway(t, s, "john.doe", "another oak", failure.ErrUnauthorized)
-	signedIn(t, s, "john.doe", oak)
-	// The end of the session was not stored. Setting the password again does it.
-	accepts(t, open(t, m.crash(0), Options{}), Session, session, "john.doe")
-	mustSet(t, s, "john.doe", "another oak")
-	refuses(t, open(t, m.crash(0), Options{}), Session, session)
-}
-
-func TestSessionsOfSignInsEnd(t *testing.T) {
-	s := open(t, newMemory(), Options{})
-	mustSet(t, s, "john.doe", oak)
-	session := signedIn(t, s, "john.doe", oak)
-	token, _ := issued(t, s, Token, "john.doe", 0)
-	refused := func(texts ...string) {
-		t.Helper()
-		for _, text := range texts {
-			assert.ErrorIs(t, s.SignOut(t.Context(), text), failure.ErrUnauthorized, "SignOut of %q", text)
-		}
-	}
-	refused(session[:idChars], session[:len(session)-1], changeAt(session, len(session)-1), "", strings.Repeat("x", len(session)), token)
-	accepts(t, s, Token, token, "john.doe")
-	accepts(t, s, Session, session, "john.doe")
-	assert.NoError(t, s.SignOut(t.Context(), session), "SignOut")
-	refuses(t, s, Session, session)
-	refused(session)
 }
 
 // TestConcurrentSignIns has sign-ins, sign-outs and changes of passwords at once.
