@@ -22,49 +22,25 @@ type Chart struct {
 	Root *State
 	// Events are the declared events, in the order of the file.
 	Events []Declaration
-	// Unmatched is the chart's word for events that nothing takes.
-	Unmatched Unmatched
+	// Unmatched is the chart's word for events that nothing takes: record, reject or ignore; "" is record.
+	Unmatched string
 	// Variables are the names of the data model, all of them integers, in the order of the file.
 	Variables []string
-	// Mistake makes the interpreter wrong on purpose; the zero value does not.
-	Mistake Mistake
+	// Mistake makes the interpreter wrong on purpose (see mistakes); "" does not.
+	Mistake string
 }
 
-// Unmatched says what becomes of an event that nothing takes.
-type Unmatched uint8
-
-// The words for unmatched events.
-const (
-	Unset Unmatched = iota // as the chart says, and as Record if it says nothing
-	Record
-	Reject
-	Ignore
-)
-
-// Apply says whether an event's data goes into the variables.
-type Apply uint8
-
-// The words for an event's data.
-const (
-	ApplyUnset Apply = iota // that of callers does, that of timers does not
-	ApplyMerge
-	ApplyNone
-)
-
-// Declaration is what the chart says of one event.
-type Declaration struct {
-	Event     string
-	Unmatched Unmatched
-	Apply     Apply
-}
+// Declaration is what the chart says of one event: what becomes of it when nothing takes it, "" as the chart says; and
+// whether its data goes into the variables: merge, none, or "" for that of callers alone.
+type Declaration struct{ Event, Unmatched, Apply string }
 
 // State is one state, final state, parallel state or history state.
 type State struct {
 	ID        string
 	Kind      Kind
 	Parent    *State
-	Order     int // document order; see Number
-	Children  []*State
+	Order     int      // document order; see Number
+	Children  []*State // that are no history states
 	Histories []*State
 	// Initial are the targets of the initial transition of a compound state; nil: its first child.
 	Initial []*State
@@ -74,7 +50,7 @@ type State struct {
 	OnEntry     []Action
 	OnExit      []Action
 	After       []*After
-	Output      Expression // of a final state; nil: none
+	Output      *Expression // of a final state; nil: none
 }
 
 // Transition is one transition.
@@ -86,7 +62,7 @@ type Transition struct {
 	Done bool
 	// After: it takes the event of this timer, and nothing else.
 	After   *After
-	Cond    Condition // nil: always
+	Cond    *Condition // nil: always
 	Target  []*State
 	Content []Action
 	Reenter bool
@@ -140,14 +116,8 @@ func (s *State) Machine() *State {
 	return s
 }
 
-func isAtomicState(s *State) bool   { return s.Kind == Atomic || s.Kind == Final }
-func isCompoundState(s *State) bool { return s.Kind == Compound }
-func isParallelState(s *State) bool { return s.Kind == Parallel }
-func isFinalState(s *State) bool    { return s.Kind == Final }
-func isHistoryState(s *State) bool  { return s.Kind == ShallowHistory || s.Kind == DeepHistory }
-
-// getChildStates are the children that are no history states.
-func getChildStates(s *State) []*State { return s.Children }
+func isAtomicState(s *State) bool  { return s.Kind == Atomic || s.Kind == Final }
+func isHistoryState(s *State) bool { return s.Kind == ShallowHistory || s.Kind == DeepHistory }
 
 // isDescendant reports whether s1 lies somewhere below s2.
 func isDescendant(s1, s2 *State) bool {

@@ -2,152 +2,137 @@ package appendixd
 
 import (
 	"fmt"
+	"strings"
 )
 
-// Action is one element of executable content. It reports whether it could be carried out.
-type Action interface{ execute(i *interpreter) bool }
-
-// Expression is an integer. It has none when a part of it is missing.
-type Expression interface {
-	evaluate(i *interpreter) (int, bool)
-}
-
-// Condition is true or false. It is neither when a part of it is missing.
-type Condition interface {
-	match(i *interpreter) (holds, ok bool)
-}
-
+// Content is what a file says and what it means: its text in YAML, or in CEL, and what the interpreter does with it.
 type (
-	// Number is a constant.
-	Number struct{ Value int }
-	// Sum is a variable and a constant.
-	Sum struct {
-		Variable string
-		Value    int
+	// Action is one element of executable content. It reports whether it could be carried out.
+	Action struct {
+		text    string
+		execute func(i *interpreter) bool
 	}
-	// Brought is the member n of the event's data.
-	Brought struct{}
-	// Missing is a variable that is not there.
-	Missing struct{}
-)
-
-func (e Number) evaluate(*interpreter) (int, bool) { return e.Value, true }
-func (e Sum) evaluate(i *interpreter) (int, bool)  { return i.datamodel[e.Variable] + e.Value, true }
-func (Missing) evaluate(*interpreter) (int, bool)  { return 0, false }
-func (Brought) evaluate(i *interpreter) (int, bool) {
-	if i.event == nil || i.event.Data == nil {
-		return 0, false
+	// Expression is an integer. It has none when a part of it is missing.
+	Expression struct {
+		text     string
+		evaluate func(i *interpreter) (int, bool)
 	}
-	return *i.event.Data, true
-}
-
-type (
-	// Less holds while a variable is below a constant.
-	Less struct {
-		Variable string
-		Value    int
+	// Condition is true or false. It is neither when a part of it is missing.
+	Condition struct {
+		text  string
+		match func(i *interpreter) (holds, ok bool)
 	}
-	// In holds while a state of this name is active: in any machine, or in one; Not: while none is.
-	In struct {
-		Machine, State string
-		Not            bool
-	}
-	// EventIs holds while the event has this name.
-	EventIs struct{ Event string }
-	// Unknown is neither true nor false, because it looks at a variable that is not there.
-	Unknown struct{}
-	// Both holds when both hold. It is false when one of them is, whatever the other one is.
-	Both struct{ A, B Condition }
-)
-
-func (c Less) match(i *interpreter) (holds, ok bool) { return i.datamodel[c.Variable] < c.Value, true }
-func (Unknown) match(*interpreter) (holds, ok bool)  { return false, false }
-func (c EventIs) match(i *interpreter) (holds, ok bool) {
-	if i.event == nil {
-		return false, false
-	}
-	return i.event.Name == c.Event, true
-}
-
-func (c In) match(i *interpreter) (holds, ok bool) {
-	for _, s := range i.configuration {
-		if s.ID == c.State && (c.Machine == "" || c.Machine == s.Machine().ID) {
-			return !c.Not, true
-		}
-	}
-	return c.Not, true
-}
-
-func (c Both) match(i *interpreter) (holds, ok bool) {
-	a, aOK := c.A.match(i)
-	b, bOK := c.B.match(i)
-	if aOK && !a || bOK && !b {
-		return false, true
-	}
-	return true, aOK && bOK
-}
-
-type (
-	// Assign sets a variable.
-	Assign struct {
-		Variable string
-		Value    Expression
-	}
-	// Raise puts an event on the internal queue. Data: nil for none.
-	Raise struct {
-		Event string
-		Data  Expression
-	}
-	// Send has an event come later. ID: "" when nobody cancels it.
-	Send struct {
-		Event string
-		Data  Expression
-		Delay Delay
-		ID    string
-	}
-	// Cancel removes what was sent under an id.
-	Cancel struct{ ID string }
-	// Log writes a line: a text, and behind it an integer or the event's name.
-	Log struct {
-		Text  string
-		Value Expression // nil: none
-		Event bool
-	}
-	// If carries out the first branch whose condition holds.
-	If struct{ Branches []Branch }
-	// Branch is one branch of If. Cond: nil for the last one, that is else.
+	// Branch is one branch of a choice. Cond: nil for the last one, that is else.
 	Branch struct {
-		Cond Condition
+		Cond *Condition
 		Then []Action
 	}
-	// Delay is a constant with its text in the file, or an expression of milliseconds.
+	// Delay is a constant, or an expression of milliseconds.
 	Delay struct {
-		Text         string
-		Milliseconds int
-		Value        Expression
+		text         string
+		milliseconds int
+		value        *Expression
 	}
 )
 
-func (a Assign) execute(i *interpreter) bool {
-	value, ok := a.Value.evaluate(i)
-	if ok {
-		i.datamodel[a.Variable] = value
-	}
-	return ok
+func number(n int) *Expression {
+	return &Expression{fmt.Sprint(n), func(*interpreter) (int, bool) { return n, true }}
 }
 
-func (a Raise) execute(i *interpreter) bool {
-	event := Event{Name: a.Event}
-	if !event.bring(i, a.Data) {
-		return false
+func sum(variable string, n int) *Expression {
+	return &Expression{fmt.Sprintf("'${svcPublic.%s + %d}'", variable, n), func(i *interpreter) (int, bool) { return i.datamodel[variable] + n, true }}
+}
+
+// brought is the member n of the event's data.
+func brought() *Expression {
+	return &Expression{"'${event.data.n}'", func(i *interpreter) (int, bool) {
+		if i.event == nil || i.event.Data == nil {
+			return 0, false
+		}
+		return *i.event.Data, true
+	}}
+}
+
+// missing is a variable that is not there.
+func missing() *Expression {
+	return &Expression{"'${svcPublic.missing}'", func(*interpreter) (int, bool) { return 0, false }}
+}
+
+func less(variable string, n int) *Condition {
+	return &Condition{fmt.Sprintf("svcPublic.%s < %d", variable, n), func(i *interpreter) (holds, ok bool) { return i.datamodel[variable] < n, true }}
+}
+
+// unknown is neither true nor false, because it looks at a variable that is not there.
+func unknown() *Condition {
+	return &Condition{"svcPublic.missing > 0", func(*interpreter) (holds, ok bool) { return false, false }}
+}
+
+func eventIs(event string) *Condition {
+	return &Condition{fmt.Sprintf("event.name == %q", event), func(i *interpreter) (holds, ok bool) {
+		return i.event != nil && i.event.Name == event, i.event != nil
+	}}
+}
+
+// in holds while a state of this name is active: in any machine, or in one; not: while none is.
+func in(machine, state string, not bool) *Condition {
+	name := state
+	if machine != "" {
+		name = machine + "." + state
 	}
-	i.count(RaisedEvent)
-	i.enqueue(event)
-	return true
+	return &Condition{map[bool]string{true: "!"}[not] + fmt.Sprintf("In(%q)", name), func(i *interpreter) (holds, ok bool) {
+		for _, s := range i.configuration {
+			if s.ID == state && (machine == "" || machine == s.Machine().ID) {
+				return !not, true
+			}
+		}
+		return not, true
+	}}
+}
+
+// and holds when both hold. It is false when one of them is, whatever the other one is.
+func and(a, b *Condition) *Condition {
+	return &Condition{"(" + a.text + ") && (" + b.text + ")", func(i *interpreter) (holds, ok bool) {
+		x, xOK := a.match(i)
+		y, yOK := b.match(i)
+		if xOK && !x || yOK && !y {
+			return false, true
+		}
+		return true, xOK && yOK
+	}}
+}
+
+func assign(variable string, value *Expression) Action {
+	return Action{fmt.Sprintf("{assign: {svcPublic.%s: %s}}", variable, value.text), func(i *interpreter) bool {
+		n, ok := value.evaluate(i)
+		if ok {
+			i.datamodel[variable] = n
+		}
+		return ok
+	}}
+}
+
+// raise puts an event on the internal queue. data: nil for none.
+func raise(event string, data *Expression) Action {
+	return Action{"{raise: {event: " + event + dataText(data) + "}}", func(i *interpreter) bool {
+		e := Event{Name: event}
+		if !e.bring(i, data) {
+			return false
+		}
+		i.count("raised events")
+		i.enqueue(e)
+		return true
+	}}
+}
+
+func dataText(data *Expression) string {
+	if data == nil {
+		return ""
+	}
+	return ", data: {n: " + data.text + "}"
 }
 
 // bring evaluates the data of an event; nil is none.
-func (e *Event) bring(i *interpreter, from Expression) bool {
+func (e *Event) bring(i *interpreter, from *Expression) bool {
 	if from == nil {
 		return true
 	}
@@ -158,67 +143,103 @@ func (e *Event) bring(i *interpreter, from Expression) bool {
 	return ok
 }
 
-func (a Send) execute(i *interpreter) bool {
-	event := Event{Name: a.Event}
-	if !event.bring(i, a.Data) {
-		return false
+// send has an event come later. id: "" when nobody cancels it.
+func send(event string, data *Expression, delay Delay, id string) Action {
+	text := "{send: {event: " + event + dataText(data) + ", delay: '" + delay.text + "'"
+	if id != "" {
+		text += ", id: " + id
 	}
-	delay, ok := a.Delay.evaluate(i)
-	if !ok {
-		return false
-	}
-	i.begin(Timer{Event: event, Due: i.now + delay, ID: a.ID})
-	return true
+	return Action{text + "}}", func(i *interpreter) bool {
+		e := Event{Name: event}
+		if !e.bring(i, data) {
+			return false
+		}
+		wait, ok := delay.evaluate(i)
+		if ok {
+			i.begin(Timer{Event: e, Due: i.now + wait, ID: id})
+		}
+		return ok
+	}}
 }
 
 func (d Delay) evaluate(i *interpreter) (milliseconds int, ok bool) {
-	if d.Value == nil {
-		return d.Milliseconds, true
+	if d.value == nil {
+		return d.milliseconds, true
 	}
-	value, ok := d.Value.evaluate(i)
+	value, ok := d.value.evaluate(i)
 	return value, ok && value >= 0
 }
 
-func (a Cancel) execute(i *interpreter) bool {
-	if i.chart.Mistake != CancelsNothing {
-		i.end(CancelledTimer, func(t Timer) bool { return t.ID == a.ID })
-	}
-	return true
+// cancel removes what was sent under an id.
+func cancel(id string) Action {
+	return Action{"{cancel: " + id + "}", func(i *interpreter) bool {
+		if !i.wrong("cancels nothing") {
+			i.end("timers cancelled by id", func(t Timer) bool { return t.ID == id })
+		}
+		return true
+	}}
 }
 
-func (a Log) execute(i *interpreter) bool {
-	switch {
-	case a.Event:
-		if i.event == nil {
-			return false
-		}
-		i.log = append(i.log, a.Text+" "+i.event.Name)
-	case a.Value != nil:
-		value, ok := a.Value.evaluate(i)
-		if !ok {
-			return false
-		}
-		i.log = append(i.log, fmt.Sprintf("%s %d", a.Text, value))
-	default:
-		i.log = append(i.log, a.Text)
+// log writes a line: a text, and behind it an integer.
+func log(text string, value *Expression) Action {
+	if value == nil {
+		return Action{"{log: '" + text + "'}", func(i *interpreter) bool { i.log = append(i.log, text); return true }}
 	}
-	return true
+	return Action{"{log: '" + text + " " + strings.Trim(value.text, "'") + "'}", func(i *interpreter) bool {
+		n, ok := value.evaluate(i)
+		if ok {
+			i.log = append(i.log, fmt.Sprintf("%s %d", text, n))
+		}
+		return ok
+	}}
 }
 
-func (a If) execute(i *interpreter) bool {
-	for _, b := range a.Branches {
-		if b.Cond == nil {
-			return i.executeAll(b.Then)
+func logEvent(text string) Action {
+	return Action{"{log: '" + text + " ${event.name}'}", func(i *interpreter) bool {
+		if i.event != nil {
+			i.log = append(i.log, text+" "+i.event.Name)
 		}
-		holds, ok := b.Cond.match(i)
-		if !ok {
-			return false
-		}
-		if holds {
-			return i.executeAll(b.Then)
+		return i.event != nil
+	}}
+}
+
+// choice carries out the first branch whose condition holds.
+func choice(branches []Branch) Action {
+	var text, more string
+	for k, b := range branches {
+		then := actions(b.Then)
+		switch {
+		case b.Cond == nil:
+			text += ", else: " + then
+		case k == 0:
+			text = "if: '" + b.Cond.text + "', then: " + then
+		default:
+			more += "{if: '" + b.Cond.text + "', then: " + then + "}, "
 		}
 	}
-	return true
+	if more != "" {
+		text += ", elseif: [" + strings.TrimSuffix(more, ", ") + "]"
+	}
+	return Action{"{" + text + "}", func(i *interpreter) bool {
+		for _, b := range branches {
+			holds, ok := true, true
+			if b.Cond != nil {
+				holds, ok = b.Cond.match(i)
+			}
+			if !ok || holds {
+				return ok && i.executeAll(b.Then)
+			}
+		}
+		return true
+	}}
+}
+
+func actions(list []Action) string {
+	var texts []string
+	for _, a := range list {
+		texts = append(texts, a.text)
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
 }
 
 // executeContent carries out one block. An error ends the block, and error.execution is put on the internal queue
@@ -231,10 +252,7 @@ func (i *interpreter) executeContent(block []Action) {
 
 func (i *interpreter) executeAll(block []Action) bool {
 	for _, a := range block {
-		if !i.boundActions() || !a.execute(i) {
-			return false
-		}
-		if i.undone != "" {
+		if !i.boundActions() || !a.execute(i) || i.undone != "" {
 			return false
 		}
 	}
@@ -244,14 +262,13 @@ func (i *interpreter) executeAll(block []Action) bool {
 // conditionMatch evaluates a guard. One that cannot be evaluated is false, and error.execution is put on the internal
 // queue (section 5.9.1).
 func (i *interpreter) conditionMatch(t *Transition) bool {
-	if t.Cond == nil || i.chart.Mistake == IgnoresGuards {
+	if t.Cond == nil || i.wrong("ignores guards") {
 		return true
 	}
 	holds, ok := t.Cond.match(i)
 	if !ok {
-		i.count(FailedGuard)
+		i.count("guards that fail")
 		i.raiseError()
-		return false
 	}
-	return holds
+	return ok && holds
 }

@@ -1,6 +1,7 @@
 package appendixd
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -11,7 +12,7 @@ import (
 // whatever kind of state the source is. SCXML has internal transitions of compound states alone, to descendants, and only
 // where they say so ("Domains").
 func (i *interpreter) isInternal(t *Transition, tstates set) bool {
-	if t.Reenter || i.chart.Mistake == ExternalByDefault {
+	if t.Reenter || i.wrong("takes transitions for external ones") {
 		return false
 	}
 	return !slices.ContainsFunc(tstates, func(s *State) bool { return s != t.Source && !isDescendant(s, t.Source) })
@@ -46,7 +47,7 @@ func (i *interpreter) conflict(t1, t2 *Transition) bool {
 	}
 	stays := func(t *Transition) bool { return len(t.Target) > 0 && i.getTransitionDomain(t) == t.Source }
 	if stays(t1) && exit2.isMember(t1.Source) || stays(t2) && exit1.isMember(t2.Source) {
-		i.count(ConflictOfStaying)
+		i.count("preempted because one stays in its source")
 		return true
 	}
 	return false
@@ -55,7 +56,7 @@ func (i *interpreter) conflict(t1, t2 *Transition) bool {
 // fillParallelDomain: Appendix D has compound domains only. A parallel one stays active, and all of its regions have been
 // left, so those that are no target are entered by default ("Domains").
 func (i *interpreter) fillParallelDomain(domain *State, statesToEnter *set) {
-	if isParallelState(domain) {
+	if domain.Kind == Parallel {
 		i.addOtherRegions(domain, statesToEnter)
 	}
 }
@@ -81,8 +82,8 @@ func defaultHistoryTargets(h *State) []*State {
 	switch {
 	case h.Default != nil:
 		return h.Default
-	case isParallelState(h.Parent):
-		return getChildStates(h.Parent)
+	case h.Parent.Kind == Parallel:
+		return h.Parent.Children
 	}
 	return initialTargets(h.Parent)
 }
@@ -98,7 +99,7 @@ func (i *interpreter) nameMatch(t *Transition, e Event) bool {
 	case t.Event == "*":
 		return true
 	}
-	if i.chart.Mistake == NamesArePrefixes && t.Event != "" && strings.HasPrefix(e.Name, t.Event+".") {
+	if i.wrong("takes names for prefixes") && t.Event != "" && strings.HasPrefix(e.Name, t.Event+".") {
 		return true
 	}
 	prefix, below := strings.CutSuffix(t.Event, ".*")
@@ -118,7 +119,7 @@ func (i *interpreter) askedOnce(t *Transition) bool {
 
 // raiseError raises error.execution; of what went wrong only that is compared.
 func (i *interpreter) raiseError() {
-	i.count(ExecutionError)
+	i.count("execution errors")
 	i.enqueue(Event{Name: errorExecution})
 }
 
@@ -126,7 +127,7 @@ const errorExecution = "error.execution"
 
 // untaken: an error that nothing takes undoes the step. Appendix D drops it ("Errors").
 func (i *interpreter) untaken(e Event) {
-	if e.Name == errorExecution && i.chart.Mistake != KeepsHalfSteps {
+	if e.Name == errorExecution && !i.wrong("keeps half a step") {
 		i.undo("error.execution was not taken")
 	}
 }
@@ -141,7 +142,7 @@ func (i *interpreter) undo(why string) {
 
 func (i *interpreter) undoAtBound(what string) {
 	if i.undone == "" {
-		i.count(BoundReached)
+		i.count("undone steps at a bound of one event")
 	}
 	i.atBound = true
 	i.undo("too many " + what)
@@ -183,7 +184,7 @@ func (i *interpreter) takesNothing() bool { return i.isInFinalState(i.chart.Root
 // endWhenDone: an instance that is done has no timers ("Timers").
 func (i *interpreter) endWhenDone() {
 	if i.takesNothing() {
-		i.count(DoneInstance)
+		i.count("steps that end in a done instance")
 		i.timers = nil
 	}
 }
@@ -191,23 +192,20 @@ func (i *interpreter) endWhenDone() {
 // unmatched: an event that nothing takes is recorded, rejected or ignored. Appendix D forgets it, and looks at eventless
 // transitions again ("Unmatched events").
 func (i *interpreter) unmatched(before Instance, e Event) (Instance, Report) {
-	word := i.chart.Unmatched
-	if d := i.declaration(e); d.Unmatched != Unset {
-		word = d.Unmatched
-	}
+	word := cmp.Or(i.declaration(e).Unmatched, i.chart.Unmatched)
 	outcome := Recorded
 	switch {
-	case word == Reject && !e.timed:
-		i.count(RejectedEvent)
+	case word == "reject" && !e.timed:
+		i.count("unmatched events rejected")
 		outcome = Rejected
-	case word == Reject || word == Ignore:
-		i.count(IgnoredEvent)
+	case word == "reject" || word == "ignore":
+		i.count("unmatched events ignored")
 		outcome = Ignored
 	}
 	if outcome != Recorded {
 		return before, Report{Outcome: outcome, Counts: i.counts}
 	}
-	i.count(RecordedEvent)
+	i.count("unmatched events recorded")
 	return i.finish(before, Recorded)
 }
 
@@ -224,7 +222,7 @@ func (i *interpreter) declaration(e Event) Declaration {
 // that of a timer only where the declaration says so ("Event data").
 func (i *interpreter) applyData(e Event) {
 	apply := i.declaration(e).Apply
-	if e.Data != nil && (apply == ApplyMerge || apply == ApplyUnset && !e.timed) {
+	if e.Data != nil && (apply == "merge" || apply == "" && !e.timed) {
 		i.datamodel["n"] = *e.Data
 	}
 }
@@ -246,8 +244,8 @@ func (i *interpreter) beginTimersOf(s *State) {
 
 // endTimersOf ends the timers of a state, behind its exit actions.
 func (i *interpreter) endTimersOf(s *State) {
-	if i.chart.Mistake != TimersOutliveStates {
-		i.end(EndedTimer, func(t Timer) bool { return t.After != nil && t.After.State == s })
+	if !i.wrong("lets timers outlive their states") {
+		i.end("timers ended with their state", func(t Timer) bool { return t.After != nil && t.After.State == s })
 	}
 }
 
@@ -259,7 +257,7 @@ func (i *interpreter) begin(t Timer) {
 	i.timers = append(i.timers, t)
 }
 
-func (i *interpreter) end(feature Feature, which func(Timer) bool) {
+func (i *interpreter) end(feature string, which func(Timer) bool) {
 	before := len(i.timers)
 	i.timers = slices.DeleteFunc(i.timers, which)
 	for range before - len(i.timers) {
@@ -273,7 +271,7 @@ func (c *Chart) NextTimer(in Instance, until int) (position int, ok bool) {
 	position = -1
 	for k, t := range in.Timers {
 		first := position < 0 || t.Due < in.Timers[position].Due
-		if c.Mistake == TimersInOrderOfBegin {
+		if c.Mistake == "fires timers in the order of their begin" {
 			first = position < 0
 		}
 		if t.Due <= until && first {

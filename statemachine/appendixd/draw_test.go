@@ -108,7 +108,7 @@ func (d *drawing) chart() *Chart {
 		d.machine = m
 		d.finishTogether()
 	}
-	c.Unmatched = pick(d, Unset, Unset, Record, Reject, Ignore)
+	c.Unmatched = pick(d, "", "", "record", "reject", "ignore")
 	for _, s := range c.States() {
 		s.Transitions = grouped(s.Transitions)
 	}
@@ -297,8 +297,8 @@ func (d *drawing) declarations(c *Chart) {
 		}
 		c.Events = append(c.Events, Declaration{
 			Event:     name,
-			Unmatched: pick(d, Unset, Record, Reject, Ignore),
-			Apply:     pick(d, ApplyUnset, ApplyMerge, ApplyNone),
+			Unmatched: pick(d, "", "record", "reject", "ignore"),
+			Apply:     pick(d, "", "merge", "none"),
 		})
 	}
 }

@@ -13,7 +13,7 @@ func (d *drawing) content(c *Chart, s *State) {
 	s.OnEntry, s.OnExit = d.traced("+"+s.ID, 25), d.traced("-"+s.ID, 20)
 	if s.Kind == Final {
 		if d.percent(30) {
-			s.Output = pick[Expression](d, Number{Value: 2}, Sum{Variable: "v0"}, Sum{Variable: "v1", Value: 1}, Sum{Variable: "n"}, Sum{Variable: "v2", Value: 3}, Missing{})
+			s.Output = pick(d, number(2), sum("v0", 0), sum("v1", 1), sum("n", 0), sum("v2", 3), missing())
 		}
 		return
 	}
@@ -31,7 +31,7 @@ func (d *drawing) content(c *Chart, s *State) {
 			d.bound(t, 90)
 		}
 		if t.Event == "*" && d.percent(70) {
-			t.Cond = EventIs{Event: pick(d, names...)}
+			t.Cond = eventIs(pick(d, names...))
 		}
 		s.Transitions = append(s.Transitions, t)
 	}
@@ -103,7 +103,7 @@ func (d *drawing) fill(t *Transition, guarded int) {
 
 func (d *drawing) transitionLog() Action {
 	d.traces++
-	return Log{Text: fmt.Sprintf("t%d", d.traces), Event: true}
+	return logEvent(fmt.Sprintf("t%d", d.traces))
 }
 
 func (d *drawing) targets() []*State {
@@ -138,9 +138,9 @@ func (d *drawing) bound(t *Transition, chance int) {
 }
 
 // counter draws a guard and the action that makes it false in the end.
-func (d *drawing) counter() (Condition, Action) {
+func (d *drawing) counter() (*Condition, Action) {
 	c := pick(d, "c0", "c1", "c2")
-	return Less{Variable: c, Value: 2 + d.below(8)}, Assign{Variable: c, Value: Sum{Variable: c, Value: 1}}
+	return less(c, 2+d.below(8)), assign(c, sum(c, 1))
 }
 
 // always draws a transition without an event. Most of them end by themselves, because they count.
@@ -148,9 +148,9 @@ func (d *drawing) always(s *State) *Transition {
 	below, count := d.counter()
 	t := &Transition{Source: s, Target: d.targets(), Cond: below}
 	d.traces++
-	t.Content = []Action{Log{Text: fmt.Sprintf("t%d", d.traces)}, count}
+	t.Content = []Action{log(fmt.Sprintf("t%d", d.traces), nil), count}
 	if d.percent(20) {
-		t.Cond = Both{A: t.Cond, B: d.condition(false)}
+		t.Cond = and(t.Cond, d.condition(false))
 	}
 	if d.percent(2) {
 		t.Cond, t.Content = d.condition(false), t.Content[:1]
@@ -161,11 +161,11 @@ func (d *drawing) always(s *State) *Transition {
 
 func (d *drawing) after(s *State, number int) {
 	a := &After{State: s, Delay: d.delay(number)}
-	name := a.Delay.Text
-	if a.Delay.Value != nil {
+	name := a.Delay.text
+	if a.Delay.value != nil {
 		name = "computed"
 		for _, other := range s.After {
-			if other.Delay.Value != nil {
+			if other.Delay.value != nil {
 				name = "computed2"
 			}
 		}
@@ -179,7 +179,7 @@ func (d *drawing) after(s *State, number int) {
 
 // constants are delays as they stand in a file. Those of one state differ in their text.
 var constants = []Delay{
-	{Text: "PT1S", Milliseconds: 1000}, {Text: "2s", Milliseconds: 2000}, {Text: "1000", Milliseconds: 1000}, {Text: "PT0S"},
+	{text: "PT1S", milliseconds: 1000}, {text: "2s", milliseconds: 2000}, {text: "1000", milliseconds: 1000}, {text: "PT0S"},
 }
 
 // delay draws a delay; those with other numbers have other texts.
@@ -187,61 +187,63 @@ func (d *drawing) delay(number int) Delay {
 	switch d.below(12) {
 	case 0:
 		v := pick(d, "v0", "v1", "v2")
-		return Delay{Text: "${svcPublic." + v + " + " + fmt.Sprint(1000+number) + "}", Value: Sum{Variable: v, Value: 1000 + number}}
+		value := sum(v, 1000+number)
+		return Delay{text: strings.Trim(value.text, "'"), value: value}
 	case 1:
 		if d.percent(75) {
 			break
 		}
-		return Delay{Text: "${svcPublic.missing" + fmt.Sprint(number) + "}", Value: Missing{}}
+		return Delay{text: "${svcPublic.missing" + fmt.Sprint(number) + "}", value: missing()}
 	}
 	return constants[2*number+d.below(2)]
 }
 
-func (d *drawing) condition(event bool) Condition {
+func (d *drawing) condition(event bool) *Condition {
 	switch d.below(14) {
 	case 0:
 		if event {
-			return EventIs{Event: pick(d, names...)}
+			return eventIs(pick(d, names...))
 		}
 	case 1:
-		return Both{A: d.condition(event), B: d.condition(event)}
+		a := d.condition(event)
+		return and(a, d.condition(event))
 	case 2:
 		if d.percent(25) {
-			return Unknown{}
+			return unknown()
 		}
 	case 3, 4, 5, 6:
 		s := pick(d, append(d.machine.states, d.machine.root)...)
 		if isHistoryState(s) {
 			break
 		}
-		in := In{State: s.ID, Not: d.percent(40)}
+		not, machine := d.percent(40), ""
 		if d.percent(50) && s != d.machine.root {
-			in.Machine = d.machine.root.ID
+			machine = d.machine.root.ID
 		}
-		return in
+		return in(machine, s.ID, not)
 	}
-	return Less{Variable: pick(d, "v0", "v1", "v2", "n"), Value: 1 + d.below(4)}
+	return less(pick(d, "v0", "v1", "v2", "n"), 1+d.below(4))
 }
 
-func (d *drawing) expression() Expression {
+func (d *drawing) expression() *Expression {
 	switch d.below(12) {
 	case 0, 1, 2:
-		return Number{Value: d.below(3)}
+		return number(d.below(3))
 	case 3:
 		if d.percent(50) {
-			return Brought{}
+			return brought()
 		}
 	case 4:
 		if d.percent(15) {
-			return Missing{}
+			return missing()
 		}
 	}
-	return Sum{Variable: pick(d, "v0", "v1", "v2", "n"), Value: d.below(3)}
+	return sum(pick(d, "v0", "v1", "v2", "n"), d.below(3))
 }
 
 // traced are actions that begin with a line of the log.
 func (d *drawing) traced(text string, more int) []Action {
-	return append([]Action{Log{Text: text}}, d.some(more)...)
+	return append([]Action{log(text, nil)}, d.some(more)...)
 }
 
 // some draws a few actions, mostly none, and a line of the log that tells whether they came to their end.
@@ -254,10 +256,10 @@ func (d *drawing) some(chance int) []Action {
 		out = append(out, d.action(2))
 	}
 	d.traces++
-	return append(out, Log{Text: fmt.Sprintf("end%d", d.traces), Value: Sum{Variable: pick(d, variables...)}})
+	return append(out, log(fmt.Sprintf("end%d", d.traces), sum(pick(d, variables...), 0)))
 }
 
-func (d *drawing) data() Expression {
+func (d *drawing) data() *Expression {
 	if d.percent(60) {
 		return nil
 	}
@@ -269,36 +271,38 @@ func (d *drawing) action(depth int) Action {
 	case n < 4:
 		return d.raise()
 	case n < 8:
-		a := Send{Event: pick(d, names...), Data: d.data(), Delay: d.delay(0)}
+		event, data, delay, id := pick(d, names...), d.data(), d.delay(0), ""
 		if d.percent(50) {
-			a.ID = pick(d, "a", "b")
+			id = pick(d, "a", "b")
 		}
-		return a
+		return send(event, data, delay, id)
 	case n < 10:
-		return Cancel{ID: pick(d, "a", "b")}
+		return cancel(pick(d, "a", "b"))
 	case n < 13 && depth > 0:
 		return d.branches(depth - 1)
 	}
-	return Assign{Variable: pick(d, "v0", "v1", "v2"), Value: d.expression()}
+	variable := pick(d, "v0", "v1", "v2")
+	return assign(variable, d.expression())
 }
 
 // raise raises an event, and mostly only a few times: otherwise many charts would never come to rest.
 func (d *drawing) raise() Action {
-	a := Raise{Event: pick(d, names...), Data: d.data()}
+	event := pick(d, names...)
+	a := raise(event, d.data())
 	if d.percent(2) {
 		return a
 	}
 	below, count := d.counter()
-	return If{Branches: []Branch{{Cond: below, Then: []Action{count, a}}}}
+	return choice([]Branch{{Cond: below, Then: []Action{count, a}}})
 }
 
 func (d *drawing) branches(depth int) Action {
-	var a If
+	var all []Branch
 	for range 1 + d.below(2) {
-		a.Branches = append(a.Branches, Branch{Cond: d.condition(true), Then: []Action{d.action(depth)}})
+		all = append(all, Branch{Cond: d.condition(true), Then: []Action{d.action(depth)}})
 	}
 	if d.percent(50) {
-		a.Branches = append(a.Branches, Branch{Then: []Action{d.action(depth)}})
+		all = append(all, Branch{Then: []Action{d.action(depth)}})
 	}
-	return a
+	return choice(all)
 }

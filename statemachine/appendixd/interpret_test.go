@@ -35,29 +35,22 @@ type Instance struct {
 	Last int
 }
 
-// Outcome is what became of an event.
-type Outcome uint8
-
-// The outcomes. Undone and Rejected change nothing.
+// The outcomes of an event. Undone and Rejected change nothing.
 const (
-	Moved Outcome = iota + 1
-	Recorded
-	Ignored
-	Rejected
-	Undone
+	Moved    = "moved"
+	Recorded = "recorded"
+	Ignored  = "ignored"
+	Rejected = "rejected"
+	Undone   = "undone"
 )
-
-func (o Outcome) String() string {
-	return [...]string{"none", "moved", "recorded", "ignored", "rejected", "undone"}[o]
-}
 
 // Report says what one step did.
 type Report struct {
-	Outcome Outcome
+	Outcome string
 	Why     string // of Undone
 	AtBound bool   // Undone because the step would have taken too much
 	Log     []string
-	Counts  Counts
+	Counts  map[string]int // how often the step met each feature
 }
 
 // interpreter has the global variables of Appendix D, for one macrostep.
@@ -73,7 +66,7 @@ type interpreter struct {
 	now    int
 	timers []Timer
 	log    []string
-	counts Counts
+	counts map[string]int
 
 	domains             map[*Transition]*State // see domainsOnce
 	domain              *State                 // see withinDomain; nil: the root
@@ -91,6 +84,7 @@ func (c *Chart) interpreter(in Instance, now int) *interpreter {
 		datamodel:     maps.Clone(in.Variables),
 		timers:        slices.Clone(in.Timers),
 		running:       true,
+		counts:        map[string]int{},
 		now:           neverBack(in, now),
 	}
 }
@@ -103,7 +97,7 @@ func (c *Chart) Interpret(now int) (Instance, Report) {
 	}
 	i := c.interpreter(Instance{History: map[*State][]*State{}, Variables: variables}, now)
 	var statesToEnter set
-	for _, machine := range getChildStates(c.Root) {
+	for _, machine := range c.Root.Children {
 		i.addDescendantStatesToEnter(machine, &statesToEnter)
 	}
 	i.enter(statesToEnter)
@@ -121,11 +115,11 @@ func (c *Chart) Fire(in Instance, position, now int) (Instance, Report) {
 	t := in.Timers[position]
 	in.Timers = slices.Delete(slices.Clone(in.Timers), position, position+1)
 	i := c.interpreter(in, now)
-	i.count(FiredTimer)
+	i.count("timers fired")
 	e := t.Event
 	e.timed, e.after = true, t.After
 	if i.now > t.Due {
-		i.count(LateTimer)
+		i.count("timers fired later than due")
 	}
 	return i.takeExternalEvent(in, e)
 }
@@ -136,7 +130,7 @@ func (i *interpreter) mainEventLoop() {
 	for macrostepDone := false; i.running && !macrostepDone; {
 		enabledTransitions := i.selectEventlessTransitions()
 		if len(enabledTransitions) > 0 {
-			i.count(EventlessTransition)
+			i.count("eventless transitions")
 		} else {
 			if len(i.internalQueue) == 0 {
 				macrostepDone = true
@@ -147,7 +141,7 @@ func (i *interpreter) mainEventLoop() {
 				if len(enabledTransitions) == 0 {
 					i.untaken(internalEvent)
 				} else if chain++; chain == 2 {
-					i.count(RaiseChain)
+					i.count("steps with a chain of internal events")
 				}
 			}
 		}
@@ -195,7 +189,7 @@ func (i *interpreter) enqueue(e Event) {
 	if !i.boundQueue() {
 		return
 	}
-	if i.chart.Mistake == LastEventFirst {
+	if i.wrong("takes the last raised event first") {
 		i.internalQueue = append([]Event{e}, i.internalQueue...)
 		return
 	}
@@ -211,19 +205,19 @@ func (i *interpreter) dequeue() Event {
 // isInFinalState reports whether a state is done.
 func (i *interpreter) isInFinalState(s *State) bool {
 	switch {
-	case isCompoundState(s):
-		return slices.ContainsFunc(getChildStates(s), func(c *State) bool { return isFinalState(c) && i.configuration.isMember(c) })
-	case isParallelState(s):
-		return !slices.ContainsFunc(getChildStates(s), func(c *State) bool { return !i.isInFinalState(c) })
+	case s.Kind == Compound:
+		return slices.ContainsFunc(s.Children, func(c *State) bool { return c.Kind == Final && i.configuration.isMember(c) })
+	case s.Kind == Parallel:
+		return !slices.ContainsFunc(s.Children, func(c *State) bool { return !i.isInFinalState(c) })
 	}
 	return false
 }
 
 // finish makes the instance of a macrostep that is complete.
-func (i *interpreter) finish(before Instance, outcome Outcome) (Instance, Report) {
+func (i *interpreter) finish(before Instance, outcome string) (Instance, Report) {
 	report := Report{Outcome: outcome, Log: i.log}
 	if i.undone != "" {
-		i.count(UndoneStep)
+		i.count("undone steps")
 		return before, Report{Outcome: Undone, Why: i.undone, AtBound: i.atBound, Counts: i.counts}
 	}
 	i.endWhenDone()
@@ -235,4 +229,24 @@ func (i *interpreter) finish(before Instance, outcome Outcome) (Instance, Report
 		Timers:        i.timers,
 		Last:          i.now,
 	}, report
+}
+
+// wrong reports whether the interpreter makes a mistake on purpose.
+func (i *interpreter) wrong(mistake string) bool { return i.chart.Mistake == mistake }
+
+func (i *interpreter) count(feature string) { i.counts[feature]++ }
+
+func (i *interpreter) countTransition(t *Transition) {
+	switch {
+	case len(t.Target) == 0:
+		i.count("transitions without target")
+	case i.domainOf(t) == t.Source:
+		i.count("transitions inside their source")
+	}
+	if t.Reenter {
+		i.count("transitions with reenter")
+	}
+	if len(t.Target) > 1 {
+		i.count("transitions with several targets")
+	}
 }

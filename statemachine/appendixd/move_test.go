@@ -31,7 +31,7 @@ func (i *interpreter) selectEnabled(fits func(*Transition) bool) []*Transition {
 // searched is the state and its proper ancestors.
 func (i *interpreter) searched(state *State) []*State {
 	all := append([]*State{state}, getProperAncestors(state, nil)...)
-	if i.chart.Mistake == OuterTransitionsFirst {
+	if i.wrong("searches outer states first") {
 		slices.Reverse(all)
 	}
 	return all
@@ -49,7 +49,7 @@ func (i *interpreter) firstEnabled(states []*State, fits func(*Transition) bool)
 }
 
 func (i *interpreter) removeConflictingTransitions(enabledTransitions []*Transition) []*Transition {
-	if i.chart.Mistake == KeepsConflicts {
+	if i.wrong("keeps conflicting transitions") {
 		return enabledTransitions
 	}
 	var filteredTransitions []*Transition
@@ -58,7 +58,7 @@ func (i *interpreter) removeConflictingTransitions(enabledTransitions []*Transit
 		var transitionsToRemove []*Transition
 		for _, t2 := range filteredTransitions {
 			if i.conflict(t1, t2) {
-				i.count(Preemption)
+				i.count("preempted transitions")
 				if isDescendant(t1.Source, t2.Source) {
 					transitionsToRemove = append(transitionsToRemove, t2)
 				} else {
@@ -89,7 +89,7 @@ func (i *interpreter) getTransitionDomain(t *Transition) *State {
 // findLCCA is the least common compound ancestor of a transition's source and its targets.
 func (i *interpreter) findLCCA(source *State, targets set) *State {
 	for _, ancestor := range getProperAncestors(source, nil) {
-		if isCompoundState(ancestor) && !slices.ContainsFunc(targets, func(s *State) bool { return !isDescendant(s, ancestor) }) {
+		if ancestor.Kind == Compound && !slices.ContainsFunc(targets, func(s *State) bool { return !isDescendant(s, ancestor) }) {
 			return ancestor
 		}
 	}
@@ -113,7 +113,7 @@ func (i *interpreter) getEffectiveTargetStates(targets []*State) set {
 
 func (i *interpreter) exitStates(enabledTransitions []*Transition) {
 	statesToExit := i.computeExitSet(enabledTransitions).inExitOrder()
-	if i.chart.Mistake == ExitsOuterFirst {
+	if i.wrong("leaves outer states first") {
 		statesToExit = statesToExit.inDocumentOrder()
 	}
 	for _, s := range statesToExit {
@@ -130,11 +130,11 @@ func (i *interpreter) exitStates(enabledTransitions []*Transition) {
 
 // record is what exitStates does for one history state.
 func (i *interpreter) record(h *State) {
-	if i.chart.Mistake == RecordsNoHistory {
+	if i.wrong("records no history") {
 		return
 	}
 	i.historyValue[h] = i.configuration.inDocumentOrder().filter(func(s *State) bool {
-		if h.Kind == DeepHistory && i.chart.Mistake != DeepIsShallow {
+		if h.Kind == DeepHistory && !i.wrong("takes deep history for shallow one") {
 			return isAtomicState(s) && isDescendant(s, h.Parent)
 		}
 		return s.Parent == h.Parent
@@ -163,7 +163,7 @@ func (i *interpreter) enterStates(enabledTransitions []*Transition) {
 // enter is the second half of enterStates.
 func (i *interpreter) enter(statesToEnter set) {
 	inOrder := statesToEnter.inDocumentOrder()
-	if i.chart.Mistake == EntersInnerFirst {
+	if i.wrong("enters inner states first") {
 		inOrder = statesToEnter.inExitOrder()
 	}
 	for _, s := range inOrder {
@@ -173,7 +173,7 @@ func (i *interpreter) enter(statesToEnter set) {
 		i.configuration.add(s)
 		i.executeContent(s.OnEntry)
 		i.beginTimersOf(s)
-		if isFinalState(s) {
+		if s.Kind == Final {
 			i.done(s)
 		}
 	}
@@ -186,11 +186,11 @@ func (i *interpreter) done(s *State) {
 	if !event.bring(i, s.Output) {
 		i.raiseError()
 	}
-	i.count(DoneEvent)
+	i.count("done events")
 	i.enqueue(event)
 	grandparent := parent.Parent
-	if !isImplicitRoot(grandparent) && isParallelState(grandparent) && i.isInFinalState(grandparent) && i.chart.Mistake != ParallelNeverDone {
-		i.count(DoneParallel)
+	if !isImplicitRoot(grandparent) && grandparent.Kind == Parallel && i.isInFinalState(grandparent) && !i.wrong("never sees that a parallel state is done") {
+		i.count("done events of parallel states")
 		i.enqueue(Event{Name: "done.state." + grandparent.ID, done: grandparent})
 	}
 }
@@ -219,10 +219,10 @@ func (i *interpreter) addDescendantStatesToEnter(state *State, statesToEnter *se
 	case isHistoryState(state):
 		targets := i.historyValue[state]
 		if targets == nil {
-			i.count(DefaultHistory)
+			i.count("defaults of histories taken")
 			targets = defaultHistoryTargets(state)
 		} else {
-			i.countHistory(state)
+			i.count(map[Kind]string{DeepHistory: "deep histories restored", ShallowHistory: "shallow histories restored"}[state.Kind])
 		}
 		for _, s := range targets {
 			i.addDescendantStatesToEnter(s, statesToEnter)
@@ -230,7 +230,7 @@ func (i *interpreter) addDescendantStatesToEnter(state *State, statesToEnter *se
 		for _, s := range targets {
 			i.addAncestorStatesToEnter(s, i.withinDomain(state.Parent), statesToEnter)
 		}
-	case isCompoundState(state):
+	case state.Kind == Compound:
 		statesToEnter.add(state)
 		for _, s := range initialTargets(state) {
 			i.addDescendantStatesToEnter(s, statesToEnter)
@@ -238,7 +238,7 @@ func (i *interpreter) addDescendantStatesToEnter(state *State, statesToEnter *se
 		for _, s := range initialTargets(state) {
 			i.addAncestorStatesToEnter(s, state, statesToEnter)
 		}
-	case isParallelState(state):
+	case state.Kind == Parallel:
 		statesToEnter.add(state)
 		i.addOtherRegions(state, statesToEnter)
 	default:
@@ -256,10 +256,10 @@ func initialTargets(s *State) []*State {
 
 // addOtherRegions adds the regions of a parallel state in which nothing is entered yet.
 func (i *interpreter) addOtherRegions(parallel *State, statesToEnter *set) {
-	if i.chart.Mistake == LeavesRegionsOut && !isImplicitRoot(parallel.Parent) {
+	if i.wrong("leaves regions out") && !isImplicitRoot(parallel.Parent) {
 		return
 	}
-	for _, child := range getChildStates(parallel) {
+	for _, child := range parallel.Children {
 		if !slices.ContainsFunc(*statesToEnter, func(s *State) bool { return isDescendant(s, child) }) {
 			i.addDescendantStatesToEnter(child, statesToEnter)
 		}
@@ -269,7 +269,7 @@ func (i *interpreter) addOtherRegions(parallel *State, statesToEnter *set) {
 func (i *interpreter) addAncestorStatesToEnter(state, ancestor *State, statesToEnter *set) {
 	for _, anc := range getProperAncestors(state, ancestor) {
 		statesToEnter.add(anc)
-		if isParallelState(anc) {
+		if anc.Kind == Parallel {
 			i.addOtherRegions(anc, statesToEnter)
 		}
 	}

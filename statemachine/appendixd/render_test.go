@@ -9,8 +9,8 @@ import (
 func Definition(c *Chart) string {
 	r := &rendering{}
 	r.line(0, "id: random")
-	if c.Unmatched != Unset {
-		r.line(0, "unmatched: %s", unmatchedWords[c.Unmatched])
+	if c.Unmatched != "" {
+		r.line(0, "unmatched: %s", c.Unmatched)
 	}
 	r.line(0, "context: {svcPublic: %s}", object(c, map[string]int{}))
 	if len(c.Events) > 0 {
@@ -18,11 +18,11 @@ func Definition(c *Chart) string {
 	}
 	for _, e := range c.Events {
 		var keys []string
-		if e.Unmatched != Unset {
-			keys = append(keys, "unmatched: "+unmatchedWords[e.Unmatched])
+		if e.Unmatched != "" {
+			keys = append(keys, "unmatched: "+e.Unmatched)
 		}
-		if e.Apply != ApplyUnset {
-			keys = append(keys, "apply: "+applyWords[e.Apply])
+		if e.Apply != "" {
+			keys = append(keys, "apply: "+e.Apply)
 		}
 		r.line(1, "%s: {%s}", e.Event, strings.Join(keys, ", "))
 	}
@@ -33,11 +33,7 @@ func Definition(c *Chart) string {
 	return r.b.String()
 }
 
-var (
-	unmatchedWords = map[Unmatched]string{Record: "record", Reject: "reject", Ignore: "ignore"}
-	applyWords     = map[Apply]string{ApplyMerge: "merge", ApplyNone: "none"}
-	typeWords      = map[Kind]string{Parallel: "parallel", Final: "final", ShallowHistory: "history", DeepHistory: "history"}
-)
+var typeWords = map[Kind]string{Parallel: "parallel", Final: "final", ShallowHistory: "history", DeepHistory: "history"}
 
 // object writes variables as svcPublic has them: in the order of the chart.
 func object(c *Chart, values map[string]int) string {
@@ -75,7 +71,7 @@ func (r *rendering) state(s *State, indent int) {
 	r.line(indent, "entry: %s", actions(s.OnEntry))
 	r.line(indent, "exit: %s", actions(s.OnExit))
 	if s.Output != nil {
-		r.line(indent, "output: {n: %s}", expression(s.Output))
+		r.line(indent, "output: {n: %s}", s.Output.text)
 	}
 	r.transitions(s, indent)
 	if len(s.Children) == 0 {
@@ -113,7 +109,7 @@ func sectionOf(t *Transition) (section, key string) {
 	case t.Done:
 		return "onDone", ""
 	case t.After != nil:
-		return "after", t.After.Delay.Text
+		return "after", t.After.Delay.text
 	case t.Event == "":
 		return "always", ""
 	}
@@ -122,12 +118,13 @@ func sectionOf(t *Transition) (section, key string) {
 
 func quoted(text string) string { return "'" + text + "'" }
 
-func targets(states []*State) string {
-	var names []string
+func targets(states []*State) string { return "[" + strings.Join(ids(states), ", ") + "]" }
+
+func ids(states []*State) (all []string) {
 	for _, s := range states {
-		names = append(names, s.ID)
+		all = append(all, s.ID)
 	}
-	return "[" + strings.Join(names, ", ") + "]"
+	return all
 }
 
 func transition(t *Transition) string {
@@ -136,113 +133,10 @@ func transition(t *Transition) string {
 		keys = append(keys, "target: "+targets(t.Target))
 	}
 	if t.Cond != nil {
-		keys = append(keys, "guard: "+quoted(condition(t.Cond)))
+		keys = append(keys, "guard: "+quoted(t.Cond.text))
 	}
 	if t.Reenter {
 		keys = append(keys, "reenter: true")
 	}
 	return "{" + strings.Join(append(keys, "actions: "+actions(t.Content)), ", ") + "}"
-}
-
-func condition(c Condition) string {
-	switch c := c.(type) {
-	case Less:
-		return fmt.Sprintf("svcPublic.%s < %d", c.Variable, c.Value)
-	case In:
-		name := c.State
-		if c.Machine != "" {
-			name = c.Machine + "." + name
-		}
-		return map[bool]string{true: "!"}[c.Not] + fmt.Sprintf("In(%q)", name)
-	case EventIs:
-		return fmt.Sprintf("event.name == %q", c.Event)
-	case Unknown:
-		return "svcPublic.missing > 0"
-	case Both:
-		return "(" + condition(c.A) + ") && (" + condition(c.B) + ")"
-	}
-	return "unknown condition"
-}
-
-// expression writes a value: a number, or an expression in a text.
-func expression(e Expression) string {
-	if n, is := e.(Number); is {
-		return fmt.Sprint(n.Value)
-	}
-	return quoted("${" + formula(e) + "}")
-}
-
-func formula(e Expression) string {
-	switch e := e.(type) {
-	case Sum:
-		return fmt.Sprintf("svcPublic.%s + %d", e.Variable, e.Value)
-	case Brought:
-		return "event.data.n"
-	case Missing:
-		return "svcPublic.missing"
-	}
-	return "unknown expression"
-}
-
-func actions(list []Action) string {
-	var texts []string
-	for _, a := range list {
-		texts = append(texts, action(a))
-	}
-	return "[" + strings.Join(texts, ", ") + "]"
-}
-
-func action(a Action) string {
-	switch a := a.(type) {
-	case Assign:
-		return fmt.Sprintf("{assign: {svcPublic.%s: %s}}", a.Variable, expression(a.Value))
-	case Raise:
-		return "{raise: {event: " + a.Event + brought(a.Data) + "}}"
-	case Send:
-		text := "{send: {event: " + a.Event + brought(a.Data) + ", delay: " + quoted(a.Delay.Text)
-		if a.ID != "" {
-			text += ", id: " + a.ID
-		}
-		return text + "}}"
-	case Cancel:
-		return "{cancel: " + a.ID + "}"
-	case Log:
-		switch {
-		case a.Event:
-			return "{log: " + quoted(a.Text+" ${event.name}") + "}"
-		case a.Value != nil:
-			return "{log: " + quoted(a.Text+" ${"+formula(a.Value)+"}") + "}"
-		}
-		return "{log: " + quoted(a.Text) + "}"
-	case If:
-		return choice(a)
-	}
-	return "unknown action"
-}
-
-func brought(data Expression) string {
-	if data == nil {
-		return ""
-	}
-	return ", data: {n: " + expression(data) + "}"
-}
-
-func choice(a If) string {
-	var more []string
-	text := ""
-	for k, b := range a.Branches {
-		one := "then: " + actions(b.Then)
-		switch {
-		case b.Cond == nil:
-			text += ", else: " + actions(b.Then)
-		case k == 0:
-			text = "if: " + quoted(condition(b.Cond)) + ", " + one
-		default:
-			more = append(more, "{if: "+quoted(condition(b.Cond))+", "+one+"}")
-		}
-	}
-	if more != nil {
-		text += ", elseif: [" + strings.Join(more, ", ") + "]"
-	}
-	return "{" + text + "}"
 }
