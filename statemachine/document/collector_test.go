@@ -11,78 +11,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-func mustParse(t testing.TB, src string) *Node {
-	t.Helper()
-	n, err := Parse("a.yaml", []byte(src))
-	require.NoError(t, err)
-	return n
-}
-
-func TestReadersTakeTheirKind(t *testing.T) {
-	n := mustParse(t, "text: x\nempty: ''\nyes: true\nno: False\nint: 1_000\nround: 1e2\nlist: [a, b]\nnone: []\n")
-	c := &Collector{File: "a.yaml"}
-	whole := func(n *Node) int { i, _ := c.Int(n); return i }
-	for _, got := range []struct {
-		name      string
-		got, want any
-	}{
-		{"a text", c.Text(n.Field("text")), "x"},
-		{"an empty text", c.Text(n.Field("empty")), ""},
-		{"true", c.Bool(n.Field("yes")), true},
-		{"false", c.Bool(n.Field("no")), false},
-		{"a number with groups", whole(n.Field("int")), 1000},
-		{"a number with an exponent", whole(n.Field("round")), 100},
-		{"a list", c.Texts(n.Field("list")), []string{"a", "b"}},
-		{"an empty list", c.Texts(n.Field("none")), []string{}},
-		{"a text as a list", c.Texts(n.Field("text")), []string{"x"}},
-		{"a missing text", c.Text(n.Field("missing")), ""},
-		{"a missing truth", c.Bool(nil), false},
-		{"a missing number", whole(nil), 0},
-		{"a missing list", c.Texts(nil), []string(nil)},
-		{"below what is missing", c.Text(n.Field("missing").Field("more")), ""},
-	} {
-		assert.Equal(t, got.want, got.got, got.name)
-	}
-	c.Known(n, "text", "empty", "yes", "no", "int", "round", "list", "none", "more")
-	c.Known(nil)
-	assert.NoError(t, c.Err(), "faults")
-}
-
-func TestReadersReportTheWrongKind(t *testing.T) {
-	n := mustParse(t, "number: 7\ntext: x\nnone:\nlist: [a, 1, {}]\nhalf: 1.5\nhuge: 1e30\nmap: {a: 1}\n")
-	for _, c := range []struct {
-		name string
-		read func(*Collector)
-		want string
-	}{
-		{"a number for a text", func(c *Collector) { c.Text(n.Field("number")) }, "a.yaml:1:9: expected a text, found a number (quote it)"},
-		{"null for a text", func(c *Collector) { c.Text(n.Field("none")) }, "a.yaml:3:6: expected a text, found null"},
-		{"a mapping for a text", func(c *Collector) { c.Text(n.Field("map")) }, "a.yaml:7:6: expected a text, found a mapping"},
-		{"a text for a truth", func(c *Collector) { c.Bool(n.Field("text")) }, "a.yaml:2:7: expected true or false, found a text"},
-		{"a text for a number", func(c *Collector) { c.Int(n.Field("text")) }, "a.yaml:2:7: expected a number, found a text"},
-		{"a fraction for a whole number", func(c *Collector) { c.Int(n.Field("half")) }, `a.yaml:5:7: expected a whole number, found "1.5"`},
-		{"a number too large", func(c *Collector) { c.Int(n.Field("huge")) }, `a.yaml:6:7: expected a whole number, found "1e30"`},
-		{"a list with others inside", func(c *Collector) { c.Texts(n.Field("list")) }, "a.yaml:4:11: expected a text, found a number (quote it)\na.yaml:4:14: expected a text, found a mapping"},
-		{"a number for a list", func(c *Collector) { c.Texts(n.Field("number")) }, "a.yaml:1:9: expected a text or a list of texts, found a number"},
-		{"a list where keys are wanted", func(c *Collector) { c.Known(n.Field("list"), "a") }, "a.yaml:4:7: expected a mapping, found a list"},
-		{"an unknown key near a known one", func(c *Collector) { c.Known(n, "numbr", "texts", "none", "list", "half", "huge", "map") }, "a.yaml:1:1: unknown key \"number\" (did you mean \"numbr\"?)\na.yaml:2:1: unknown key \"text\" (did you mean \"texts\"?)"},
-		{"an unknown key near nothing", func(c *Collector) { c.Known(n.Field("map"), "target", "guard") }, `a.yaml:7:7: unknown key "a" (known here: target, guard)`},
-		{"one about the whole file", func(c *Collector) { c.Add(nil, "no %s", "machines") }, "a.yaml: no machines"},
-	} {
-		collector := &Collector{File: "a.yaml"}
-		c.read(collector)
-		assert.Equal(t, c.want, fmt.Sprint(collector.Err()), "%s: faults", c.name)
-	}
-}
-
 func TestASuggestionCanBeSetLater(t *testing.T) {
 	c := &Collector{File: "f"}
+	c.Known(nil)
+	c.Add(nil, "no %s", "machines")
+	assert.EqualError(t, c.Err(), "f: no machines", "one about the whole file")
 	first := c.Add(&Node{Line: 2, Column: 1}, "second")
 	for range 50 {
 		c.Add(&Node{Line: 1, Column: 1}, "first")
 	}
 	first.Suggestion = "do this"
 	faults := c.Faults()
+	assert.Equal(t, "ac", Closest("ab", []string{"ac", "ad"}), "of two words equally near")
 	assert.Equal(t, "f:2:1: second (do this)", faults[len(faults)-1].Error(), "the last fault")
 }
 
@@ -131,28 +71,6 @@ func TestDataOfATreeMadeByHand(t *testing.T) {
 			t.Errorf("%s: Data fails with %v", c.name, err)
 		}
 	}
-}
-
-func TestClosest(t *testing.T) {
-	keys := []string{"target", "guard", "actions", "allow", "entry", "exit", "on", "id", "description", "stateMachines"}
-	for _, c := range []struct{ name, word, want string }{
-		{"a missing letter", "trget", "target"},
-		{"a letter too many", "gguard", "guard"},
-		{"a wrong letter", "exyt", "exit"},
-		{"two swapped letters", "entyr", "entry"},
-		{"two mistakes", "alowe", "allow"},
-		{"the wrong case", "ACTIONS", "actions"},
-		{"the wrong case in the middle", "statemachines", "stateMachines"},
-		{"a third of a long word", "stateMaschienen", "stateMachines"},
-		{"a short word", "no", "on"},
-		{"a short word with nothing in common", "xy", ""},
-		{"another word", "webhook", ""},
-		{"no word", "", ""},
-		{"a very long word", strings.Repeat("a", 10_000), ""},
-	} {
-		assert.Equal(t, c.want, Closest(c.word, keys), "%s: Closest(%.20q)", c.name, c.word)
-	}
-	assert.Equal(t, "ac", Closest("ab", []string{"ac", "ad"}), "of two words equally near")
 }
 
 func TestDistanceAgreesWithTheObviousOne(t *testing.T) {

@@ -14,37 +14,6 @@ import (
 	"troupe/statemachine/data"
 )
 
-func TestRefuses(t *testing.T) {
-	for _, c := range []struct {
-		name, schema string
-		want         bool
-	}{
-		{"nothing said", `{}`, false},
-		{"everything", `true`, false},
-		{"nothing", `false`, true},
-		{"a property", `{"properties":{"a":{}}}`, false},
-		{"a property that cannot be", `{"properties":{"a":false}}`, true},
-		{"others only", `{"properties":{"b":{}},"additionalProperties":false}`, true},
-		{"a property, and no others", `{"properties":{"a":{}},"additionalProperties":false}`, false},
-		{"a pattern, and no others", `{"patternProperties":{"^a":{}},"additionalProperties":false}`, false},
-		{"a pattern that cannot be", `{"patternProperties":{"^a":false}}`, true},
-		{"others by a schema", `{"additionalProperties":{"type":"string"}}`, false},
-		{"no property at all", `{"maxProperties":0}`, true},
-		{"nothing unevaluated", `{"properties":{"b":{}},"unevaluatedProperties":false}`, true},
-		{"nothing unevaluated, but evaluated beside it", `{"allOf":[{"properties":{"a":{}}}],"unevaluatedProperties":false}`, false},
-		{"nothing unevaluated, but perhaps evaluated", `{"anyOf":[{"properties":{"a":{}}}],"unevaluatedProperties":false}`, false},
-		{"by a reference", `{"$ref":"#/$defs/x","$defs":{"x":{"additionalProperties":false}}}`, true},
-		{"by a file", `{"$ref":"x.json"}`, false},
-		{"by one of all", `{"allOf":[{},{"additionalProperties":false}]}`, true},
-		{"by itself", `{"$ref":"#"}`, false},
-		{"by an alternative", `{"oneOf":[{"additionalProperties":false},true]}`, false},
-	} {
-		assert.Equal(t, c.want, compiled(t, c.schema).Refuses("a"), c.name)
-	}
-	var none *Schema
-	assert.True(t, !none.Refuses("a") && none.Mismatches(compiled(t, `false`)) == nil && compiled(t, `true`).Mismatches(none) == nil, "no schema refuses something")
-}
-
 // TestWhatIsRefusedNeverFits holds that an object with a refused member fails the check.
 func TestWhatIsRefusedNeverFits(t *testing.T) {
 	member := rapid.SampledFrom([]string{`{}`, `false`, `true`, `{"type":"string"}`})
@@ -76,69 +45,6 @@ func TestWhatIsRefusedNeverFits(t *testing.T) {
 		}
 	})
 	assert.NotZero(t, refused, "no schema refused anything: the test tested nothing")
-}
-
-func TestMisfits(t *testing.T) {
-	const closed = `"additionalProperties":false`
-	for _, c := range []struct{ name, sent, taken, want string }{
-		{"the same", `{"properties":{"a":{},"b":{}}}`, `{"properties":{"a":{},"b":{}},"required":["a"],` + closed + `}`, "?a"},
-		{"one too many", `{"properties":{"a":{},"b":{},"c":{}}}`, `{"properties":{"a":{}},` + closed + `}`, "b c"},
-		{"one that is missing", `{"properties":{"a":{}}}`, `{"required":["a","c","b"]}`, "?a -b -c"},
-		{"one that is there, but not required", `{"properties":{"a":{}}}`, `{"required":["a"]}`, "?a"},
-		{"one that is required as well", `{"properties":{"a":{}},"allOf":[{"required":["a"]}]}`, `{"required":["a"]}`, ""},
-		{"one that is filled in beforehand", `{"properties":{"a":{"default":1}}}`, `{"required":["a"]}`, ""},
-		{"one that is there in a case", `{"oneOf":[{"properties":{"a":{}}},{}]}`, `{"required":["a"]}`, "?a"},
-		{"one of a pattern", `{"patternProperties":{"^a$":{}}}`, `{"required":["a"]}`, "?a"},
-		{"no field at all", `{"type":"object"}`, `{"required":["a"]}`, "-a"},
-		{"a field of a file", `{"properties":{"b":{}}}`, `{"$ref":"x.json"}`, "b -a"},
-		{
-			"deeper", `{"properties":{"p":{"properties":{"a":{},"b":{}}},"q":{}}}`,
-			`{"properties":{"p":{"properties":{"a":{}},"required":["c"],` + closed + `},"q":{"required":["z"]}}}`, "p.b -p.c",
-		},
-		{
-			"in a list", `{"properties":{"l":{"items":{"properties":{"a":{}}}}}}`,
-			`{"properties":{"l":{"items":{"properties":{"b":{}},"required":["b"],` + closed + `}}}}`, "l.a -l.b",
-		},
-		{"a name that no member may have", `{"properties":{"A":{},"b":{}}}`, `{"propertyNames":{"pattern":"^[a-z]"}}`, "A"},
-		{"types that have nothing in common", `{"properties":{"a":{"type":"string"},"b":{"type":["integer","null"]},"c":{"type":"array"}}}`, `{"properties":{"a":{"type":"number"},"b":{"type":["boolean","string"]},"c":{"type":["array","null"]}}}`, "a:string>number b:integer or null>string or boolean"},
-		{"a whole number is a number", `{"properties":{"a":{"type":"integer"},"b":{"type":"number"}}}`, `{"properties":{"a":{"type":"number"},"b":{"type":"integer"}}}`, ""},
-		{"the type of all other fields", `{"properties":{"a":{"type":"string"}}}`, `{"additionalProperties":{"type":"integer"}}`, "a:string>integer"},
-		{"the type of a pattern", `{"properties":{"a":{"type":"string"}}}`, `{"patternProperties":{"^a":{"type":"integer"}}}`, "a:string>integer"},
-		{"types behind references", `{"properties":{"a":{"$ref":"#/$defs/t"}},"$defs":{"t":{"type":"string"}}}`, `{"properties":{"a":{"allOf":[{"$ref":"#/$defs/n"}]}},"$defs":{"n":{"type":"boolean"}}}`, "a:string>boolean"},
-		{"a type in an alternative", `{"properties":{"a":{"type":"string"}}}`, `{"properties":{"a":{"anyOf":[{"type":"boolean"},{"type":"null"}]}}}`, ""},
-		{"elements of another type", `{"properties":{"l":{"items":{"type":"string"}}}}`, `{"properties":{"l":{"items":{"type":"integer"}}}}`, "l:string>integer"},
-		{"some choices", `{"properties":{"a":{"enum":["x","y",3]}}}`, `{"properties":{"a":{"enum":["x"]}}}`, `a:some"y",3`},
-		{"no choice", `{"properties":{"a":{"enum":["x","y"]}}}`, `{"properties":{"a":{"enum":["z"]}}}`, `a:all"x","y"`},
-		{"choices with names", `{"properties":{"a":{"oneOf":[{"const":"x","title":"X"},{"const":"y"}]}}}`, `{"properties":{"a":{"const":"x"}}}`, `a:some"y"`},
-		{"a choice that is too long", `{"properties":{"a":{"enum":["x","yyy"]}}}`, `{"properties":{"a":{"type":"string","maxLength":2}}}`, `a:some"yyy"`},
-		{"a choice that the form refuses itself", `{"properties":{"a":{"enum":["x","yyy"],"maxLength":2}}}`, `{"properties":{"a":{"enum":["x"]}}}`, ""},
-		{"a text for a choice", `{"properties":{"a":{"type":"string"}}}`, `{"properties":{"a":{"enum":["x"]}}}`, ""},
-		{"a number beyond all bounds", `{"properties":{"a":{"enum":[1e1999]}}}`, `{"properties":{"a":{"enum":[1]}}}`, ""},
-		{"one that refers to itself", `{"properties":{"a":{"$ref":"#"}}}`, `{"properties":{"a":{"$ref":"#"}},"required":["a"],` + closed + `}`, "?a.a ?a"},
-	} {
-		assert.Equal(t, c.want, pathsOf(compiled(t, c.sent).Mismatches(compiled(t, c.taken))), c.name)
-	}
-}
-
-// pathsOf returns the paths of mismatches: -a is missing, ?a may be left out.
-func pathsOf(mismatches []Mismatch) string {
-	var all []string
-	for _, m := range mismatches {
-		name := strings.Join(m.Path, ".")
-		if m.Missing {
-			name = "-" + name
-		}
-		if m.Optional {
-			name = "?" + name
-		}
-		if v := m.Values; v != nil && v.Sent != "" {
-			name += ":" + v.Sent + ">" + v.Taken
-		} else if v != nil {
-			name += map[bool]string{true: ":all", false: ":some"}[v.All] + strings.Join(v.Refused, ",")
-		}
-		all = append(all, name)
-	}
-	return strings.Join(all, " ")
 }
 
 // TestEachPartIsAskedOnce: of a schema whose alternatives lead to the same parts

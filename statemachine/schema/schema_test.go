@@ -34,20 +34,3 @@ func TestASchemaOfItsOwn(t *testing.T) {
 	var none *Schema
 	assert.True(t, none.Check(data.Value("1")) == nil && none.Text().Kind() == data.Absent, "no schema: got one that refuses or has a text")
 }
-
-// TestAChoiceByConstNamesAllChoices, as enum does.
-func TestAChoiceByConstNamesAllChoices(t *testing.T) {
-	for text, want := range map[string]string{
-		`{"properties":{"size":{"enum":["s","l"]}}}`:                                              "at /size: value must be one of 's', 'l'",
-		`{"properties":{"size":{"oneOf":[{"const":"s","title":"Small"},{"const":"l"}]}}}`:         "at /size: value must be one of 's', 'l'",
-		`{"properties":{"size":{"type":"string","anyOf":[{"const":"s"},{"const":"l"}]}}}`:         "at /size: value must be one of 's', 'l'",
-		`{"properties":{"size":{"oneOf":[{"const":"s"}]}}}`:                                       "at /size: value must be 's'",
-		`{"properties":{"size":{"oneOf":[{"type":"integer"},{"const":"l"}]}}}`:                    "at /size: got string, want integer",
-		`{"oneOf":[{"properties":{"size":{"const":"s"}}},{"properties":{"size":{"const":"l"}}}]}`: "at /size: value must be 's'",
-	} {
-		s, err := Compile(data.Value(text), nil)
-		require.NoError(t, err)
-		err = s.Check(data.Value(`{"size":"q"}`))
-		assert.True(t, err != nil && strings.HasSuffix(err.Error(), want), "%s: got %v, want %s", text, err, want)
-	}
-}
