@@ -39,69 +39,6 @@ func machineOf(on string) string {
 	return "id: w\nstateMachines: {main: {initial: a, states: {a: {on: {" + on + "}}, b: {on: {back: a}}}}}\n"
 }
 
-func TestAvailable(t *testing.T) {
-	p := newParser(t)
-	john := &Caller{ID: "john", Roles: []string{"clerk"}}
-	for _, c := range []struct{ name, definition, want string }{
-		{"no guard", machineOf(`go: b`), "go true: main.a>b true;"},
-		{"a guard that holds", machineOf(`go: {guard: 'svcPublic.n == 1', target: b}`), "go true: main.a>b true;"},
-		{"a guard that does not", machineOf(`go: {guard: 'svcPublic.n == 2', target: b}`), "go false: main.a>b false;"},
-		{"a guard that fails", machineOf(`go: {guard: 'svcPublic.none == 2', target: b}`), "go false: main.a>b false;"},
-		{"a guard that looks at the event", machineOf(`go: {guard: 'event.data.x == 2', target: b}`), "go unknown: main.a>b unknown;"},
-		{"the same behind something that decides", machineOf(`go: {guard: 'svcPublic.n == 2 && event.data.x == 2', target: b}`), "go unknown: main.a>b unknown;"},
-		{"a guard on the time", machineOf(`go: {guard: 'now == timestamp("2026-01-02T03:04:05.678Z")', target: b}`), "go true: main.a>b true;"},
-		{"a guard on the caller", machineOf(`go: {guard: '"clerk" in user.roles', target: b}`), "go true: main.a>b true;"},
-		{"a guard on the place", machineOf(`go: {guard: 'In("main.a")', target: b}`), "go true: main.a>b true;"},
-		{"no target", machineOf(`note: {}, go: b`), "note true: main.a true;\ngo true: main.a>b true;"},
-		{"behind a guard that holds", machineOf(`go: [{guard: 'svcPublic.n == 1', target: b}, {target: a, reenter: true}]`), "go true: main.a>b true;"},
-		{"behind one that may", machineOf(`go: [{guard: 'event.data.x == 1', target: b}, {guard: 'svcPublic.n == 2'}, {target: a, reenter: true}]`), "go true: main.a>b unknown; main.a false; main.a>a true;"},
-		{"behind one that does not", machineOf(`go: [{guard: 'svcPublic.n == 2', target: b}, {target: a, reenter: true}]`), "go true: main.a>b false; main.a>a true;"},
-		{"for a role that one has", machineOf(`go: {target: b, allow: {roles: [clerk]}}`), "go true: main.a>b true;"},
-		{"for a role that one has not", machineOf(`go: {target: b, allow: {roles: [boss]}}, note: {}`), "note true: main.a true;"},
-		{"for others, and for all", machineOf(`go: [{target: b, allow: {roles: [boss]}}, {target: a, reenter: true}]`), "go true: main.a>a true;"},
-		{"when that holds", machineOf(`go: {target: b, allow: {when: 'user.id == "john"'}}`), "go true: main.a>b true;"},
-		{"when that does not", machineOf(`go: {target: b, allow: {when: 'user.id == "mary"'}}`), ""},
-		{"when that looks at the event", machineOf(`go: {target: b, allow: {when: 'event.data.x == 1'}}`), "go unknown: main.a>b unknown;"},
-		{"the same for others", machineOf(`go: {target: b, allow: {users: [mary], when: 'event.data.x == 1'}}`), ""},
-		{"the same with a guard that does not hold", machineOf(`go: {guard: 'svcPublic.n == 2', target: b, allow: {when: 'event.data.x == 1'}}`), "go false: main.a>b false;"},
-		{"denied", machineOf(`go: {target: b, allow: {deny: {users: [john]}}}`), ""},
-		{"denied to others", machineOf(`go: {target: b, allow: {deny: {users: [mary]}}}`), "go true: main.a>b true;"},
-		{"denied by the event", machineOf(`go: {target: b, allow: {deny: {when: 'event.data.x == 1'}}}`), "go unknown: main.a>b unknown;"},
-		{"denied to others by the event", machineOf(`go: {target: b, allow: {deny: {users: [mary], when: 'event.data.x == 1'}}}`), "go true: main.a>b true;"},
-		{"denied, whatever the event", machineOf(`go: {target: b, allow: {when: 'event.data.x == 1', deny: {users: [john]}}}`), ""},
-		{"not allowed, whatever the event", machineOf(`go: {target: b, allow: {when: 'user.id == "mary"', deny: {when: 'event.data.x == 1'}}}`), ""},
-		{"a wildcard", machineOf(`pay.card: {guard: 'svcPublic.n == 2'}, '*': b`), "pay.card true: main.a false; main.a>b true;\nback true: main.a>b true;"},
-		{"a prefix", "id: w\nevents: {pay: {}, pay.card: {}, payment: {}}\nstateMachines: {main: {initial: a, states: {a: {on: {pay.*: b}}, b: {type: final}}}}\n", "pay true: main.a>b true;\npay.card true: main.a>b true;"},
-		{"done", "id: w\nstateMachines: {main: {on: {go: b}, initial: b, states: {b: {type: final}}}}\n", ""},
-		{"one machine of two is done", "id: w\nstateMachines: {main: {on: {go: b}, initial: b, states: {b: {type: final}}}, other: {states: {c: {on: {end: d}}, d: {type: final}}}}\n", "go true: main.main>b true;\nend true: other.c>d true;"},
-		{"a declared event that nothing takes", "id: w\nevents: {other: {}}\n" + machineOf(`go: b`)[len("id: w\n"):], "go true: main.a>b true;"},
-		{"a schema", "id: w\nevents: {go: {data: {type: object, required: [x]}}}\n" + machineOf(`go: b`)[len("id: w\n"):], `go true: main.a>b true; {"type":"object","required":["x"]}`},
-		{"an event with an allow of its own", "id: w\nevents: {go: {allow: {roles: [boss]}}, note: {allow: {users: [john]}}}\n" + machineOf(`go: b, note: b`)[len("id: w\n"):], "note true: main.a>b true;"},
-		{"the same that looks at the event", "id: w\nevents: {go: {allow: {when: 'event.data.x == 1'}}}\n" + machineOf(`go: b`)[len("id: w\n"):], "go unknown: main.a>b unknown;"},
-		{"one that is applied in every state", "id: w\nevents: {zeta: {unmatched: apply, allow: {users: [john]}}, other: {unmatched: apply, allow: {roles: [boss]}}}\n" + machineOf(`go: b`)[len("id: w\n"):], "go true: main.a>b true;\nzeta true:"},
-		{"one that is applied in every state, and whose transitions do not let john", "id: w\nevents: {zeta: {unmatched: apply, allow: {users: [john]}}}\n" + machineOf(`go: b, zeta: {guard: 'false', allow: {roles: [boss]}}`)[len("id: w\n"):], "go true: main.a>b true;"},
-		{"the same that depends on the event", "id: w\nevents: {zeta: {unmatched: apply, allow: {users: [john]}}}\nstateMachines: {main: {initial: a, states: {a: {on: {go: b}}, b: {on: {back: a, zeta: {target: a, allow: {when: 'event.data.x == 1'}}}}}}}\n", "go true: main.a>b true;\nzeta unknown:"},
-		{"reserved events", "id: w\nstateMachines: {main: {initial: a, on: {error.execution: b}, states: {a: {initial: x, onDone: b, states: {x: {on: {go: y}}, y: {type: final}}}, b: {type: final}}}}\n", "go true: main.x>y true;"},
-		{"ancestors", "id: w\nstateMachines: {main: {initial: a, on: {stop: z, go: z}, states: {a: {initial: x, on: {go: z}, states: {x: {on: {go: {guard: 'event.data.x == 1', target: y}}}, y: {on: {back: x}}}}, z: {type: final}}}}\n", "go true: main.x>y unknown; main.a>z true;\nstop true: main.main>z true;"},
-		{"two machines", "id: w\nstateMachines: {one: {initial: a, states: {a: {on: {go: b}}, b: {type: final}}}, two: {initial: a, states: {a: {on: {go: {guard: 'svcPublic.n == 2', target: b}, only: b}}, b: {type: final}}}}\n", "go true: one.a>b true; two.a>b false;\nonly true: two.a>b true;"},
-		{"regions with one ancestor", "id: w\nstateMachines: {main: {initial: p, states: {p: {type: parallel, on: {go: z}, states: {r: {initial: a, states: {a: {on: {go: b}}, b: {type: final}}}, s: {initial: c, states: {c: {on: {other: d}}, d: {type: final}}}}}, z: {type: final}}}}\n", "go true: main.a>b true; main.p>z true;\nother true: main.c>d true;"},
-		{"the end", "id: w\nstateMachines: {main: {initial: a, states: {a: {type: final}}}}\n", ""},
-	} {
-		parsed, err := p.Parse(Source{File: "w.yaml", Text: []byte(c.definition)})
-		if !assert.NoError(t, err, c.name) {
-			continue
-		}
-		now := time.Date(2026, 1, 2, 4, 4, 5, 678_999_999, time.FixedZone("", 3600))
-		r, err := parsed.Create(Creation{ID: "i", Caller: john, Public: data.Value(`{"n":1}`), Now: now.Add(-time.Hour)})
-		if !assert.NoError(t, err, c.name) {
-			continue
-		}
-		before := parsed.AppendRecord(nil, &r.Instance, Chain{}, nil)
-		assert.Equal(t, c.want, rendered(View{Instance: &r.Instance, Of: parsed.Definition}.Available(john, now)), c.name)
-		assert.Equal(t, string(before), string(parsed.AppendRecord(nil, &r.Instance, Chain{}, nil)), "%s: Available changed the instance", c.name)
-	}
-}
-
 // TestAvailableSeesTheTimeThatStepSees: it never goes back within an instance.
 func TestAvailableSeesTheTimeThatStepSees(t *testing.T) {
 	parsed := parseChart(t, machineOf(`go: {guard: 'now >= timestamp("2026-01-01T00:00:00Z")', target: b}`))
@@ -241,18 +178,4 @@ func holdStates(t *rapid.T, d *Definition, r *Result, text string) {
 	}
 	entry := r.Entry.AppendJSON(nil)
 	require.Equal(t, string(d.States(&r.Instance)), string(d.StatesOf(entry)), "positions of %s, %s", entry, text)
-}
-
-func TestStatesOfWhatIsNoEntry(t *testing.T) {
-	d := parseChart(t, machineOf("go: b"))
-	for text, want := range map[string]string{
-		``: `[]`, `{}`: `[]`, `[]`: `[]`, `{"endState":1}`: `[]`, `{"endState":[]}`: `[]`,
-		`{"endState":["b"]}`:       `[{"stateMachineId":"main","nodeId":"b"}]`,
-		`{"endState":["gone"]}`:    `[{"stateMachineId":"main","nodeId":"gone"}]`,
-		`{"endState":["b","b"]}`:   `[{"stateMachineId":"main","nodeId":"b"}]`,
-		`{"endState":["\u0062"]}`:  `[{"stateMachineId":"main","nodeId":"b"}]`,
-		`{"startState":["Start"]}`: `[]`,
-	} {
-		assert.Equal(t, want, string(d.StatesOf(data.Value(text))), text)
-	}
 }

@@ -13,67 +13,8 @@ import (
 	"troupe/statemachine/document"
 )
 
-// TestChart reads a chart with everything that a picture shows.
-func TestChart(t *testing.T) {
-	d := parseChart(t, `
-id: w
-name: Work
-version: 2
-guards: {isSmall: 'svcPublic.amount < 10'}
-stateMachines:
-  main:
-    initial: open
-    on: {stop: closed, '*': {}}
-    states:
-      open:
-        invoke: {workflow: check, onDone: closed, onError: {}}
-        on:
-          go: [{guard: isSmall, target: closed}, {guard: {type: isSmall}, target: open, reenter: true}, {guard: '${svcPublic.x == 1}', target: wide}]
-          pay.*: wide
-        after: {P2D: closed, '${svcPublic.due}': closed}
-        always: {guard: 'svcPublic.now == true', target: wide}
-      wide:
-        type: parallel
-        onDone: closed
-        states:
-          left: {states: {a: {on: {next: b}}, b: {type: final}, h: {type: history, target: b}}}
-          right: {on: {back: deep, shallow: h}}
-          deep: {type: history, history: deep}
-      closed: {type: final}
-`)
-	c := d.Chart()
-	assert.True(t, c.ID == "w" && c.Name == "Work" && c.Version == 2, "got %s, %s, version %d", c.ID, c.Name, c.Version)
-	assert.Equal(t, strings.TrimPrefix(`
-main 1 of - [1 2 9] initial [1]
-  0 "stop" [9]
-  0 "*" []
-open 0 of 0 [] invokes [check]
-  4 "done.invoke.open" [9]
-  5 "error.invoke.open" []
-  0 "go" [isSmall] [9]
-  0 "go" [isSmall] [1] reenter
-  0 "go" [svcPublic.x == 1] [2]
-  0 "pay.*" [2]
-  2 "after.P2D.open" after P2D 48h0m0s [9]
-  2 "after.computed.open" after svcPublic.due 0s [9]
-  1 "" [svcPublic.now == true] [2]
-wide 2 of 0 [3 7 8]
-  3 "done.state.wide" [9]
-left 1 of 2 [4 5 6] initial [4]
-a 0 of 3 []
-  0 "next" [5]
-b 3 of 3 []
-h 4 of 3 [] default [5]
-right 0 of 2 []
-  0 "back" [8]
-  0 "shallow" [6]
-deep 5 of 2 []
-closed 3 of 0 []
-`, "\n"), text(c))
-}
-
-// text writes a chart with a line for each node and transition.
-func text(c *Chart) string {
+// textOf writes a chart with a line for each node and transition.
+func textOf(c *Chart) string {
 	var b strings.Builder
 	for _, n := range c.Nodes {
 		parent := "-"

@@ -3,6 +3,8 @@ package statemachine_test
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,16 +15,18 @@ import (
 	"troupe/statemachine"
 )
 
-// TestFault plays testdata/fault: each definition and the faults that loading
-// it reports, with file, line, column and advice (statemachine/DEFINITION.md, "Faults").
+var options = statemachine.ParserOptions{
+	HasRole:      func(name string) bool { return name == "manager" || name == "employee" },
+	Roles:        []string{"manager", "employee"},
+	HasPrivilege: func(name string) bool { return name == "mod-form" },
+	Privileges:   []string{"mod-form"},
+	HasZone:      func(name string) bool { return name == "Europe/Berlin" },
+}
+
+// TestFault plays testdata/fault: each definition and the faults that loading it reports, with file, line, column and advice
+// (statemachine/DEFINITION.md, "Faults").
 func TestFault(t *testing.T) {
-	parser, err := statemachine.NewParser(statemachine.ParserOptions{
-		HasRole:      func(name string) bool { return name == "manager" || name == "employee" },
-		Roles:        []string{"manager", "employee"},
-		HasPrivilege: func(name string) bool { return name == "mod-form" },
-		Privileges:   []string{"mod-form"},
-		HasZone:      func(name string) bool { return name == "Europe/Berlin" },
-	})
+	parser, err := statemachine.NewParser(options)
 	require.NoError(t, err)
 	files := map[string]string{
 		"amount.schema.json": `{"type": "object", "properties": {"amount": {"type": "number"}}}`,
@@ -42,13 +46,61 @@ func TestFault(t *testing.T) {
 				_, err := parser.ParsePlan("plan.yaml", []byte(cmd.Input), twoVersions(t, parser))
 				return fmt.Sprintln(err)
 			}
-			file := "w." + cmd.Cmd
-			_, err := parser.Parse(statemachine.Source{File: file, Text: []byte(cmd.Input), Read: read})
-			if err != nil {
-				return err.Error() + "\n"
-			}
-			return "ok\n"
+			_, err := parser.Parse(statemachine.Source{File: "w." + cmd.Cmd, Text: []byte(cmd.Input), Read: read})
+			return written(err)
 		})
+	})
+}
+
+// TestWarnings plays testdata/warning: what is told to authors, and no fault (statemachine/DEFINITION.md, "Warnings").
+func TestWarnings(t *testing.T) {
+	parser, err := statemachine.NewParser(options)
+	require.NoError(t, err)
+	datadriven.RunTest(t, "testdata/warning/warning.txt", func(_ *testing.T, cmd *datadriven.TestData) string {
+		parsed, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte(cmd.Input)})
+		if err == nil && len(parsed.Warnings) > 0 {
+			err = parsed.Warnings
+		}
+		return written(err)
+	})
+}
+
+// TestWhatWasAcceptedStaysReadable plays testdata/stored: a stored text is read although it has what an author is told, and
+// is refused for what cannot run; by parsers that were made for it and by others.
+func TestWhatWasAcceptedStaysReadable(t *testing.T) {
+	parser, err := statemachine.NewParser(options)
+	require.NoError(t, err)
+	stored, err := statemachine.NewParser(statemachine.ParserOptions{Stored: true})
+	require.NoError(t, err)
+	datadriven.RunTest(t, "testdata/stored/stored.txt", func(t *testing.T, cmd *datadriven.TestData) string {
+		src := statemachine.Source{File: "w.yaml", Text: []byte(expand(cmd.Input))}
+		_, err := parser.Parse(src)
+		_, asNew := stored.With(options).Parse(src)
+		_, asStored := stored.Parse(src)
+		_, read := parser.With(statemachine.ParserOptions{Stored: true}).Parse(src)
+		assert.True(t, written(asNew) == written(err) && written(read) == written(asStored), "%s: the parsers differ", cmd.Pos)
+		return "new: " + written(err) + "stored: " + written(read)
+	})
+}
+
+func written(err error) string {
+	if err == nil {
+		return "ok\n"
+	}
+	return err.Error() + "\n"
+}
+
+var repeated = regexp.MustCompile(`(?s)⟨(.*?)⟩\{(\d+)\}`)
+
+// expand writes out each ⟨text⟩{n}, n times the text, with # as the number of the time.
+func expand(text string) string {
+	return repeated.ReplaceAllStringFunc(text, func(part string) string {
+		m, all := repeated.FindStringSubmatch(part), ""
+		n, _ := strconv.Atoi(m[2])
+		for i := range n {
+			all += strings.ReplaceAll(m[1], "#", strconv.Itoa(i))
+		}
+		return all
 	})
 }
 

@@ -68,13 +68,3 @@ func TestCallersSendNothingOfTheMachine(t *testing.T) {
 		assert.ErrorIs(t, err, ErrUnknownEvent, name)
 	}
 }
-
-// TestNoActionSaysWhatBecameOfADelivery: only the service does.
-func TestNoActionSaysWhatBecameOfADelivery(t *testing.T) {
-	p := newParser(t)
-	for _, action := range []string{"raise: delivered", "send: {event: delivered}"} {
-		_, err := p.Parse(Source{File: "w.yaml", Text: []byte("id: w\nwebhooks: {to: {url: 'https://example.org', onDone: delivered}}\nstateMachines:\n  m:\n    states:\n" +
-			"      a: {entry: [{webhook: {to: to}}], on: {delivered: b, go: {actions: [{" + action + "}]}}}\n      b: {type: final}\n")})
-		assert.True(t, err != nil && strings.Contains(err.Error(), "only the service sends it"), "%s: got %v", action, err)
-	}
-}

@@ -11,67 +11,6 @@ import (
 	"troupe/statemachine/data"
 )
 
-// TestRights holds statemachine/DEFINITION.md, "Rules" and "Allow": what a rule says
-// before an instance is there, and what it says of an instance.
-func TestRights(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	anna := &Caller{ID: "anna", Roles: []string{"clerk"}, Privileges: []string{"mod-form"}}
-	for _, c := range []struct {
-		name, rule string
-		want       Right
-		may        bool // for an instance that anna has requested
-	}{
-		{"no rule", "", Granted, true},
-		{"her role", "{roles: [manager, clerk]}", Granted, true},
-		{"another role", "{roles: [manager]}", Denied, false},
-		{"her privilege", "{privileges: mod-form}", Granted, true},
-		{"another privilege", "{privileges: [mod-other]}", Denied, false},
-		{"her name", "{users: [anna]}", Granted, true},
-		{"one list of several", "{users: [bert], roles: [clerk]}", Granted, true},
-		{"when about the user", "{when: 'user.id == \"anna\"'}", Granted, true},
-		{"when about the user, false", "{when: 'user.id == \"bert\"'}", Denied, false},
-		{"when about the time", "{when: 'now < timestamp(\"2027-01-01T00:00:00Z\")'}", Granted, true},
-		{"when fails without an instance", "{when: 'user.roles[7] == \"x\"'}", Denied, false},
-		{"when about the instance", "{when: 'svcPublic.requester == user.id'}", ByInstance, true},
-		{"when about the instance, false", "{when: 'svcPublic.requester == \"bert\"'}", ByInstance, false},
-		{"when about the private data", "{when: 'svcPrivate.secret'}", ByInstance, true},
-		{"when about states", "{when: 'instance.states.exists(s, s.nodeId == \"a\")'}", ByInstance, true},
-		{"when fails on the instance", "{when: 'svcPublic.missing'}", ByInstance, false},
-		{"when about the event, of which there is none", "{when: 'event.name == \"x\"'}", ByInstance, false},
-		{"her role and when", "{roles: [clerk], when: 'svcPublic.requester == user.id'}", ByInstance, true},
-		{"another role and when", "{roles: [manager], when: 'svcPublic.requester == user.id'}", Denied, false},
-		{"deny by name", "{roles: [clerk], deny: {users: [anna]}}", Denied, false},
-		{"deny of another", "{roles: [clerk], deny: {users: [bert]}}", Granted, true},
-		{"deny of another, by instance", "{deny: {users: [bert], when: 'svcPrivate.secret'}}", Granted, true},
-		{"deny by instance", "{deny: {when: 'svcPrivate.secret'}}", ByInstance, false},
-		{"deny by instance, false", "{deny: {when: '!svcPrivate.secret'}}", ByInstance, true},
-		{"deny by time", "{deny: {when: 'now > timestamp(\"2027-01-01T00:00:00Z\")'}}", Granted, true},
-		{"deny that fails denies", "{deny: {when: 'user.roles[7] == \"x\"'}}", Denied, false},
-		{"deny that fails on the instance denies", "{deny: {when: 'svcPublic.missing'}}", ByInstance, false},
-		{"deny of all but one", "{deny: {roles: [clerk], deny: {users: [anna]}}}", Granted, true},
-		{"deny of all but another", "{deny: {roles: [clerk], deny: {users: [bert]}}}", Denied, false},
-		{"deny but by instance", "{deny: {deny: {when: 'svcPrivate.secret'}}}", ByInstance, true},
-		{"deny but by instance, false", "{deny: {deny: {when: '!svcPrivate.secret'}}}", ByInstance, false},
-		{"deny but what fails", "{deny: {deny: {when: 'user.roles[7] == \"x\"'}}}", Denied, false},
-		{"deny but what is denied", "{deny: {deny: {users: [anna], deny: {roles: [clerk]}}}}", Denied, false},
-		{"when about In", "{when: 'In(\"m.a\")'}", ByInstance, true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			allow := ""
-			if c.rule != "" {
-				allow = "allow: {create: " + c.rule + ", read: " + c.rule + ", send: " + c.rule + "}\n"
-			}
-			d := parseChart(t, "id: w\n"+allow+chartOfRights)
-			in := requested(t)
-			for right, got := range map[string]Right{"create": d.CreateRight(anna, now), "read": d.ReadRight(anna, now), "send": d.SendRight(anna, now)} {
-				assert.Equal(t, c.want, got, "%s without an instance", right)
-			}
-			assert.Equal(t, c.may, d.MayRead(in, anna, now), "read")
-			assert.Equal(t, c.may, d.MaySend(in, anna, now), "send")
-		})
-	}
-}
-
 // TestPlainRulesTakeNoMemory holds that a right which names alone decide is found without
 // anything made for expressions.
 func TestPlainRulesTakeNoMemory(t *testing.T) {

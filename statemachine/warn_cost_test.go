@@ -34,20 +34,6 @@ func TestTheSearchForCirclesEnds(t *testing.T) {
 	assert.Contains(t, p.Warnings.Error(), "a circle of steps", "got %.200v", p.Warnings)
 }
 
-// TestAConditionMayMeanWhoReads: only lists can be held against each other.
-func TestAConditionMayMeanWhoReads(t *testing.T) {
-	for create, want := range map[string]bool{
-		`{when: '"manager" in user.roles'}`: false, `{roles: [manager]}`: false, `{roles: [employee]}`: true,
-	} {
-		text := "id: a\nallow: {create: " + create + ", read: {roles: [manager]}}\nstateMachines: {m: {states: {a: {type: final}}}}\n"
-		p, err := parseAs(t, text, ParserOptions{})
-		require.NoError(t, err)
-		if told := strings.Contains(p.Warnings.Error(), "cannot read them"); told != want {
-			t.Errorf("%s: got %v", create, p.Warnings)
-		}
-	}
-}
-
 // TestNamesAreComparedWhileTheyAreFew: each of thousands of reads would be held against each of thousands of names.
 func TestNamesAreComparedWhileTheyAreFew(t *testing.T) {
 	var b strings.Builder
