@@ -23,16 +23,11 @@ func TestEntriesOfAnEarlierLeaderAreNotApplied(t *testing.T) {
 		c := startCluster(t, 3, 1)
 		was := c.Nodes[0]
 		group := was.Store.Replica(0)
-		key := func(n byte) []byte { return key.Record(nil, 0, "w", key.ID{n}) }
-		write := func(n byte) error {
-			w := was.Store.NewBatchIn(0, was.Store.Epoch(0))
-			w.Set(key(n), nil)
-			return storeWrites(was.Store, w)
-		}
-		require.NoError(t, write(1))
+		row := func(n byte) []byte { return key.Record(nil, 0, "w", key.ID{n}) }
+		require.NoError(t, write(was.Store, 0, row(1)))
 		confirmed := group.Applied()
 		was.Isolate(true)
-		require.Error(t, write(2), "a write was confirmed by nobody")
+		require.Error(t, write(was.Store, 0, row(2)), "a write was confirmed by nobody")
 
 		late := raft.NewNetworkTransport(streamLayer{c.Net.Streams("later leader")(0)}, 1, time.Second, nil)
 		request := raft.AppendEntriesRequest{
@@ -44,7 +39,7 @@ func TestEntriesOfAnEarlierLeaderAreNotApplied(t *testing.T) {
 		require.True(t, err == nil && answer.Success, "the message was not taken: %+v, %v", answer, err)
 		clocktest.Advance(time.Second)
 		assert.Equal(t, confirmed, group.Applied(), "entries up")
-		_, err = was.Store.Load(key(2))
+		_, err = was.Store.Load(row(2))
 		assert.Error(t, err, "a write that nobody confirmed is there")
 		late.CloseStreams()
 		assert.NoError(t, late.Close())

@@ -159,12 +159,7 @@ func TestTheSimulationFindsWhatIsWrong(t *testing.T) {
 					s := &script{cluster: newCluster(t, sim)}
 					s.begins()
 					mistake.script(s)
-					faults := s.broken
-					if faults == nil {
-						s.settle()
-						s.looks.Wait()
-						faults = s.faults()
-					}
+					faults := s.settledFaults()
 					s.close()
 					assert.True(t, strings.Contains(strings.Join(faults, "\n"), mistake.said) == made && (made || faults == nil), "%v %v %v", faults, mistake.said, made)
 				})
