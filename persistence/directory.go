@@ -33,15 +33,11 @@ func (s *Store) hold(dir string) error {
 	if s.options.FS != nil {
 		return nil // not the operating system's files
 	}
-	held, unlocked, err := disk.Hold(dir)
-	if err != nil {
-		return err
+	held, err := disk.Hold(dir, s.log)
+	if err == nil {
+		s.undo = append(s.undo, held.Close)
 	}
-	if unlocked != nil {
-		s.log.Warn().Str("dir", dir).Err(unlocked).Msg("this file system locks no folders; nothing but the file LOCK keeps a second process out")
-	}
-	s.undo = append(s.undo, held.Close)
-	return nil
+	return err
 }
 
 // prepareDir locks the directory, checks what it holds, and creates a store when there is none and Options.IDFile
@@ -56,7 +52,9 @@ func prepareDir(s *Store) (*pebble.Lock, error) {
 			return nil, err
 		}
 	}
-	s.restrictDir()
+	if s.options.FS == nil && !s.readOnly { // the operating system's files, and ours to change
+		disk.Restrict(s.dir, s.log)
+	}
 	if err := s.hold(s.dir); err != nil {
 		return nil, err
 	}
@@ -107,19 +105,6 @@ func (s *Store) findStore() (disk.State, error) {
 		return state, fmt.Errorf("%w: nothing to read there", ErrIncomplete)
 	}
 	return state, nil
-}
-
-// restrictDir keeps other users of the machine out of the directory.
-func (s *Store) restrictDir() {
-	if s.options.FS != nil || s.readOnly {
-		return // not the operating system's files, or not ours to change
-	}
-	switch was, err := disk.Restrict(s.dir); {
-	case err != nil:
-		s.log.Warn().Str("dir", s.dir).Err(err).Msg("other users of this machine can read the store")
-	case was != "":
-		s.log.Warn().Str("dir", s.dir).Str("was", was).Msg("removed the access of other users to the store's directory")
-	}
 }
 
 // create makes an empty store. The order matters: CREATING is durable before the first file of Pebble's, FORMAT after
@@ -183,19 +168,6 @@ func check(s *Store, lock *pebble.Lock) (present disk.Format, found integrity.Fo
 	o.Logger = engine.Log{Log: s.log, Die: func(reason string) { panic(reason) }}
 	found, err = integrity.Check(integrity.CheckOptions{FS: s.fs, Dir: s.dir, Open: o, TableBytesMax: s.options.VerifyBytesMax})
 	return present, found, err
-}
-
-// recordID has Options.IDFile demand this store, when there is no such file yet. A failure is logged, and the store works
-// without the file.
-func (s *Store) recordID() {
-	if s.folder.File == "" || s.folder.Wanted != "" {
-		return
-	}
-	if err := s.folder.Demand(); err != nil {
-		s.log.Warn().Str("file", s.folder.File).Err(err).Msg("the id of the store cannot be kept there: that the store is missing will not be noticed")
-		return
-	}
-	s.log.Info().Str("file", s.folder.File).Str("id", s.folder.Own).Msg("store registered with this home")
 }
 
 // CheckStoreID says whether the store in dir is the one that a file demands, as Open does with Options.IDFile. It opens no

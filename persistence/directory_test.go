@@ -38,7 +38,7 @@ func TestOpenCreatesAStoreInAnAbsentOrEmptyDirectory(t *testing.T) {
 func TestOpenTakesTheDirectoryAwayFromOthers(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Chmod(dir, 0o755))
-	s := mustOpen(t, dir, Options{})
+	s := mustOpen(t, dir, plain)
 	defer s.Close()
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("directory: got %v, %v, want mode 0700", info.Mode(), err)
@@ -98,11 +98,11 @@ func TestOpenFinishesACutOffCreation(t *testing.T) {
 
 func TestASecondOpenIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	s := mustOpen(t, dir, Options{})
-	wantError(t, "second open", second(Open(dir, Options{})), ErrLocked)
+	s := mustOpen(t, dir, plain)
+	wantError(t, "second open", second(Open(dir, plain)), ErrLocked)
 	wantError(t, "second open to read", second(Open(dir, Options{ReadOnly: true})), ErrLocked)
 	must(t, s.Close())
-	s = mustOpen(t, dir, Options{})
+	s = mustOpen(t, dir, plain)
 	must(t, s.Close())
 }
 

@@ -11,7 +11,8 @@ import (
 
 // An event of an instance is appended, is durable when Commit returns, and is there after the store was opened again.
 func Example() {
-	options := persistence.Options{FS: vfs.NewMem(), FreeBytesMin: -1} // without FS: a folder of the operating system's
+	// Without FS it is a folder of the operating system's.
+	options := persistence.Options{FS: vfs.NewMem(), FreeBytesMin: -1, MemTableBytes: 1 << 20, CacheBytes: 1 << 20}
 	store, err := persistence.Open("data", options)
 	if err != nil {
 		panic(err)

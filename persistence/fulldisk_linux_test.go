@@ -25,10 +25,11 @@ const (
 	fillsEnv    = "PERSISTENCE_TEST_FILLS"
 	fillWriters = 4
 	fillNames   = 500 // of settings that each of them writes again and again
-	// fillCommits of 4 KiB are acknowledged before each filling, so that logs and
-	// tables take more room over the rounds than the disk has.
-	fillCommits = 6000
 )
+
+// fillCommits of 4 KiB are acknowledged before each filling, so that logs and
+// tables take more room over the rounds than the disk has.
+var fillCommits int64 = 6000
 
 // smallDisk mounts a file system in memory of so many MiB.
 func smallDisk(t *testing.T, mib int) string {
@@ -120,7 +121,7 @@ func writeUntilFull(s *Store, round int, acked *sync.Map, enough func()) error {
 func TestAFullDiskHealsAgainAndAgain(t *testing.T) {
 	rounds := 3
 	if testing.Short() {
-		rounds = 1
+		rounds, fillCommits = 1, 2500
 	}
 	if text := os.Getenv(fillsEnv); text != "" {
 		var err error

@@ -44,6 +44,9 @@ func small(fs vfs.FS) Options {
 	return Options{FS: fs, MemTableBytes: 256 << 10, CacheBytes: 1 << 20, FreeBytesMin: -1}
 }
 
+// plain are options for a store in a folder.
+var plain = Options{MemTableBytes: 256 << 10, CacheBytes: 1 << 20}
+
 // mustOpen opens a store that the test closes itself.
 func mustOpen(t fataler, dir string, o Options) *Store {
 	t.Helper()

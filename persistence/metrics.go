@@ -3,9 +3,6 @@ package persistence
 import (
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
-
 	"troupe/persistence/internal/disk"
 	"troupe/persistence/internal/engine"
 )
@@ -61,16 +58,6 @@ func (s *Store) Metrics() Metrics {
 	for _, level := range p.Levels {
 		m.Tables += level.TablesCount
 	}
-	m.Syncs, m.SyncMean = syncLatency(p.LogWriter.FsyncLatency)
+	m.Syncs, m.SyncMean = engine.Latency(p.LogWriter.FsyncLatency)
 	return m
-}
-
-// syncLatency reads count and mean from Pebble's histogram, which is in nanoseconds.
-func syncLatency(h prometheus.Histogram) (count uint64, mean time.Duration) {
-	var m dto.Metric
-	if h == nil || h.Write(&m) != nil || m.GetHistogram().GetSampleCount() == 0 {
-		return 0, 0
-	}
-	count = m.GetHistogram().GetSampleCount()
-	return count, time.Duration(m.GetHistogram().GetSampleSum() / float64(count))
 }

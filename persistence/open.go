@@ -97,7 +97,7 @@ func (s *Store) open() error {
 		return ErrReplicated
 	}
 	if !s.readOnly {
-		s.recordID()
+		s.folder.Demand(s.log)
 	}
 	s.recorder = s.newRecorder()
 	if err := s.roomToOpen(found); err != nil {

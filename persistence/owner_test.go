@@ -29,7 +29,7 @@ const secondEnv = "PERSISTENCE_TEST_SECOND"
 // TestASecondProcessIsRefusedWithoutTheLockFile: somebody removed LOCK by hand.
 func TestASecondProcessIsRefusedWithoutTheLockFile(t *testing.T) {
 	if dir := os.Getenv(secondEnv); dir != "" {
-		s, err := Open(dir, Options{})
+		s, err := Open(dir, plain)
 		fmt.Fprintln(os.Stdout, err)
 		if err == nil {
 			_ = s.Close()
@@ -40,7 +40,7 @@ func TestASecondProcessIsRefusedWithoutTheLockFile(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	dir := t.TempDir()
-	s := mustOpen(t, dir, Options{})
+	s := mustOpen(t, dir, plain)
 	defer s.Close()
 	mustCommit(t, s, "a", "1")
 	must(t, os.Remove(filepath.Join(dir, disk.LockName)))
@@ -56,10 +56,10 @@ func TestAFolderUnderTwoNamesIsOneStore(t *testing.T) {
 	dir := t.TempDir()
 	other := filepath.Join(t.TempDir(), "link")
 	must(t, os.Symlink(dir, other))
-	s := mustOpen(t, dir, Options{})
-	wantError(t, "open by the other name", second(Open(other, Options{})), ErrLocked)
+	s := mustOpen(t, dir, plain)
+	wantError(t, "open by the other name", second(Open(other, plain)), ErrLocked)
 	must(t, s.Close())
-	s = mustOpen(t, other, Options{})
+	s = mustOpen(t, other, plain)
 	must(t, s.Close())
 }
 
@@ -111,7 +111,8 @@ func TestAStoreThatIsNotItsOwnAnyMoreEndsTheProcess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
-			o := Options{CheckpointInterval: time.Millisecond, CommitWaitMax: time.Minute}
+			o := plain
+			o.CheckpointInterval, o.CommitWaitMax = time.Millisecond, time.Minute
 			died := deaths(&o)
 			s := mustOpen(t, dir, o)
 			end := committed(t, s, "a", "1")

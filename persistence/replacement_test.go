@@ -3,7 +3,6 @@ package persistence
 import (
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -13,8 +12,7 @@ import (
 // TestACopyTakesRowsOfItsShardOnly: another node must not be able to end this one, or to change
 // other shards.
 func TestACopyTakesRowsOfItsShardOnly(t *testing.T) {
-	s, err := Open("store", Options{FS: vfs.NewMem(), Shards: 2, FreeBytesMin: -1})
-	require.NoError(t, err)
+	s := open(t, sharded(2))
 	for _, test := range []struct {
 		sh   key.Shard
 		key  []byte
@@ -35,5 +33,4 @@ func TestACopyTakesRowsOfItsShardOnly(t *testing.T) {
 		assert.Equal(t, test.good, err == nil, "key %x in a copy of shard %d: got %v", test.key, test.sh, err)
 		copied.Abort()
 	}
-	assert.NoError(t, s.Close())
 }

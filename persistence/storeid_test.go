@@ -155,7 +155,7 @@ func TestACrashNeverLeavesAStoreThatDoesNotBelongThere(t *testing.T) {
 			})
 			must(t, c.do(belonging(errorfs.Wrap(fs, power))))
 			for n, left := range crashes {
-				if testing.Short() && n%4 != 0 {
+				if testing.Short() && n%8 != 0 {
 					continue
 				}
 				err := openAndClose(belonging(left))

@@ -22,7 +22,7 @@ func harnessTime(short time.Duration) time.Duration {
 		return *long
 	}
 	if testing.Short() {
-		return short / 3
+		return short / 10
 	}
 	return short
 }

@@ -55,10 +55,10 @@ func TestNoDamageIsSilent(t *testing.T) {
 	}
 }
 
-// TestTheSweepFindsAStoreThatStartsOver is the control: all damages of a kind are tried, in whatever
+// TestTheSweepFindsAStoreThatStartsOver is the control: one of all damages of a kind shows it, in whatever
 // time that takes.
 func TestTheSweepFindsAStoreThatStartsOver(t *testing.T) {
 	open := storetest.StartOver(storetest.Store(staleCheckpoint(64 << 10)))
-	report := sweep(t, open, storetest.SweepOptions{Flips: 1})
+	report := sweep(t, open, storetest.SweepOptions{Flips: 1, First: true})
 	assert.NotZero(t, report.Silent, "%d damages found nothing", report.Cases)
 }

@@ -29,6 +29,8 @@ type SweepOptions struct {
 	// HoldTables keeps the second half of the load in logs that are closed but not
 	// in tables yet. Not together with Closed.
 	HoldTables bool
+	// First ends the sweep at the first silent case.
+	First bool
 }
 
 // Outcome counts what became of damages.
@@ -110,6 +112,9 @@ func Sweep(open Opener, o SweepOptions) (SweepReport, error) {
 		}
 		if err := s.try(d, &r); err != nil {
 			return r, err
+		}
+		if o.First && r.Silent > 0 {
+			break
 		}
 	}
 	return r, nil

@@ -66,8 +66,9 @@ var persistenceArrows = map[string][]string{
 	"internal/disk":       {"integrity", "internal/file"},
 	"internal/engine":     {"integrity"},
 	"internal/commit":     {"integrity", "internal/engine", "clocktest"},
+	"internal/verify":     {"integrity", "internal/engine", "key"},
 	"replica":             {},
-	".":                   {"integrity", "replica", "key", "internal/commit", "internal/disk", "internal/engine", "internal/file"},
+	".":                   {"integrity", "replica", "key", "internal/commit", "internal/disk", "internal/engine", "internal/file", "internal/verify"},
 	"replica/replicatest": {".", "key", "replica"},
 	"storetest":           {".", "key", "replica/replicatest"},
 }

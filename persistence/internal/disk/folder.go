@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/rs/zerolog"
 
 	"troupe/persistence/integrity"
 	"troupe/persistence/internal/file"
@@ -87,13 +88,17 @@ func some(names []string, n int) string {
 }
 
 // Restrict gives a folder of the operating system's mode 0700: it holds what people wrote and the
-// digests of credentials. It returns the mode that the folder had; "" when nothing was to do.
-func Restrict(dir string) (was string, err error) {
+// digests of credentials.
+func Restrict(dir string, log zerolog.Logger) {
 	info, err := os.Stat(dir)
 	if err != nil || info.Mode().Perm()&0o077 == 0 {
-		return "", nil //nolint:nilerr // whoever opens the folder says what is wrong with it
+		return // whoever opens the folder says what is wrong with it
 	}
-	return info.Mode().Perm().String(), os.Chmod(dir, 0o700)
+	if err := os.Chmod(dir, 0o700); err != nil {
+		log.Warn().Str("dir", dir).Err(err).Msg("other users of this machine can read the store")
+		return
+	}
+	log.Warn().Str("dir", dir).Str("was", info.Mode().Perm().String()).Msg("removed the access of other users to the store's directory")
 }
 
 // BeginCreation makes the folder one in which a store is being created. It removes what a creation

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/rs/zerolog"
 
 	"troupe/persistence/integrity"
 	"troupe/persistence/internal/file"
@@ -105,9 +106,22 @@ func (i *Identity) AssignID() error {
 	return nil
 }
 
-// Demand has the file demand this store, which gets an id first if it has none. After a crash between the two the store
-// has an id and the file is missing: the next call writes it.
-func (i *Identity) Demand() error {
+// Demand has the file demand this store, when there is no such file yet. A failure is logged, and the store works without
+// the file.
+func (i *Identity) Demand(log zerolog.Logger) {
+	if i.File == "" || i.Wanted != "" {
+		return
+	}
+	if err := i.demand(); err != nil {
+		log.Warn().Str("file", i.File).Err(err).Msg("the id of the store cannot be kept there: that the store is missing will not be noticed")
+		return
+	}
+	log.Info().Str("file", i.File).Str("id", i.Own).Msg("store registered with this home")
+}
+
+// demand writes the file. The store gets an id first if it has none: after a crash between the two it
+// has one and the file is missing, and the next call writes it.
+func (i *Identity) demand() error {
 	if err := i.AssignID(); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/rs/zerolog"
 )
 
 // ErrLocked: another process has the store open.
@@ -28,18 +29,21 @@ func Lock(f Folder) (*pebble.Lock, error) {
 
 // Hold locks a folder of the operating system's itself. Pebble's lock ends where the file LOCK is removed: the next
 // process makes a new one and locks that. A folder is there as long as what is in it, and has one lock under all of its
-// names. File systems that lock no folders are worked with all the same; unlocked says why, and what a second process
+// names. File systems that lock no folders are worked with all the same, and what a second process
 // does there is noticed by the integrity recorder.
-func Hold(dir string) (held io.Closer, unlocked, err error) {
+func Hold(dir string, log zerolog.Logger) (held io.Closer, err error) {
 	f, err := os.Open(dir)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil, nil, errors.Join(lockedFault(dir), f.Close())
+		return nil, errors.Join(lockedFault(dir), f.Close())
 	}
-	return f, err, nil
+	if err != nil {
+		log.Warn().Str("dir", dir).Err(err).Msg("this file system locks no folders; nothing but the file LOCK keeps a second process out")
+	}
+	return f, nil
 }
 
 func lockedFault(dir string) error {
