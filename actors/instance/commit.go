@@ -21,27 +21,39 @@ import (
 
 // change is what one call makes of an instance, on its way to the journal.
 type change struct {
+	outcome
+	cause
+	created bool
+	form    *form.Form               // with created: what makes the instance a form
+	of      *statemachine.Definition // that the instance gets; nil: it keeps its own
+	writes  func(*persistence.Batch) // what other packages add to the commit; nil: nothing
+}
+
+// outcome is what a step, or another operation of package statemachine, has come to.
+type outcome struct {
 	next statemachine.Instance
-	// entry is that of the event, when it leaves one. NB: a pointer into the result of a step would have the whole result on the heap.
+	// entry is unset without hasEntry. NB: a pointer into the result of a step would have the whole result on the heap.
 	entry    statemachine.Entry
 	hasEntry bool
-	retry    message.Retry
-	caller   string
-	created  bool
-	// of is the definition that the instance gets; nil: it keeps its own.
-	of   *statemachine.Definition
-	form *form.Form // with created: what makes the instance a form
-	// fault is why an event that came by itself has failed.
-	fault error
-	out   []statemachine.Delivery
-	delay time.Duration // of out
-	// decided are tasks that the caller has brought on.
-	decided []statemachine.Task
-	// writes adds what else is in the commit. Nil: nothing.
-	writes func(*persistence.Batch)
-	// drafts are the keys of drafts that go.
-	drafts [][]byte
+	sends    []statemachine.Delivery
+	delay    time.Duration // of sends
+	fault    error         // why an event that nobody sent has failed
 }
+
+func outcomeOf(r *statemachine.Result) outcome {
+	return outcome{next: r.Instance, entry: r.Entry, hasEntry: r.Outcome != statemachine.Ignored, sends: r.Deliveries}
+}
+
+// cause is who asked for a change, and what ends when it is done.
+type cause struct {
+	caller  string
+	retry   message.Retry
+	decided []statemachine.Task // that the caller has completed
+	drafts  [][]byte            // keys of drafts that go
+}
+
+// internal is the cause of what nobody asks for.
+var internal = cause{caller: statemachine.System}
 
 // commit takes the change over and hands it to the journal with the reply that leaves when it is durable. Everything is
 // one batch: all of it or nothing survives a crash.
@@ -98,8 +110,8 @@ func (i *Actor) commit(c *Call, ch *change, withHistory bool) (err error) {
 	if ended, begun := i.state.TimerChanges(&was); len(ended)+len(begun) > 0 {
 		i.putTimers(w, c, ch, ended, begun)
 	}
-	if len(ch.out) > 0 {
-		i.putOut(w, c, ch.out, ch.delay)
+	if len(ch.sends) > 0 {
+		i.putDeliveries(w, c, &ch.outcome)
 	}
 	if ch.writes != nil {
 		ch.writes(w)

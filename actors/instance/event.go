@@ -30,10 +30,8 @@ func (req Create) run(i *Actor, c *Call) error {
 	i.log(result.Logs)
 	i.env.Counts.Creates.Add(1)
 	i.hasHistory = req.WithHistory // NB: it is empty, and known to be
-	return i.commit(c, &change{
-		next: result.Instance, entry: result.Entry, hasEntry: true, retry: req.Retry, out: result.Deliveries,
-		caller: string(req.Caller.ID), created: true, form: req.Form,
-	}, req.WithHistory)
+	of := cause{caller: string(req.Caller.ID), retry: req.Retry}
+	return i.commit(c, &change{outcome: outcomeOf(&result), cause: of, created: true, form: req.Form}, req.WithHistory)
 }
 
 // Send is the request of Send.
@@ -98,15 +96,11 @@ func (i *Actor) take(c *Call, req *message.Event, submits submission) error {
 	}
 	i.log(result.Logs)
 	i.env.Counts.Events.Add(1)
-	ch := &change{
-		next: result.Instance, retry: req.Retry, caller: string(req.Caller.ID), out: result.Deliveries, decided: result.Decided,
-	}
+	ch := &change{outcome: outcomeOf(&result), cause: cause{caller: string(req.Caller.ID), retry: req.Retry, decided: result.Decided}}
 	if submits != nil {
 		ch.drafts = append(ch.drafts, submits.draft(i))
 	}
-	if result.Outcome != statemachine.Ignored {
-		ch.entry, ch.hasEntry = result.Entry, true
-	} else if req.Retry.Key == "" {
+	if !ch.hasEntry && req.Retry.Key == "" {
 		reply, err := i.reply(req.WithHistory)
 		if err != nil {
 			return err

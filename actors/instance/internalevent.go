@@ -47,14 +47,14 @@ func (i *Actor) commitInternal(c *Call, result statemachine.Result, err error, w
 			i.deliver(c, nil)
 			return nil
 		}
-		return i.commit(c, &change{next: i.state, caller: statemachine.System, writes: writes}, false)
+		return i.commit(c, &change{outcome: outcome{next: i.state}, cause: internal, writes: writes}, false)
 	}
 	i.env.Counts.Incidents.Add(1)
 	next, restored := failed()
 	if restored != nil {
 		return failure.Errorf(failure.ErrInternal, "%w", restored)
 	}
-	return i.commit(c, &change{next: next, caller: statemachine.System, fault: err, writes: writes}, false)
+	return i.commit(c, &change{outcome: outcome{next: next, fault: err}, cause: internal, writes: writes}, false)
 }
 
 // paced counts a step that the instance has caused itself. After too many of them it has what this one causes come
@@ -81,10 +81,8 @@ func (i *Actor) mayAdd(result *statemachine.Result) error {
 
 // commitResult commits the step of an event that nobody sent. What it sends out leaves after a delay.
 func (i *Actor) commitResult(c *Call, result *statemachine.Result, writes func(*persistence.Batch), delay time.Duration) error {
-	ch := &change{next: result.Instance, caller: statemachine.System, out: result.Deliveries, delay: delay, writes: writes}
-	if result.Outcome != statemachine.Ignored {
-		ch.entry, ch.hasEntry = result.Entry, true
-	}
+	ch := &change{outcome: outcomeOf(result), cause: internal, writes: writes}
+	ch.delay = delay
 	i.log(result.Logs)
 	i.env.Counts.Events.Add(1)
 	return i.commit(c, ch, false)
@@ -109,7 +107,7 @@ func (req ChangeIncident) run(i *Actor, c *Call) error {
 		if err != nil {
 			return failure.Errorf(failure.ErrInternal, "%w", err)
 		}
-		return i.commit(c, &change{next: next, caller: statemachine.System}, false)
+		return i.commit(c, &change{outcome: outcome{next: next}, cause: internal}, false)
 	}
 	result, err := i.of.Fire(&i.state, req.ID, i.env.Clock())
 	if err != nil {
@@ -170,7 +168,7 @@ func (i *Actor) hearRefusal(c *Call, o *outbox.Outcome, stored []byte) error {
 	m, err := child.Parse(row.Body)
 	if err != nil || m.Start == nil {
 		i.env.Log.Error().Err(err).Str("workflow", i.workflowID).Str("instance", i.name).Str("reason", o.Refused).Msg("a message to another instance is dropped")
-		return i.commit(c, &change{next: i.state, caller: statemachine.System, writes: o.Writes}, false)
+		return i.commit(c, &change{outcome: outcome{next: i.state}, cause: internal, writes: o.Writes}, false)
 	}
 	brought := child.Brought(child.Ref{Workflow: m.Start.To, Instance: m.Start.Child}, "message", data.AppendString(nil, o.Refused))
 	return i.hearNotice(c, m.ElementID(), true, brought, o.Writes)
@@ -204,9 +202,7 @@ func (req CreateUnasked) run(i *Actor, c *Call) error {
 	}
 	i.log(result.Logs)
 	i.env.Counts.Creates.Add(1)
-	return i.commit(c, &change{
-		next: result.Instance, entry: result.Entry, hasEntry: true, out: result.Deliveries, caller: result.Entry.User, created: true, writes: req.Writes,
-	}, false)
+	return i.commit(c, &change{outcome: outcomeOf(&result), cause: cause{caller: result.Entry.User}, created: true, writes: req.Writes}, false)
 }
 
 // SenderOf is the question what the sender of a message knows, and, where that is a parent, of a child. It is written before the answer.

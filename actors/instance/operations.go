@@ -137,7 +137,7 @@ func (req Migrate) run(i *Actor, c *Call) error {
 	}
 	i.log(result.Logs)
 	i.env.Counts.Events.Add(1)
-	return i.commit(c, &change{next: result.Instance, entry: result.Entry, hasEntry: true, out: result.Deliveries, caller: req.Caller.ID, of: req.Plan.Target()}, false)
+	return i.commit(c, &change{outcome: outcomeOf(&result), cause: cause{caller: req.Caller.ID}, of: req.Plan.Target()}, false)
 }
 
 func (req Migrate) traits() traits { return traits{done: req.Done} }

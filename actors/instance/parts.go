@@ -3,7 +3,6 @@ package instance
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"troupe/actors/failure"
 	"troupe/actors/form"
@@ -16,14 +15,14 @@ import (
 	"troupe/statemachine"
 )
 
-func (i *Actor) putOut(w *persistence.Batch, c *Call, outs []statemachine.Delivery, delay time.Duration) {
+func (i *Actor) putDeliveries(w *persistence.Batch, c *Call, of *outcome) {
 	n := c.withNews()
-	n.sentAt = i.env.Clock().Add(delay) // NB: the time of the entry may be ahead of a clock that was set back
+	n.sentAt = i.env.Clock().Add(of.delay) // NB: the time of the entry may be ahead of a clock that was set back
 	outbox.Put(w, outbox.Origin{
 		Shard: i.shard, Workflow: i.workflowID, Version: i.of.Version, Instance: i.id, Sequence: i.state.Sequence, At: i.state.UpdatedAt, Due: n.sentAt,
-	}, outs)
-	for k := range outs {
-		if queue := outbox.QueueOf(&outs[k]); !slices.Contains(n.sent, queue) {
+	}, of.sends)
+	for k := range of.sends {
+		if queue := outbox.QueueOf(&of.sends[k]); !slices.Contains(n.sent, queue) {
 			n.sent = append(n.sent, queue)
 		}
 	}

@@ -62,7 +62,7 @@ func (req ChangeTask) run(i *Actor, c *Call) error {
 		return nil
 	}
 	row := activity.Row{Kind: kind, At: now, User: caller.ID, Task: t.ID, Node: t.At, To: to}
-	return i.commitActivity(c, &change{next: next, caller: caller.ID}, &row)
+	return i.commitActivity(c, &change{outcome: outcome{next: next}, cause: cause{caller: caller.ID}}, &row)
 }
 
 // commitActivity commits a change with something that has happened beside the history.
@@ -118,7 +118,7 @@ func (req AddComment) run(i *Actor, c *Call) error {
 		}
 	}
 	*req.Row = row
-	return i.commitActivity(c, &change{next: i.state, caller: row.User, writes: func(w *persistence.Batch) {
+	return i.commitActivity(c, &change{outcome: outcome{next: i.state}, cause: cause{caller: row.User}, writes: func(w *persistence.Batch) {
 		if req.Retry.Key != "" {
 			i.forgetKeys(w)
 			first := retry.First{Fingerprint: req.Retry.Fingerprint, Instance: i.id, Sequence: i.state.Sequence, At: row.At.UnixMilli()}
