@@ -16,10 +16,12 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/gateway/internal/kernel"
 	"troupe/gateway/login"
 	"troupe/gateway/provider"
 	"troupe/statemachine/document"
@@ -27,8 +29,9 @@ import (
 
 // TestFakes plays testdata/fakes: what callers of a server on fakes are told, and what was asked of the actors.
 //
-//	server [base=/platform] [body=4096] [cookie=desk] [closed] [bare]   the server from here on; the first one is there
+//	server [base=/platform] [body=4096] [cookie=desk] [closed] [bare] [broken]   the server from here on; the first one is there
 //	fail [FAKE]   all fakes fail, or one: a kind of failure, a reason, and faults of files in JSON; "none" ends it
+//	errors        the table of errors
 //	address       who is the caller of a request with these headers, and whether the connection is secret
 //	link          makes a link for ann, <link> from here on
 //	WHO           requests of one of the callers: METHOD /PATH, headers, and one body a line
@@ -66,6 +69,21 @@ func (f *fakes) start(o Options) {
 	f.Open(f.services)
 }
 
+// broken is a server with routes that fail, of all groups.
+func (f *fakes) broken(t *testing.T, o Options) *Server {
+	f.failed, o.Log = "disk on fire", zerolog.New(f.log)
+	busy := func(*kernel.Exchange) error { return failure.ErrBusy }
+	fails := func(*kernel.Exchange) error { panic("disk on fire") }
+	s, err := newServer(o, func(table []kernel.Route) []kernel.Route {
+		return append(table, kernel.Route{Name: "broken", Method: "GET", Path: "/broken", Access: kernel.Public, Handle: fails},
+			kernel.Route{Name: "busy", Method: "GET", Path: "/busy", Access: kernel.Public, Handle: busy},
+			kernel.Route{Name: "busy-b", Method: "GET", Path: "/workflow/api/v1/busy", Access: kernel.Public, Handle: busy},
+			kernel.Route{Name: "broken-a", Method: "GET", Path: "/form-portal/broken", Group: kernel.GroupPortal, Access: kernel.Public, Handle: fails})
+	})
+	require.NoError(t, err)
+	return s
+}
+
 // callers are who asks, and with which headers.
 var callers = map[string][]string{
 	"ann": {withToken}, "bob": {asBob}, "mod": {withModToken}, "nobody": nil, "session": {"Cookie: session=" + sessionAnn},
@@ -75,6 +93,7 @@ var callers = map[string][]string{
 var (
 	repeated = regexp.MustCompile(`\{([^{}*]+)\*(\d+)\}`)
 	target   = regexp.MustCompile(`^([A-Z]+) (/.*)$`)
+	hash     = regexp.MustCompile(`sha256-[^']*`)
 	header   = regexp.MustCompile(`^[A-Z][A-Za-z-]*: `)
 )
 
@@ -90,10 +109,24 @@ func (f *fakes) play(t *testing.T, d *datadriven.TestData) string {
 			f.testServer = startClosed(f.t, o)
 			return ""
 		}
-		if f.start(o); d.HasArg("bare") {
-			f.Open(Services{Workflows: f.workflows, Credentials: fakeCredentials{}})
+		f.start(o)
+		switch {
+		case d.HasArg("bare"):
+			f.Open(f.workflows.with(Services{Credentials: fakeCredentials{}}))
+		case d.HasArg("broken"):
+			services, server := f.services, f.broken(t, o)
+			server.Open(services)
+			f.Server, f.observed = server, server
 		}
 		return ""
+	case "errors":
+		text := ""
+		for kind := failure.Kind(1); kind < failure.Kinds; kind++ {
+			m := kernel.MappingOf(fmt.Errorf("operation: %w", kind))
+			require.True(t, m.Status != 0 && m.Text != "" && kind.Error() != "", kind)
+			text += fmt.Sprintf("%s => %d %s | %s | %s, retry %t: %s\n", kind, m.Status, m.Labels[kernel.GroupPortal], m.Labels[kernel.GroupWorkflow], m.Labels[kernel.GroupFile], m.Retry, m.Text)
+		}
+		return text
 	case "address":
 		text := ""
 		for _, line := range lines {
@@ -128,15 +161,15 @@ func (f *fakes) play(t *testing.T, d *datadriven.TestData) string {
 	who, known := callers[d.Cmd]
 	require.True(t, known, d.Cmd)
 	var out []string
-	r, asked := request{}, true
+	r, asked, begun := request{}, true, 0
 	for i, line := range append(lines, "GET /") { // the last one is not sent
 		m := target.FindStringSubmatch(line)
 		if m != nil && !asked {
-			out = append(out, lines[i-1], f.ask(t, r))
+			out = append(out, strings.Join(lines[begun:i], "; "), f.ask(t, r))
 		}
 		switch {
 		case m != nil:
-			r, asked = request{Method: m[1], Path: m[2], Headers: who}, false
+			r, asked, begun = request{Method: m[1], Path: m[2], Headers: who}, false, i
 		case header.MatchString(line):
 			r.Headers = append(slices.Clone(r.Headers), line)
 		default:
@@ -221,10 +254,10 @@ func (f *fakes) ask(t *testing.T, r request) string {
 		case name == "Retry-After":
 			out += "Retry-After: <seconds>\n"
 		case name != "Content-Length" && !slices.Contains(usual, line):
-			out += strings.Replace(line, "Cookie, Authorization, Authentication, ", "", 1) + "\n"
+			out += hash.ReplaceAllString(strings.Replace(line, "Cookie, Authorization, Authentication, ", "", 1), "<hash>") + "\n"
 		}
 	}
-	body := w.body.String()
+	body := strings.ReplaceAll(w.body.String(), f.kernel.IDPrefix, "<id>-")
 	if cut != "" {
 		body = strings.Join(regexp.MustCompile(cut).FindAllString(body, -1), "\n")
 	}

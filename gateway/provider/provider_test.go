@@ -15,13 +15,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -222,118 +225,6 @@ func TestSignIn(t *testing.T) {
 // set is members that differ.
 type set = map[string]any
 
-// TestTokensAreChecked goes through what is wrong with what a provider says.
-func TestTokensAreChecked(t *testing.T) {
-	resign := func(s string) string {
-		text := s[:strings.LastIndexByte(s, '.')]
-		mac := hmac.New(sha256.New, signingKey().N.Bytes())
-		mac.Write([]byte(text))
-		return text + "." + base64url(mac.Sum(nil))
-	}
-	change := func(s string) string {
-		parts := strings.Split(s, ".")
-		claims, _ := base64.RawURLEncoding.DecodeString(parts[1])
-		parts[1] = base64url([]byte(strings.Replace(string(claims), `"ann"`, `"adm"`, 1)))
-		return strings.Join(parts, ".")
-	}
-	unsign := func(s string) string { return s[:strings.LastIndexByte(s, '.')+1] }
-	hash := sha256.Sum256([]byte("access"))
-	past, soon := time.Now().Add(-time.Second).Unix(), time.Now().Add(time.Hour).Unix()
-	tests := []struct {
-		name  string
-		spoil says
-		query url.Values
-		want  error
-	}{
-		{"nothing", says{}, nil, nil},
-		{"another audience", says{token: set{"aud": "another"}}, nil, ErrRefused},
-		{"no audience", says{token: set{"aud": nil}}, nil, ErrRefused},
-		{"two audiences without a party", says{token: set{"aud": []string{clientID, "another"}}}, nil, ErrRefused},
-		{"two audiences, and we are the party", says{token: set{"aud": []string{clientID, "another"}, "azp": clientID}}, nil, nil},
-		{"another party", says{token: set{"azp": "another"}}, nil, ErrRefused},
-		{"another nonce", says{token: set{"nonce": "another"}}, nil, ErrRefused},
-		{"no nonce", says{token: set{"nonce": nil}}, nil, ErrRefused},
-		{"another issuer", says{token: set{"iss": "https://evil.example"}}, nil, ErrRefused},
-		{"expired", says{token: set{"exp": past}}, nil, ErrRefused},
-		{"without an end", says{token: set{"exp": nil}}, nil, ErrRefused},
-		{"not yet good", says{token: set{"nbf": soon}}, nil, ErrRefused},
-		{"about nobody", says{token: set{"sub": nil}}, nil, ErrRefused},
-		{"of another access token", says{token: set{"at_hash": base64url(make([]byte, 16))}}, nil, ErrRefused},
-		{"of this access token", says{token: set{"at_hash": base64url(hash[:16])}}, nil, nil},
-		{"no login name", says{token: set{"preferred_username": nil}}, nil, ErrRefused},
-		{"a login name that is none", says{token: set{"preferred_username": []string{"ann"}}}, nil, ErrRefused},
-		{"a login name that cannot be", says{token: set{"preferred_username": "ann\n"}}, nil, ErrRefused},
-		{"unsigned", says{header: set{"alg": "none"}, forge: unsign}, nil, ErrRefused},
-		{"signed with the public key as a password", says{header: set{"alg": "HS256"}, forge: resign}, nil, ErrRefused},
-		{"with claims that were changed", says{forge: change}, nil, ErrRefused},
-		{"with an unknown key", says{header: set{"kid": "2"}}, nil, ErrRefused},
-		{"no token", says{answer: set{"id_token": nil}}, nil, ErrRefused},
-		{"no token but rubbish", says{answer: set{"id_token": "x.y.z"}}, nil, ErrRefused},
-		{"the code is used", says{answer: set{"error": "invalid_grant"}}, nil, ErrRefused},
-		{"we are not its client", says{answer: set{"error": "invalid_client"}}, nil, ErrUnavailable},
-		{"the person said no", says{}, url.Values{"error": {"access_denied"}}, ErrRefused},
-		{"no code", says{}, url.Values{"code": nil}, ErrRefused},
-		{"another provider's answer", says{}, url.Values{"iss": {"https://evil.example"}}, ErrRefused},
-		{"an answer without an issuer, which always has one", says{discovery: set{"authorization_response_iss_parameter_supported": true}}, nil, ErrRefused},
-		{"another state", says{}, url.Values{"state": {"x"}}, ErrFlow},
-		{"no state", says{}, url.Values{"state": nil}, ErrFlow},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			f := newFake(t)
-			f.says = test.spoil
-			c, log := f.client(t, nil)
-			person, err := f.followLogin(t, c, test.query)
-			require.True(t, errors.Is(err, test.want) && (err == nil) == (person.User == "ann"), "got %+v, %v, want %v\n%s", person, err, test.want, log)
-			assert.NotEqual(t, errors.Is(err, ErrFlow), person.Next == "/x", "next: got %q with %v", person.Next, err)
-			assert.True(t, !strings.Contains(log.String(), clientSecret) && !strings.Contains(log.String(), "a-code") && !strings.Contains(log.String(), "eyJ"), log)
-			assert.False(t, err != nil && !errors.Is(err, ErrFlow) && log.Len() == 0, "the log does not say why")
-		})
-	}
-}
-
-// TestUserInfo holds that claims which the ID token does not have are asked for,
-// and count only when they are about the same person.
-func TestUserInfo(t *testing.T) {
-	tests := []struct {
-		name  string
-		info  set
-		token set
-		user  identity.UserID
-		roles []identity.RoleID
-		want  error
-		asks  bool
-	}{
-		{"all is in the token", set{"sub": "4711"}, set{"groups": []string{"heads"}}, "ann", []identity.RoleID{"boss", "clerk"}, nil, false},
-		{"groups come with the info", set{"sub": "4711", "groups": []string{"heads", "x"}}, nil, "ann", []identity.RoleID{"boss", "clerk"}, nil, true},
-		{"the name comes with the info", set{"sub": "4711", "preferred_username": "bob"}, set{"preferred_username": nil}, "bob", nil, nil, true},
-		{"what is signed wins", set{"sub": "4711", "preferred_username": "adm", "groups": "staff"}, nil, "ann", []identity.RoleID{"clerk"}, nil, true},
-		{"whether an address is verified comes with the info", set{"sub": "4711", "email_verified": true}, set{"email": "bob@example.com", "groups": "staff"}, "bob", []identity.RoleID{"clerk"}, nil, true},
-		{"another address is verified", set{"sub": "4711", "email": "evil@example.com", "email_verified": true}, set{"email": "bob@example.com", "groups": "staff"}, "", nil, ErrRefused, true},
-		{"the info is about somebody else", set{"sub": "4712", "groups": "heads"}, nil, "", nil, ErrRefused, true},
-		{"the info is about nobody", set{"groups": "heads"}, nil, "", nil, ErrRefused, true},
-		{"the info fails", set{"error": "invalid_token"}, nil, "", nil, ErrUnavailable, true},
-		{"there is no info", nil, nil, "ann", nil, nil, false},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			f := newFake(t)
-			f.info, f.token = test.info, test.token
-			c, log := f.client(t, func(o *Options) {
-				o.RolesClaim = "groups"
-				o.Roles = map[string][]identity.RoleID{"heads": {"boss", "clerk"}, "staff": {"clerk"}}
-				if test.token["email"] != nil {
-					o.LoginClaim, o.LoginDomain = "email", "example.com"
-				}
-			})
-			person, err := f.followLogin(t, c, nil)
-			assert.True(t, errors.Is(err, test.want) && person.User == test.user && slices.Equal(person.Roles, test.roles),
-				"got %+v, %v, want %s %v, %v\n%s", person, err, test.user, test.roles, test.want, log)
-			assert.Equal(t, test.asks, slices.Contains(f.asked, "/info"), "the provider was asked %q", f.asked)
-		})
-	}
-}
-
 // TestFlowEnds holds that a sign-in is good for ten minutes, and only in the
 // process in which it was begun.
 func TestFlowEnds(t *testing.T) {
@@ -370,31 +261,6 @@ func TestFlowEnds(t *testing.T) {
 
 // TestProviderMisbehaves holds the bounds on what a provider can do to us.
 func TestProviderMisbehaves(t *testing.T) {
-	tests := []struct {
-		name      string
-		discovery set
-		says      string
-	}{
-		{"another issuer", set{"issuer": "https://evil.example"}, "did not match"},
-		{"tokens over plain HTTP", set{"token_endpoint": "http://evil.example/token"}, "neither https"},
-		{"a page that is none", set{"authorization_endpoint": "javascript:alert(1)"}, "neither https"},
-		{"an answer without end", set{"x": strings.Repeat("x", responseBytesMax)}, "decode"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			f := newFake(t)
-			f.discovery = test.discovery
-			c, log := f.client(t, nil)
-			_, err := c.Begin(t.Context(), "/", "")
-			assert.True(t, errors.Is(err, ErrUnavailable) && strings.Contains(log.String(), test.says), "got %v, want ErrUnavailable and %q\n%s", err, test.says, log)
-			assert.LessOrEqual(t, log.Len(), 1000, "the log")
-			f.mu.Lock()
-			f.discovery = nil
-			f.mu.Unlock()
-			_, err = f.followLogin(t, c, nil)
-			assert.NoError(t, err, "when it behaves again")
-		})
-	}
 	t.Run("it sends us elsewhere", func(t *testing.T) {
 		f := newFake(t)
 		away := httptest.NewServer(http.RedirectHandler(f.URL+"/token", http.StatusTemporaryRedirect))
@@ -426,98 +292,13 @@ func TestProviderMisbehaves(t *testing.T) {
 	})
 }
 
-// TestClientShowsItself holds how the client tells the provider who it is.
-func TestClientShowsItself(t *testing.T) {
-	for _, test := range []struct {
-		methods []string
-		secret  string
-		want    string
-	}{
-		{nil, clientSecret, "basic true, secret false, verifier true"},
-		{[]string{"client_secret_post", "client_secret_basic"}, clientSecret, "basic true, secret false, verifier true"},
-		{[]string{"client_secret_post"}, clientSecret, "basic false, secret true, verifier true"},
-		{[]string{"none"}, "", "basic false, secret false, verifier true"},
-		{nil, "", "basic false, secret false, verifier true"},
-	} {
-		f := newFake(t)
-		if test.methods != nil {
-			f.discovery = set{"token_endpoint_auth_methods_supported": test.methods}
-		}
-		c, _ := f.client(t, func(o *Options) { o.ClientSecret = test.secret })
-		_, err := f.followLogin(t, c, nil)
-		assert.True(t, err == nil && slices.Contains(f.asked, test.want), "%q: got %v, %q, want %s", test.methods, err, f.asked, test.want)
-	}
-}
-
-func TestClaims(t *testing.T) {
-	said := claims{
-		"preferred_username": "ann", "email": "ann@Example.com", "email_verified": true, "upn": "ann@evil.com", "bare": "ann@",
-		"groups": []any{"staff", 7, nil, "heads", "staff"}, "one": "heads", "a.b": "dotted",
-		"realm_access": set{"roles": []any{"staff"}, "x.y": "z"},
-	}
-	for _, c := range []struct {
-		claim, domain string
-		want          identity.UserID
-	}{
-		{"preferred_username", "", "ann"},
-		{"email", "example.com", "ann"},
-		{"email", "", ""},
-		{"email", "evil.com", ""},
-		{"upn", "example.com", ""},
-		{"preferred_username", "example.com", ""},
-		{"bare", "example.com", ""},
-		{"groups", "", ""},
-		{"a.b", "", "dotted"},
-		{"realm_access.x.y", "", "z"},
-		{"realm_access.none", "", ""},
-		{"a.c", "", ""},
-		{"", "", ""},
-	} {
-		got, err := said.user(c.claim, c.domain)
-		assert.True(t, got == c.want && (err == nil) == (c.want != ""), "%s of %q: got %q, %v, want %q", c.claim, c.domain, got, err, c.want)
-	}
-	for _, unverified := range []any{nil, false, "true"} {
-		got, err := (claims{"email": "ann@example.com", "email_verified": unverified}).user("email", "example.com")
-		assert.Error(t, err, "verified %v: got %q", unverified, got)
-	}
-	of := map[string][]identity.RoleID{"staff": {"clerk"}, "heads": {"boss", "clerk"}}
-	for claim, want := range map[string][]identity.RoleID{
-		"groups": {"boss", "clerk"}, "one": {"boss", "clerk"}, "realm_access.roles": {"clerk"}, "none": nil, "": nil, "email_verified": nil, "realm_access": nil,
-	} {
-		got := said.roles(claim, of)
-		assert.True(t, slices.Equal(got, want), "roles of %s: got %v, want %v", claim, got, want)
-	}
-}
-
-func TestOptions(t *testing.T) {
-	good := Options{Issuer: "https://login.example.com/realms/x", ClientID: "x"}
-	_, err := New(good)
-	assert.NoError(t, err, "good options")
+func TestManyRoles(t *testing.T) {
 	many := map[string][]identity.RoleID{}
 	for i := range rolesMax + 1 {
 		many[fmt.Sprint(i)] = []identity.RoleID{identity.RoleID(fmt.Sprintf("role%d", i))}
 	}
-	for name, spoil := range map[string]func(o *Options){
-		"no issuer":                   func(o *Options) { o.Issuer = "" },
-		"plain HTTP":                  func(o *Options) { o.Issuer = "http://login.example.com" },
-		"a name that looks local":     func(o *Options) { o.Issuer = "http://localhost.example.com" },
-		"a query":                     func(o *Options) { o.Issuer += "?x" },
-		"a password in it":            func(o *Options) { o.Issuer = "https://a:b@login.example.com" },
-		"no client":                   func(o *Options) { o.ClientID = "" },
-		"a callback over plain HTTP":  func(o *Options) { o.RedirectURL = "http://flows.example.com/login/oidc/callback" },
-		"roles without a claim":       func(o *Options) { o.Roles = map[string][]identity.RoleID{"x": {"y"}} },
-		"a role that cannot be":       func(o *Options) { o.RolesClaim, o.Roles = "g", map[string][]identity.RoleID{"x": {"a b"}} },
-		"more roles than one can use": func(o *Options) { o.RolesClaim, o.Roles = "g", many },
-	} {
-		o := good
-		spoil(&o)
-		_, err := New(o)
-		assert.Error(t, err, "%s: got no error", name)
-	}
-	for _, issuer := range []string{"http://127.0.0.1:8080", "http://[::1]:1/x", "http://localhost"} {
-		_, err := New(Options{Issuer: issuer, ClientID: "x"})
-		assert.NoError(t, err, issuer)
-	}
+	_, err := New(Options{Issuer: "https://login.example.com", ClientID: "x", RolesClaim: "g", Roles: many})
+	assert.ErrorContains(t, err, "roles", "more roles than one can use")
 }
 
 // TestNoKey: a sign-in waits for a key that all nodes have, and is not refused.
@@ -573,4 +354,111 @@ func FuzzClaims(f *testing.F) {
 		roles := said.roles(name, of)
 		assert.LessOrEqual(t, len(roles), 2, "got %v", roles)
 	})
+}
+
+// TestSignIns plays testdata/signin.
+//
+//	sign-in   with a provider that says what stands there (discovery, token, header, answer, info: members in JSON; forge: an ID token),
+//	          and sends the person back with a query, to a client with options: who came, what was asked, and what the log says;
+//	          after a discovery that is wrong then whether the same client signs somebody in when it is right
+//	claims    whom and which roles claims name: the claims, and lines of claim and domain
+//	options   what is wrong with options
+func TestSignIns(t *testing.T) {
+	datadriven.Walk(t, "testdata/signin", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			lines := strings.Split(d.Input, "\n")
+			switch d.Cmd {
+			case "claims":
+				return namesIn(t, lines)
+			case "options":
+				out := ""
+				for _, line := range lines {
+					o := Options{Issuer: "https://login.example.com/realms/x", ClientID: "x"}
+					require.NoError(t, json.Unmarshal([]byte(line), &o))
+					_, err := New(o)
+					out += fmt.Sprintf("%s => %v\n", line, err)
+				}
+				return out
+			}
+			return signIn(t, lines)
+		})
+	})
+}
+
+// forgeries make an ID token that is not one.
+var forgeries = map[string]func(string) string{
+	"signed with the public key": func(s string) string {
+		text := s[:strings.LastIndexByte(s, '.')]
+		mac := hmac.New(sha256.New, signingKey().N.Bytes())
+		mac.Write([]byte(text))
+		return text + "." + base64url(mac.Sum(nil))
+	},
+	"changed": func(s string) string {
+		parts := strings.Split(s, ".")
+		claims, _ := base64.RawURLEncoding.DecodeString(parts[1])
+		parts[1] = base64url([]byte(strings.Replace(string(claims), `"ann"`, `"adm"`, 1)))
+		return strings.Join(parts, ".")
+	},
+	"unsigned": func(s string) string { return s[:strings.LastIndexByte(s, '.')+1] },
+}
+
+func signIn(t *testing.T, lines []string) string {
+	f := newFake(t)
+	hash := sha256.Sum256([]byte("access"))
+	values := strings.NewReplacer("<past>", unix(-time.Second), "<soon>", unix(time.Hour), "<hash>", base64url(hash[:16]), "<other hash>", base64url(make([]byte, 16)), "<long>", strings.Repeat("x", responseBytesMax))
+	var query url.Values
+	options := "{}"
+	for _, line := range lines {
+		what, text, _ := strings.Cut(values.Replace(line), " ")
+		switch into := map[string]*set{"discovery": &f.discovery, "token": &f.token, "header": &f.header, "answer": &f.answer, "info": &f.info}[what]; {
+		case into != nil:
+			require.NoError(t, json.Unmarshal([]byte(text), into))
+		case what == "forge":
+			f.forge = forgeries[text]
+		case what == "query":
+			query, _ = url.ParseQuery(text)
+			for name := range query {
+				if query.Get(name) == "none" {
+					query[name] = nil
+				}
+			}
+		case what == "options":
+			options = text
+		}
+	}
+	c, log := f.client(t, func(o *Options) { require.NoError(t, json.Unmarshal([]byte(options), o)) })
+	came := func(query url.Values) string {
+		person, err := f.followLogin(t, c, query)
+		assert.Equal(t, err == nil, person.User != "")
+		if err == nil {
+			return fmt.Sprintf("%s %v, to %s\n", person.User, person.Roles, person.Next)
+		}
+		text := fmt.Sprintf("error: %v, to %q\n", err, person.Next)
+		assert.True(t, errors.Is(err, ErrRefused) || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrFlow), text)
+		return text
+	}
+	out := came(query) + "asked " + strings.Join(f.asked, ", ") + "\n" + log.String()
+	assert.Less(t, log.Len(), 1000)
+	assert.NotRegexp(t, clientSecret+`|a-code|eyJ`, log)
+	if f.discovery != nil {
+		f.discovery = nil
+		out += "then " + came(nil)
+	}
+	return moment.ReplaceAllString(strings.ReplaceAll(out, f.URL, "<provider>"), "<time>")
+}
+
+var moment = regexp.MustCompile(`20\d\d-\d\d-\d\d [^a-z)"]*[A-Z]{3}( m=\S+)?`)
+
+func unix(from time.Duration) string { return strconv.FormatInt(time.Now().Add(from).Unix(), 10) }
+
+func namesIn(t *testing.T, lines []string) (out string) {
+	var said claims
+	require.NoError(t, json.Unmarshal([]byte(lines[0]), &said))
+	of := map[string][]identity.RoleID{"staff": {"clerk"}, "heads": {"boss", "clerk"}}
+	for _, line := range lines[1:] {
+		claim, domain, _ := strings.Cut(line, " of ")
+		user, err := said.user(claim, domain)
+		out += fmt.Sprintf("%s => %q %v, roles %v\n", line, user, err, said.roles(claim, of))
+	}
+	return out
 }

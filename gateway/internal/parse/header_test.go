@@ -1,59 +1,46 @@
 package parse
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"troupe/actors/failure"
+	"troupe/actors/identity"
 )
 
-// TestPrefer holds gateway/INTERFACE.md, "Prefer", and RFC 7240.
-func TestPrefer(t *testing.T) {
-	cases := []struct {
-		line  string
-		lines []string
-		want  bool
-	}{
-		{"absent", nil, false},
-		{"as it should be", []string{"return=minimal"}, true},
-		{"blanks", []string{" return = minimal "}, true},
-		{"quoted", []string{`return="minimal"`}, true},
-		{"names ignore the case", []string{"Return=minimal"}, true},
-		{"values do not", []string{"return=Minimal"}, false},
-		{"parameters are ignored", []string{"return=minimal; foo=bar"}, true},
-		{"among others", []string{"respond-async, wait=10, return=minimal"}, true},
-		{"in the second line", []string{"wait=10", "return=minimal"}, true},
-		{"the first return counts", []string{"return=representation, return=minimal"}, false},
-		{"the other wish", []string{"return=representation"}, false},
-		{"without a value", []string{"return"}, false},
-		{"inside a quoted string", []string{`foo="a, return=minimal"`}, false},
-		{"behind a quoted string with escapes", []string{`foo="a\",", return=minimal`}, true},
-		{"inside an open quote", []string{`foo="a, return=minimal`}, false},
-		{"another name", []string{"xreturn=minimal"}, false},
-		{"empty", []string{"", ","}, false},
-	}
-	for _, c := range cases {
-		assert.Equal(t, c.want, PrefersMinimal(c.lines), "%s: prefersMinimal(%q)", c.line, c.lines)
-	}
-}
-
-// TestAcceptLanguage holds gateway/INTERFACE.md, "Languages".
-func TestAcceptLanguage(t *testing.T) {
-	for header, want := range map[string]string{
-		"":                                 "",
-		"de":                               "de",
-		"de-AT, de;q=0.9,en;q=0.8":         "de-AT de en",
-		"en;q=0.5, de":                     "de en",
-		"*;q=0.5, de;q=0, en;q=0.1":        "en",
-		"<b>, \x00":                        "",
-		"xq-XX, de;q=0.9, <b>, en;q=0.8":   "de en",
-		"de;q=x, zz-zzzzzzzzz, en":         "en",
-		strings.Repeat("de,", 10) + "en":   strings.Repeat("de ", 10) + "en",
-		strings.Repeat("de,", 1000) + "en": "",
-	} {
-		assert.Equal(t, want, strings.Join(AcceptLanguage([]string{header}), " "), header)
-	}
-	assert.Equal(t, []string{"de", "en"}, AcceptLanguage([]string{"en;q=0.1", "de"}), "two lines")
+// TestHeaders plays testdata/header.txt.
+func TestHeaders(t *testing.T) {
+	datadriven.RunTest(t, "testdata/header.txt", func(t *testing.T, d *datadriven.TestData) (out string) {
+		for line := range strings.SplitSeq(d.Input, "\n") {
+			var lines []string
+			text := strings.Replace(line, "{de,*1000}", strings.Repeat("de,", 1000), 1)
+			for _, n := range []int{60, 61, 64, 65} {
+				text = strings.Replace(text, fmt.Sprintf("{x*%d}", n), strings.Repeat("x", n), 1)
+			}
+			require.NoError(t, json.NewDecoder(strings.NewReader(text)).Decode(&lines), line)
+			got := map[string]func() any{
+				"prefer":          func() any { return PrefersMinimal(lines) },
+				"accept-language": func() any { return AcceptLanguage(lines) },
+				"accepts-gzip":    func() any { return AcceptsGzip(lines) },
+				"quote":           func() any { return Quote(strings.Replace(lines[0], "{ff}", "\xff", 1)) },
+			}[d.Cmd]()
+			out += fmt.Sprintln(line, "=>", got)
+		}
+		return out
+	})
 }
 
 func FuzzAcceptLanguage(f *testing.F) {
@@ -62,5 +49,259 @@ func FuzzAcceptLanguage(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, header string) {
 		assert.LessOrEqual(t, len(AcceptLanguage([]string{header})), LanguagesMax, "languages")
+	})
+}
+
+// The oracles of this file are the obvious versions of the readers: regular
+// expressions and the standard library instead of loops.
+
+// Credentials of the right form.
+const (
+	tokenSeed   = "tok_aaaaaaaaaaaaaaaa.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+	tokenOther  = "tok_bbbbbbbbbbbbbbbb.BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB"
+	sessionSeed = "ses_cccccccccccccccc.CCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC"
+)
+
+var tokenHeader = regexp.MustCompile(`^(?:[sS][vV][cC]\.[tT][oO][kK][eE][nN]|[bB][eE][aA][rR][eE][rR]) ([A-Za-z0-9._-]{43,255})$`)
+
+// referenceToken is the oracle of readTokens.
+func referenceToken(authorization, authentication []string) (token string, present, ambiguous bool) {
+	lines := slices.Concat(authorization, authentication)
+	if len(authorization) > 1 || len(authentication) > 1 || slices.ContainsFunc(lines, func(s string) bool { return strings.Contains(s, ",") }) {
+		return "", false, true
+	}
+	var tokens []string
+	for _, line := range lines {
+		if m := tokenHeader.FindStringSubmatch(line); m != nil {
+			tokens = append(tokens, m[1])
+		}
+	}
+	switch {
+	case len(tokens) < len(lines) || len(tokens) == 0:
+		return "", len(lines) > 0, false
+	case tokens[0] != tokens[len(tokens)-1]:
+		return "", false, true
+	}
+	return tokens[0], true, false
+}
+
+func FuzzTokenHeaders(f *testing.F) {
+	for _, seed := range []string{
+		"", "svc.token " + tokenSeed, "Bearer " + tokenSeed, "SVC.TOKEN " + tokenSeed, "svc.token  " + tokenSeed, "svc.token\t" + tokenSeed,
+		"svc.token " + tokenSeed + ",svc.token " + tokenOther, "Basic YTpi", "svc.token " + tokenSeed[:42], "svc.token", tokenSeed, "svc.token " + tokenSeed + " x", "svc.token " + tokenSeed[:50] + "+", "svc.token " + tokenSeed + "\x00", "ſvc.token " + tokenSeed,
+	} {
+		f.Add(seed, seed, uint8(1), uint8(0))
+		f.Add(seed, "Bearer "+tokenSeed, uint8(1), uint8(1))
+		f.Add(seed, seed, uint8(0), uint8(2))
+	}
+	f.Fuzz(func(t *testing.T, first, second string, n, m uint8) {
+		authorization := slices.Repeat([]string{first}, int(n%3))
+		authentication := slices.Repeat([]string{second}, int(m%3))
+		token, present, err := readTokens(authorization, authentication)
+		wantToken, wantPresent, ambiguous := referenceToken(authorization, authentication)
+		assert.True(t, token == wantToken && present == wantPresent && errors.Is(err, failure.ErrInvalid) == ambiguous,
+			"%q %q: got %q, %v, %v; want %q, %v, ambiguous %v", authorization, authentication, token, present, err, wantToken, wantPresent, ambiguous)
+	})
+}
+
+func FuzzCookie(f *testing.F) {
+	for _, seed := range []string{
+		"", "session=" + sessionSeed, "a=b; session=" + sessionSeed, "session=" + sessionSeed + "; session=x", "session", "session=", "session =x",
+		`session="` + sessionSeed + `"`, "session= " + sessionSeed, ";;;", "=", "session==", "\tsession=" + sessionSeed + "\t;", "Session=" + sessionSeed, "a=b; sessions=x; session =" + sessionSeed,
+	} {
+		f.Add(seed, "")
+		f.Add(seed, seed)
+		f.Add(seed, "session="+sessionSeed)
+	}
+	shape := regexp.MustCompile(`^[A-Za-z0-9._-]{43,255}$`)
+	f.Fuzz(func(t *testing.T, first, second string) {
+		lines := []string{first, second}
+		session, present, err := Session(lines, "session")
+		var values []string
+		for _, pair := range strings.Split(first+";"+second, ";") {
+			name, value, ok := strings.Cut(pair, "=")
+			if ok && strings.Trim(name, " \t") == "session" {
+				values = append(values, strings.Trim(value, " \t"))
+			}
+		}
+		switch {
+		case len(values) > 1:
+			assert.ErrorIs(t, err, failure.ErrInvalid, "%v %v", lines, len(values))
+		case err != nil || present != (len(values) == 1):
+			t.Errorf("%q: got present %v, %v with %d session cookies", lines, present, err, len(values))
+		case len(values) == 1 && shape.MatchString(values[0]) && session != values[0], len(values) == 1 && !shape.MatchString(values[0]) && session != "":
+			t.Errorf("%q: got %q", lines, session)
+		}
+		// Whatever the standard library finds to be a session, we must not take for
+		// another. It leaves the white space behind the equals sign, which RFC 6265,
+		// section 5.2, takes away; and it takes "session" without one for a name
+		// with an empty value, where section 5.2 has no name. It passes over line
+		// ends as over blanks; no header has them.
+		if strings.ContainsAny(first+second, "\r\n") {
+			return
+		}
+		for _, std := range (&http.Request{Header: http.Header{"Cookie": lines}}).CookiesNamed("session") {
+			assert.False(t, session != "" && std.Value != "" && strings.TrimLeft(std.Value, " \t") != session, "%q: got %q, net/http reads %q", lines, session, std.Value)
+		}
+	})
+}
+
+func FuzzIdempotencyKey(f *testing.F) {
+	for _, seed := range []string{"", "k", `"k"`, `"a\"b\\c"`, `"`, `""`, `"k"x`, `"k\"`, "a b", "ü", strings.Repeat("k", 256)} {
+		f.Add(seed)
+	}
+	quoted := regexp.MustCompile(`^"(?:[!#-\[\]-~]|\\["\\])*"$`)
+	bare := regexp.MustCompile(`^[!#-~][!-~]*$`)
+	f.Fuzz(func(t *testing.T, line string) {
+		got, err := IdempotencyKey([]string{line})
+		want := ""
+		switch {
+		case quoted.MatchString(line):
+			want = strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(line[1 : len(line)-1])
+		case bare.MatchString(line):
+			want = line
+		}
+		if len(want) > 255 {
+			want = ""
+		}
+		assert.True(t, got == want && (err == nil) == (want != ""), "%q: got %q, %v; want %q", line, got, err, want)
+	})
+}
+
+// FuzzIfMatch holds gateway/INTERFACE.md, "Concurrent editing", and RFC 9110, 13.1.1. A
+// line feed separates the lines of the header, which are one list.
+func FuzzIfMatch(f *testing.F) {
+	for _, seed := range []string{
+		"*", "*\n*", `"7", *`, `"1"`, `W/"1"`, `w/"1"`, `W/"7", "8"`, `"7", "8" ,"9"`, "\"7\"\n\"8\"", "\"\n\xd7\"", `,"7",, "8",`, `,"1",,`, ", ,", `"1" "2"`, `"`, `"7`, "1", "", `""`, `"0"`,
+		`"01"`, `"+7"`, `"0x7"`, `"7 "`, `"abc"`, `"a b"`, `"a,b"`, `"18446744073709551615"`, `"18446744073709551616"`, `"7-gzip"`, `"-gzip", W/"7-gzip", "7-gzip-gzip"`,
+		strings.Repeat(`"7",`, entityTagsMax), strings.Repeat(`"7",`, entityTagsMax+1),
+	} {
+		f.Add(seed)
+	}
+	list := regexp.MustCompile(`^[ \t,]*(?:(?:W/)?"[!#-~\x80-\xff]*"[ \t]*(?:,[ \t,]*|$))+$`)
+	strong := regexp.MustCompile(`(W/)?"([!#-~\x80-\xff]*)"`)
+	number := regexp.MustCompile(`^([1-9][0-9]*)(?:-gzip)?$`)
+	f.Fuzz(func(t *testing.T, text string) {
+		lines := strings.Split(text, "\n")
+		got, err := IfMatch(lines)
+		if text == "*" {
+			assert.True(t, got == nil && err == nil, "*: got %v, %v, want any", got, err)
+			return
+		}
+		for _, line := range lines {
+			if strings.Count(line, `"`)%2 == 0 {
+				continue
+			}
+			require.Error(t, err, "%q: got %v, want an error: a tag does not go on in the next line", text, got)
+			return
+		}
+		// NB: the oracle reads bytes; as Latin-1 each is one character.
+		latin := []rune{}
+		for _, b := range []byte(strings.Join(lines, ",")) {
+			latin = append(latin, rune(b))
+		}
+		tags := strong.FindAllStringSubmatch(string(latin), -1)
+		ok := list.MatchString(string(latin)) && len(tags) <= entityTagsMax
+		require.Equal(t, ok, err == nil, "%q: got %v, %v; want ok", text, got, err)
+		if err != nil {
+			return
+		}
+		var want []uint64
+		for _, tag := range tags {
+			m := number.FindStringSubmatch(tag[2])
+			if m == nil || tag[1] != "" {
+				continue
+			}
+			if n, err := strconv.ParseUint(m[1], 10, 64); err == nil {
+				want = append(want, n)
+			}
+		}
+		if len(want) == 0 {
+			want = []uint64{0} // which is no sequence number
+		}
+		assert.True(t, slices.Equal(got, want), "%q: got %v, want %v", text, got, want)
+	})
+}
+
+func FuzzPrefer(f *testing.F) {
+	for _, seed := range []string{"return=minimal", `foo="a,b", return=minimal`, `return="minimal"`, `"`, `a="\"`, ",;=", "return"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		got := PrefersMinimal([]string{line})
+		assert.False(t, got && !strings.Contains(line, "minimal"), "%q: got a wish that is not there", line)
+		alone := !strings.ContainsAny(line, `",`) && regexp.MustCompile(`(?i)^[ \t]*return[ \t]*=[ \t]*(?-i:minimal)[ \t]*(;.*)?$`).MatchString(line)
+		assert.False(t, alone && !got, "%q: the wish was not heard", line)
+		// A list is what its lines are.
+		before, after, found := strings.Cut(line, ",")
+		assert.False(t, found && !strings.Contains(line, `"`) && PrefersMinimal([]string{before, after}) != got, "%q: two lines mean something else", line)
+	})
+}
+
+func FuzzContentType(f *testing.F) {
+	for _, seed := range []string{"application/json", "application/json; charset=utf-8", "application/json;charset=\"utf-8\"", "text/json", ";", "application/json;charset=utf-16"} {
+		f.Add(seed)
+	}
+	simple := regexp.MustCompile(`(?i)^application/json[ \t]*(;[ \t]*charset=("utf-8"|utf-8)[ \t]*)?;?[ \t]*$`)
+	f.Fuzz(func(t *testing.T, line string) {
+		err := CheckContentType(http.Header{"Content-Type": {line}}, "application/json", HeaderRequired)
+		lower := strings.ToLower(strings.TrimSpace(line))
+		assert.False(t, err == nil && !strings.HasPrefix(lower, "application/json"), "%q passed", line)
+		assert.False(t, err != nil && !errors.Is(err, failure.ErrMediaType), "%q: got %v", line, err)
+		assert.False(t, err != nil && simple.MatchString(line) && !strings.ContainsFunc(line, func(r rune) bool { return r > '~' }), "%q was refused", line)
+	})
+}
+
+// TestCredentialsProperty holds pick: never another kind than the route takes,
+// never a fall back from a token that stands there.
+func TestCredentialsProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := Credentials{
+			token: rapid.SampledFrom([]string{"", "T"}).Draw(t, "token"), session: rapid.SampledFrom([]string{"", "S"}).Draw(t, "session"),
+		}
+		c.hasToken = c.token != "" || rapid.Bool().Draw(t, "hasToken")
+		c.hasSession = c.session != "" || rapid.Bool().Draw(t, "hasSession")
+		kinds := rapid.SampledFrom([]uint8{1, 2, 3}).Draw(t, "kinds")
+		kind, text, err := c.Pick(identity.Kind(kinds))
+		switch {
+		case err != nil && (kind != 0 || text != ""):
+			t.Fatalf("an error and the credential %q", text)
+		case err == nil && (text == "" || uint8(kind)&kinds == 0):
+			t.Fatalf("got kind %d and %q on a route that takes %d", kind, text, kinds)
+		case err == nil && text == "S" && kinds&1 != 0 && c.hasToken:
+			t.Fatal("fell back from a token")
+		}
+	})
+}
+
+// FuzzNextLink holds that the Link leads back to the same parameters, and that
+// nothing in it ends the reference or the header.
+func FuzzNextLink(f *testing.F) {
+	f.Add("{}", "1", "c1")
+	f.Add("<>\",;\r\n", "+ %", "a&b=c#d")
+	f.Add("\xff\x00", "ü", "\u2028")
+	link := regexp.MustCompile(`^<(/base/instances/leave\?[!-~]*)>; rel="next"$`)
+	f.Fuzz(func(t *testing.T, filter, sort, cursor string) {
+		query := url.Values{"filter": {filter}, "sort": {sort}, "cursor": {"old"}}
+		got := NextLink("/base/instances/leave", []string{"filter", "limit", "cursor", "sort"}, query, cursor)
+		parts := link.FindStringSubmatch(got)
+		require.True(t, parts != nil && !strings.ContainsAny(parts[1], `<>",;`), "got %q", got)
+		reference, err := url.Parse(parts[1])
+		require.NoError(t, err, got)
+		back, err := url.ParseQuery(reference.RawQuery)
+		want := url.Values{"filter": {filter}, "sort": {sort}, "cursor": {cursor}}
+		assert.True(t, err == nil && back.Encode() == want.Encode() && reference.Fragment == "", "%q leads to %v (%v), want %v", got, back, err, want)
+	})
+}
+
+func FuzzLastEventID(f *testing.F) {
+	for _, seed := range []string{"", "e.7", "a b", "ü", strings.Repeat("x", lastEventIDCharsMax), strings.Repeat("x", lastEventIDCharsMax+1), "\x7f"} {
+		f.Add(seed)
+	}
+	shape := regexp.MustCompile(`^[!-~]*$`)
+	f.Fuzz(func(t *testing.T, line string) {
+		got, err := LastEventID([]string{line})
+		ok := shape.MatchString(line) && len(line) <= lastEventIDCharsMax
+		assert.True(t, (err == nil) == ok && (!ok || got == line), "%q: got %q, %v", line, got, err)
 	})
 }
