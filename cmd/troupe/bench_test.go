@@ -24,7 +24,6 @@ import (
 	"troupe/bench/report"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
-	"troupe/gateway/servertest"
 )
 
 // measured is the report of a measurement, in longer windows for as long as too little was answered: a machine
@@ -105,58 +104,6 @@ func TestBenchOfAnAddress(t *testing.T) {
 	code, _, stderr = clitest.Invoke(append(small, "--duration", "300ms", "--context", "here")...)
 	if code != cli.ExitFailed || !strings.Contains(stderr, "prepare: create as bench: status 400 InvalidContent: ") || !strings.Contains(stderr, "--as mary=FILE") {
 		t.Errorf("another workflow: got code %d, %s", code, stderr)
-	}
-}
-
-func TestBenchRefusesWhatMakesNoSense(t *testing.T) {
-	t.Setenv("TROUPE_CONTEXTS", filepath.Join(t.TempDir(), "none"))
-	t.Setenv("TROUPE_TOKEN", "token")
-	dir := t.TempDir()
-	clitest.PutFile(t, dir, "load.yaml", "workflow: x\nwalk: {a: [{event: b}]}\n")
-	clitest.PutFile(t, dir, "wrong.yaml", "workflow: x\nwalk: {a: [{evnet: b}]}\n")
-	here, wrong := filepath.Join(dir, "load.yaml"), filepath.Join(dir, "wrong.yaml")
-	for _, c := range []struct {
-		args []string
-		code int
-		want string
-	}{
-		{[]string{"--rate", "fast"}, cli.ExitUsage, `--rate "fast": must be a number of requests per second above 0`},
-		{[]string{"--rate", "100,0"}, cli.ExitUsage, `--rate "0"`},
-		{[]string{"--mix", "delete=1"}, cli.ExitUsage, `--mix "delete=1": "delete" is none of create, event, read, query`},
-		{[]string{"--connections", "0"}, cli.ExitUsage, "--connections must be above 0"},
-		{[]string{"--print-workflow", "--scenario", wrong}, cli.ExitUsage, "unknown key"},
-		{[]string{"--duration", "99ms"}, cli.ExitUsage, "--duration must be at least 100ms"},
-		{[]string{"--duration", "soon"}, cli.ExitUsage, "must be a time such as"},
-		{[]string{"--batch", "20000"}, cli.ExitUsage, "--batch must be at most 10,000"},
-		{[]string{"--batch", "5", "--mix", "read=1"}, cli.ExitUsage, "--batch: --mix read=1 has no events"},
-		{[]string{"--rounds", "0"}, cli.ExitUsage, "--rounds must be above 0"},
-		{[]string{"--fail-if", ""}, cli.ExitUsage, `--fail-if "": a condition is like`},
-		{[]string{"--fail-if", "p99>20"}, cli.ExitUsage, "p99 needs a time with its unit"},
-		{[]string{"--address", "http://127.0.0.1:1", "--fail-if", "cpu>1us"}, cli.ExitUsage, "known only if troupe bench starts the server"},
-		{[]string{"--address", "127.0.0.1:18300", "--token-file", "gone"}, cli.ExitUsage, `"127.0.0.1:18300" must be a URL such as http://127.0.0.1:18300`},
-		{[]string{"--rate", "100,,200"}, cli.ExitUsage, `--rate "100,,200": must be a number`},
-		{[]string{"--rate", ""}, cli.ExitUsage, `--rate "": must be a number`},
-		{[]string{"--fail-if", "p99>20ms,"}, cli.ExitUsage, `--fail-if "p99>20ms,": a condition is like`},
-		{[]string{"--token-file", "x"}, cli.ExitUsage, "need a running service"},
-		{[]string{"--against-token-file", "x"}, cli.ExitUsage, "--against-token-file and --against-as are for --against with a URL"},
-		{[]string{"--against", "http://127.0.0.1:1"}, cli.ExitFailed, "there is no token for http://127.0.0.1:1: give one with --against-token-file FILE"},
-		{[]string{"--workflow", "x"}, cli.ExitUsage, "need a running service"},
-		{[]string{"--scenario", "gone.yaml"}, cli.ExitUsage, "--scenario: open gone.yaml"},
-		{[]string{"--scenario", wrong}, cli.ExitUsage, `wrong.yaml:2:13: unknown key "evnet" (did you mean "event"?)`},
-		{[]string{"--scenario", here}, cli.ExitFailed, "the scenario names no definition"},
-		{[]string{"--scenario", here, "--batch", "5"}, cli.ExitUsage, "--batch needs a scenario"},
-		{[]string{"--scenario", here, "--instances", "5"}, cli.ExitUsage, "--instances 5 is less than --connections 64"},
-		{[]string{"--against", "gone"}, cli.ExitUsage, `--against "gone": must be a program`},
-		{[]string{"--report", "/gone/x.html"}, cli.ExitUsage, "its folder does not exist"},
-		{[]string{"--report", dir}, cli.ExitUsage, "is a folder"},
-		{[]string{"--raet", "5"}, cli.ExitUsage, "Run 'troupe bench --help'."},
-		{[]string{"--print-workflow", "--scenario", here}, cli.ExitFailed, "load.yaml names no definition"},
-		{[]string{"--as", "bob=x", "--address", "http://127.0.0.1:1"}, cli.ExitUsage, "--as \"bob=x\": must be USER=FILE with a user of the scenario"},
-		{[]string{"-o", "xml"}, cli.ExitUsage, "must be one of table"},
-		{[]string{"--address", "http://" + servertest.Nobody(t)}, cli.ExitFailed, "connection refused"},
-	} {
-		code, stdout, stderr := clitest.Invoke(append([]string{"bench"}, c.args...)...)
-		assert.True(t, code == c.code && strings.Contains(stderr, c.want) && stdout == "", "%v %v %v %v %v %v", c.args, code, stderr, stdout, c.code, c.want)
 	}
 }
 

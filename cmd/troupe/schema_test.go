@@ -18,19 +18,10 @@ import (
 )
 
 func TestSchema(t *testing.T) {
-	all := home.Schemas()
-	tests := []clitest.Invocation{
-		{Name: "without a word", Args: []string{"schema"}, Stdout: all[0].Text},
-		{Name: "a slip", Args: []string{"schema", "checklst"}, Code: cli.ExitUsage, Stderr: "troupe: there is no schema of \"checklst\": did you mean \"checklist\"?\n"},
-		{Name: "another word", Args: []string{"schema", "troupe.yaml"}, Code: cli.ExitUsage, Stderr: "troupe: there is no schema of \"troupe.yaml\": known are definition, form, checklist, identity, rights\n"},
-		{Name: "two words", Args: []string{"schema", "form", "rights"}, Code: cli.ExitUsage, Stderr: "unexpected argument \"rights\": troupe schema [FORMAT]\n"},
+	for _, s := range home.Schemas() {
+		assert.Equal(t, s.Text, clitest.MustInvoke(t, "schema", s.Format))
 	}
-	for _, s := range all {
-		tests = append(tests, clitest.Invocation{Name: s.Format, Args: []string{"schema", s.Format}, Stdout: s.Text})
-	}
-	clitest.RunAll(t, tests)
-	code, stdout, _ := clitest.Invoke("__complete", "schema", "che")
-	assert.True(t, code == cli.ExitDone && strings.HasPrefix(stdout, "checklist\n"), "completion: got code %d and %s", code, stdout)
+	assert.Equal(t, home.Schemas()[0].Text, clitest.MustInvoke(t, "schema"), "without a word")
 }
 
 // TestTheFilesOfANewHomeNameTheirSchemas in their first lines, as a path that leads from the file to the schema.

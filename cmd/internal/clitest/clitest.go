@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -185,16 +186,16 @@ func NodeAddress() string {
 var Program func() *cobra.Command
 
 // Tree is the folder of the module.
-func Tree() string {
+var Tree = sync.OnceValue(func() string {
 	dir, err := os.Getwd()
-	for err == nil {
+	for err == nil && dir != "/" {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			return dir
 		}
 		dir = filepath.Dir(dir)
 	}
-	panic(err)
-}
+	panic("there is no go.mod above the working directory")
+})
 
 // Example are the files of the example home.
 func Example() fs.FS { return os.DirFS(filepath.Join(Tree(), "cmd", "troupe", "example")) }

@@ -109,18 +109,3 @@ func TestInstanceWatchLines(t *testing.T) {
 	assert.True(t, code == cli.ExitDone && stderr == "to resume from here: --last-event-id 2\n", "got code %d and %q", code, stderr)
 	assert.Equal(t, `{"states.nodeId": "review"}`, s.Requests()[0].Query.Get("filter"), "got the filter")
 }
-
-func TestInstanceWatchRefused(t *testing.T) {
-	s := clitest.StartService(t)
-	s.Fail("watch", servertest.Fault{Status: 403, Code: "AccessDenied"})
-	for _, test := range []clitest.Invocation{
-		{Args: []string{"instance", "watch", "leave"}, Code: cli.ExitFailed, Stderr: "watch leave: 403 AccessDenied"},
-		{Args: []string{"instance", "watch", "leave", "x"}, Code: cli.ExitFailed, Stderr: "watch leave/x: 404 NotFound"},
-		{Args: []string{"instance", "watch", "leave", ""}, Code: cli.ExitUsage, Stderr: "empty"},
-		{Args: []string{"instance", "watch"}, Code: cli.ExitUsage, Stderr: "troupe: WORKFLOW is missing: troupe instance watch WORKFLOW [INSTANCE]\n"},
-		{Args: []string{"instance", "watch", "leave", "-o", "json"}, Code: cli.ExitUsage, Stderr: "must be one of line, jsonl"},
-		{Args: []string{"instance", "watch", "leave", "--filter", "{"}, Code: cli.ExitUsage, Stderr: "must be JSON"},
-	} {
-		test.Run(t)
-	}
-}

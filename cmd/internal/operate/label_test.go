@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/cmd/internal/cli"
 	"troupe/gateway/api"
@@ -91,4 +92,20 @@ func TestLabelsOfCompoundStates(t *testing.T) {
 	what, _ := activityText(&api.Activity{Kind: "task", Action: "claim", NodeID: "waiting"}, seen)
 	assert.Equal(t, "claim To be decided", what, "an entry of the activity")
 	assert.Equal(t, "time ran out in To be decided", seen.event("after.P1D.waiting"), "a timer")
+}
+
+// TestLabelsOfATask: a task is in the words of the definition.
+func TestLabelsOfATask(t *testing.T) {
+	var text strings.Builder
+	task := &client.Task{Task: api.Task{
+		WorkflowID: "leave", StateMachineID: "main", NodeID: "review", Done: &api.TaskEnd{UserName: "Ann", Event: "approve"},
+		Events: []api.TaskEvent{{Name: "approve", Label: "Go ahead"}, {Name: "note", Label: "note"}},
+	}}
+	seen := newLabels(&api.Presentation{
+		Nodes: []api.Status{{StateMachineID: "main", NodeID: "review", Label: "To be decided"}}, Events: []api.PresentedEvent{{Name: "approve", Label: "Go ahead"}},
+	})
+	require.NoError(t, showTask(&cli.Output{Form: cli.FormTable, To: &text}, task, seen))
+	for _, want := range []string{"main: To be decided\n", "Go ahead (approve), note\n", "Ann: Go ahead, "} {
+		assert.Contains(t, text.String(), want)
+	}
 }
