@@ -139,7 +139,7 @@ func (x *shard) look() time.Duration {
 			x.running.Go(func() {
 				_ = guard.Try(x.o.Log, "runs of a schedule", func() { x.work(e, sc.Schedule, now) }) // it is tried again at the next look
 			})
-		case !e.next.IsZero():
+		case !e.row.paused && !e.next.IsZero():
 			pause = min(pause, e.next.Sub(now))
 		}
 	}

@@ -32,8 +32,9 @@ type bench struct {
 	t     testing.TB
 	store *persistence.Store
 	all   []catalog.Schedule
-	// broken has the next look panic.
+	// broken has the next look panic, and looks counts them.
 	broken atomic.Bool
+	looks  atomic.Int64
 
 	mu     sync.Mutex
 	create func(c *schedule.Creation) error // guarded by mu
@@ -71,7 +72,7 @@ func testRuns(t *testing.T, test func(b *bench), workflows ...string) {
 
 func (b *bench) begin() {
 	b.Service = schedule.New(schedule.Options{
-		Store: b.store, Clock: time.Now, Log: zerolog.Nop(), Create: b.make,
+		Store: b.store, Clock: func() time.Time { b.looks.Add(1); return time.Now() }, Log: zerolog.Nop(), Create: b.make,
 		Schedules: func() []catalog.Schedule {
 			if b.broken.Swap(false) {
 				panic("the look")
@@ -215,6 +216,18 @@ func TestWhatNobodyWasThereForIsMissed(t *testing.T) {
 		clocktest.Advance(time.Minute)
 		assert.Equal(t, []int{10, 11}, b.of("one"), "a minute later: got the runs")
 	}, one, "id: all\nschedules: {often: {cron: '* * * * *', missed: all}}\n")
+}
+
+// TestAPausedScheduleCostsNothing: its shard looks at the clock once a second, also when the time of its next run has passed.
+func TestAPausedScheduleCostsNothing(t *testing.T) {
+	testRuns(t, func(b *bench) {
+		b.must(b.Change("one", "often", schedule.Pause))
+		clocktest.Advance(2 * time.Minute)
+		before := b.looks.Load()
+		clocktest.Advance(time.Minute)
+		assert.LessOrEqual(t, b.looks.Load()-before, int64(61*b.store.Shards()), "looks in a minute")
+		assert.Empty(t, b.of("one"))
+	}, one)
 }
 
 // TestSchedulesGoOnAfterAPanic, of the goroutine that looks at the clock and of a run.
