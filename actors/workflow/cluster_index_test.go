@@ -478,6 +478,9 @@ func TestIndexesOfAClusterAgreeWithScans(t *testing.T) {
 // TestIndexesControl plants the mistake that a new leader does not wait until it knows the
 // indexes of its shard: the run must see it at the first change of leaders, which it forces.
 func TestIndexesControl(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it plants a mistake")
+	}
 	assert.NotEmpty(t, runIndexes(t, 0, true), "leaders that write before they know the indexes were not found")
 }
 

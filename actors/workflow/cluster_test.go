@@ -275,7 +275,7 @@ var countModel = porcupine.Model{
 func TestInstancesAreLinearizableOnACluster(t *testing.T) {
 	rounds := 10
 	if testing.Short() {
-		rounds = 4
+		rounds = 2
 	}
 	for seed := range *seeds {
 		synctest.Test(t, func(t *testing.T) {

@@ -74,9 +74,13 @@ func (w *watcher) heard() []string {
 }
 
 // set sends an event to an instance.
-func (c *cluster) set(r *rand.Rand, id, key string) {
+func (c *cluster) set(r *rand.Rand, id, key string) { c.send(r, "stock", id, "set", `{"a":1}`, key) }
+
+// send sends an event, however often it has to ask.
+func (c *cluster) send(r *rand.Rand, workflowID, id, name, body, key string) {
+	c.t.Helper()
 	c.must(c.ask(r, func(router *workflow.Router) error {
-		_, err := router.Send(context.Background(), event(boss, "stock", id, "set", `{"a":1}`, key))
+		_, err := router.Send(context.Background(), event(boss, workflowID, id, name, body, key))
 		return err
 	}))
 }

@@ -28,6 +28,9 @@ func wide(machines int) string {
 
 // TestALongHistoryIsAnsweredInPart: entries keep only what moved, and an answer has the newest 16 MiB, the same bytes when it is repeated.
 func TestALongHistoryIsAnsweredInPart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the test run without the detector has it, and nothing of it is concurrent")
+	}
 	const machines, events, most = 100, 1500, 16 << 20
 	h := start(t, workflow.Options{})
 	h.Publish(leave, order, wide(machines))

@@ -17,7 +17,6 @@ import (
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence/clocktest"
-	"troupe/persistence/storetest"
 )
 
 // loops are workflows whose instances cause their own steps without end from go on.
@@ -45,7 +44,7 @@ const quick = "id: quick\nstateMachines: {m: {initial: a, states: {a: {type: fin
 
 func looping(t *testing.T, text string, limits quota.Limits, test func(h *harness, id string)) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &harness{workflowtest.Start(t, workflowtest.Options{Workflow: workflow.Options{Clock: time.Now, Sender: &receiver{}, Quotas: limits}, Disk: storetest.NewDisk()}), t}
+		h := &harness{workflowtest.Start(t, workflowtest.Options{Workflow: workflow.Options{Clock: time.Now, Sender: &receiver{}, Quotas: limits}}), t}
 		h.Publish(text, quick)
 		id := h.Make(boss, "loop", "")
 		h.MustSend(boss, "loop", id, "go", "")
@@ -128,6 +127,9 @@ stateMachines: {m: {initial: a, states: {a: {on: {go: {actions: [{foreach: {arra
 
 // TestDearStepsAreSlowedDown: one step a second is no loop, unless each takes long: then ten instances would take the processors from everybody.
 func TestDearStepsAreSlowedDown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("its steps take long, and TestALoopIsSlowedDown has the waits between them")
+	}
 	const text = `
 id: loop
 stateMachines: {m: {initial: rest, states: {rest: {on: {go: a}}, a: {entry: [{assign: {svcPublic.n: '${%s}'}}], after: {PT1S: {target: a, reenter: true}}, on: {hello: c}}, c: {type: final}}}}

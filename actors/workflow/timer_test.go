@@ -144,15 +144,15 @@ func TestWhatIsOverdueComesAfterAStart(t *testing.T) {
 
 func TestTheClockIsSet(t *testing.T) {
 	timed(t, func(h *harness, set *atomic.Int64) {
-		id := h.Make(boss, "remind", "")
-		clocktest.Advance(50 * time.Minute)
-		set.Store(int64(-2 * time.Hour))
-		clocktest.Advance(50 * time.Minute)
+		id := h.Make(boss, "remind", `{"wait":"PT1M"}`)
+		clocktest.Advance(50 * time.Second)
+		set.Store(int64(-2 * time.Minute))
+		clocktest.Advance(50 * time.Second)
 		assert.Empty(t, h.history(id), "it came before its time")
-		set.Store(int64(time.Hour))
+		set.Store(int64(time.Minute))
 		clocktest.Advance(2 * time.Second)
-		set.Store(int64(-5 * time.Hour))
-		clocktest.Advance(8 * time.Hour)
+		set.Store(int64(-5 * time.Minute))
+		clocktest.Advance(8 * time.Minute)
 		assert.Equal(t, ",after.computed.waiting", h.history(id))
 	})
 }
@@ -161,10 +161,10 @@ func TestTheClockIsSet(t *testing.T) {
 // its node.
 func TestATimerThatFailsIsAnIncident(t *testing.T) {
 	timed(t, func(h *harness, _ *atomic.Int64) {
-		id := h.Make(boss, "remind", `{"bad":1}`)
-		clocktest.Advance(3 * time.Hour)
+		id := h.Make(boss, "remind", `{"bad":1,"wait":"PT1M"}`)
+		clocktest.Advance(10 * time.Minute)
 		h.Restart()
-		clocktest.Advance(3 * time.Hour)
+		clocktest.Advance(10 * time.Minute)
 		assert.Empty(t, h.history(id), "history")
 		timers, incidents := h.rows(key.TimerPrefix), h.rows(key.IncidentPrefix)
 		assert.True(t, timers == 0 && incidents == 1, "%d timers and %d incidents, want an incident alone", timers, incidents)

@@ -41,6 +41,10 @@ import (
 // disk that hangs.
 const CommitWaitMax = time.Minute
 
+// Shards is how many the store has. They are few because each looks at the clock once a second,
+// and tests let hours pass on a virtual one.
+const Shards = 2
+
 // Options of Start.
 type Options struct {
 	// Workflow has limits, and a clock when it shall not be [Router.Clock]. Start sets what it makes itself; ReplyWaitMax is twice
@@ -91,7 +95,7 @@ func Start(t testing.TB, o Options) *Router {
 func (r *Router) Begin() {
 	r.t.Helper()
 	var err error
-	r.Store, err = r.Disk.Open(persistence.Options{Log: zerolog.Nop(), CommitWaitMax: CommitWaitMax})
+	r.Store, err = r.Disk.Open(persistence.Options{Log: zerolog.Nop(), CommitWaitMax: CommitWaitMax, Shards: Shards})
 	r.Must(err)
 	r.Parser, err = statemachine.NewParser(statemachine.ParserOptions{})
 	r.Must(err)
