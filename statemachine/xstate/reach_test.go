@@ -71,11 +71,11 @@ func imported(t *testing.T, name string) File {
 	return files[0]
 }
 
-// TestImportedMachinesReachWhatXStateReaches plays each machine and compares with the recording of the npm package
-// after each event: states, data, tags, and the output.
+// TestImportedMachinesReachWhatXStateReaches plays each machine, 24 of them drawn at random, and compares with the recording
+// of the npm package after each event: states, data, tags, and the output.
 func TestImportedMachinesReachWhatXStateReaches(t *testing.T) {
-	names := machines(t, "machine")
-	assert.GreaterOrEqual(t, len(names), 20, "machines, want at least 20")
+	names := append(machines(t, "machine"), machines(t, "random")...)
+	assert.GreaterOrEqual(t, len(names), 50, "machines")
 	for _, name := range names {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			file := imported(t, name)
