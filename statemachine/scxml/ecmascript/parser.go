@@ -2,12 +2,12 @@ package ecmascript
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/dop251/goja/ast"
+	"github.com/dop251/goja/parser"
+	"github.com/dop251/goja/token"
 )
 
 // Bounds of one expression.
@@ -16,7 +16,7 @@ const (
 	maxNesting = 60
 )
 
-// Expression is a parsed text. Only one of its forms is set for each op.
+// node is a part of an expression. Only one of its forms is set for each op.
 type node struct {
 	op string // the operator, or one of the words below
 	// text is the name of a variable or member, or the value of a literal.
@@ -50,272 +50,189 @@ func Parse(src string) (*Expression, error) {
 		return nil, refuse("an expression of more than 16 KiB")
 	}
 	e := &Expression{src: strings.TrimSpace(src)}
-	tokens, err := lex(src)
-	if err == nil {
-		p := &parser{tokens: tokens}
-		if e.root, err = p.expression(0); err == nil {
-			err = p.behind()
-		}
+	if nestedDeep(src) {
+		return nil, refuse("an expression that is nested so deep")
 	}
-	var refused *Refused
-	if errors.As(err, &refused) {
+	// NB: the line break ends a comment.
+	program, err := parser.ParseFile(nil, "", "("+strings.TrimSuffix(e.src, ";")+"\n)", 0, parser.WithDisableSourceMaps)
+	if err != nil || len(program.Body) != 1 {
+		return e, nil
+	}
+	statement, ok := program.Body[0].(*ast.ExpressionStatement)
+	if !ok {
+		return e, nil
+	}
+	root, err := (&reading{}).node(statement.Expression)
+	if refused, ok := errors.AsType[*Refused](err); ok {
 		return nil, refused
 	}
-	if err != nil {
-		e.root = nil
+	if err == nil {
+		e.root = root
 	}
 	return e, nil
+}
+
+// nestedDeep reports whether a text has more brackets in each other than an expression may; the tree has none in parentheses.
+func nestedDeep(src string) bool {
+	depth, quote := 0, byte(0)
+	for i := 0; i < len(src); i++ {
+		switch c := src[i]; {
+		case quote != 0:
+			if c == '\\' {
+				i++
+			} else if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '(' || c == '[' || c == '{':
+			if depth++; depth >= maxNesting {
+				return true
+			}
+		case c == ')' || c == ']' || c == '}':
+			depth--
+		}
+	}
+	return false
 }
 
 // IsBroken reports whether the text is no expression, so that it fails when it runs.
 func (e *Expression) IsBroken() bool { return e.root == nil }
 
-type parser struct {
-	tokens []token
-	depth  int
-}
+// reading turns the tree of the parser into nodes.
+type reading struct{ depth int }
 
-func (p *parser) next() token {
-	t := p.tokens[0]
-	if t.kind != end {
-		p.tokens = p.tokens[1:]
-	}
-	return t
-}
-
-func (p *parser) is(m string) bool { return p.tokens[0].kind == mark && p.tokens[0].text == m }
-
-func (p *parser) take(m string) bool {
-	if !p.is(m) {
-		return false
-	}
-	p.next()
-	return true
-}
-
-// behind looks at what follows a whole expression.
-func (p *parser) behind() error {
-	p.take(";")
-	switch t := p.tokens[0]; {
-	case t.kind == end:
-		return nil
-	case t.kind == mark && (t.text == "=" || len(t.text) > 1 && strings.HasSuffix(t.text, "=")):
-		return refuse("an assignment inside an expression")
-	case t.kind == mark && t.text == "=>":
-		return refuse("a function")
-	case t.kind == mark && t.text == ",":
-		return refuse("the comma operator")
-	}
-	return errSyntax
-}
-
-// binary are the operators between two operands, by how strongly they bind.
-var binary = map[string]int{
-	"??": 1, "||": 2, "&&": 3, "|": 4, "^": 5, "&": 6,
-	"==": 7, "!=": 7, "===": 7, "!==": 7, "<": 8, ">": 8, "<=": 8, ">=": 8, "in": 8, "instanceof": 8,
-	"<<": 9, ">>": 9, ">>>": 9, "+": 10, "-": 10, "*": 11, "/": 11, "%": 11, "**": 12,
-}
-
-// expression reads operands whose operators bind at least as strongly as least. 0 also reads a conditional expression.
-func (p *parser) expression(least int) (*node, error) {
-	if p.depth++; p.depth > maxNesting {
-		return nil, refuse("an expression that is nested so deep")
-	}
-	defer func() { p.depth-- }()
-	left, err := p.unary()
-	if err != nil {
-		return nil, err
-	}
-	for {
-		t := p.tokens[0]
-		strength := 0
-		if t.kind == mark || t.kind == name {
-			strength = binary[t.text]
-		}
-		if strength == 0 || strength < max(least, 1) {
-			break
-		}
-		p.next()
-		right, err := p.expression(strength + 1)
+func (r *reading) all(op string, of ...ast.Expression) (*node, error) {
+	n := &node{op: op}
+	for _, x := range of {
+		arg, err := r.node(x)
 		if err != nil {
 			return nil, err
 		}
-		left = &node{op: t.text, args: []*node{left, right}}
+		n.args = append(n.args, arg)
 	}
-	if least > 0 || !p.take("?") {
-		return left, nil
-	}
-	yes, err := p.expression(0)
-	if err != nil {
-		return nil, err
-	}
-	if !p.take(":") {
-		return nil, errSyntax
-	}
-	no, err := p.expression(0)
-	return &node{op: opChoice, args: []*node{left, yes, no}}, err
+	return n, nil
 }
 
-// unaryMarks are the operators before an operand.
-var unaryMarks = []string{"!", "-", "+", "~", "++", "--"}
-
-func (p *parser) unary() (*node, error) {
-	t := p.tokens[0]
-	switch {
-	case t.kind == mark && slices.Contains(unaryMarks, t.text):
-	case t.kind == name && slices.Contains([]string{"typeof", "void", "delete", "await", "yield"}, t.text):
-	default:
-		return p.postfix()
-	}
-	p.next()
-	switch t.text {
-	case "++", "--":
-		return nil, refuse("an assignment inside an expression")
-	case "void", "delete", "await", "yield", "~":
-		return nil, refuse("the operator " + t.text)
-	}
-	if p.depth++; p.depth > maxNesting {
+func (r *reading) node(x ast.Expression) (*node, error) {
+	if r.depth++; r.depth > maxNesting {
 		return nil, refuse("an expression that is nested so deep")
 	}
-	defer func() { p.depth-- }()
-	of, err := p.unary()
-	return &node{op: t.text + "x", args: []*node{of}}, err
+	defer func() { r.depth-- }()
+	switch x := x.(type) {
+	case *ast.Identifier:
+		return &node{op: opName, text: x.Name.String()}, nil
+	case *ast.BooleanLiteral:
+		return &node{op: opName, text: x.Literal}, nil
+	case *ast.NullLiteral:
+		return &node{op: opName, text: "null"}, nil
+	case *ast.NumberLiteral:
+		return &node{op: opNumber, text: x.Literal}, checkNumber(x.Literal)
+	case *ast.StringLiteral:
+		return &node{op: opText, text: x.Value.String()}, nil
+	case *ast.UnaryExpression:
+		return r.unary(x)
+	case *ast.BinaryExpression:
+		r.depth-- // of a + b + c the left one is no deeper
+		left, err := r.node(x.Left)
+		r.depth++
+		if err != nil {
+			return nil, err
+		}
+		right, err := r.node(x.Right)
+		return &node{op: x.Operator.String(), args: []*node{left, right}}, err
+	case *ast.ConditionalExpression:
+		return r.all(opChoice, x.Test, x.Consequent, x.Alternate)
+	case *ast.OptionalChain:
+		return r.node(x.Expression)
+	case *ast.Optional:
+		return r.node(x.Expression)
+	case *ast.DotExpression:
+		n, err := r.all(opMember, x.Left)
+		if err == nil {
+			n.text = x.Identifier.Name.String()
+		}
+		return n, err
+	case *ast.BracketExpression:
+		return r.all(opIndex, x.Left, x.Member)
+	case *ast.CallExpression:
+		return r.all(opCall, append([]ast.Expression{x.Callee}, x.ArgumentList...)...)
+	case *ast.ArrayLiteral:
+		return r.all(opArray, x.Value...)
+	case *ast.ObjectLiteral:
+		return r.object(x)
+	case nil:
+		return nil, errSyntax // a hole of an array
+	}
+	return nil, refuse(codeOf(x))
 }
 
-func (p *parser) postfix() (*node, error) {
-	n, err := p.primary()
-	for err == nil {
-		switch {
-		case p.take("."), p.take("?."):
-			t := p.next()
-			if t.kind != name {
+// codeOf names what is no expression here.
+func codeOf(x ast.Expression) string {
+	switch x.(type) {
+	case *ast.AssignExpression:
+		return "an assignment inside an expression"
+	case *ast.SequenceExpression:
+		return "the comma operator"
+	case *ast.ClassLiteral:
+		return "a class"
+	case *ast.NewExpression:
+		return "new"
+	case *ast.ThisExpression:
+		return "this"
+	case *ast.SuperExpression:
+		return "super"
+	case *ast.TemplateLiteral:
+		return "template literals"
+	case *ast.RegExpLiteral:
+		return "a regular expression"
+	case *ast.SpreadElement:
+		return "a spread"
+	}
+	return "a function"
+}
+
+func (r *reading) unary(x *ast.UnaryExpression) (*node, error) {
+	switch x.Operator {
+	case token.INCREMENT, token.DECREMENT:
+		return nil, refuse("an assignment inside an expression")
+	case token.VOID, token.DELETE, token.BITWISE_NOT:
+		return nil, refuse("the operator " + x.Operator.String())
+	}
+	return r.all(x.Operator.String()+"x", x.Operand)
+}
+
+func (r *reading) object(x *ast.ObjectLiteral) (*node, error) {
+	n := &node{op: opObject}
+	for _, p := range x.Value {
+		var key string
+		var value ast.Expression
+		switch p := p.(type) {
+		case *ast.PropertyShort: // {a} is {a: a}
+			key, value = p.Name.Name.String(), &p.Name
+		case *ast.PropertyKeyed:
+			if p.Kind != ast.PropertyKindValue {
+				return nil, refuse("a function")
+			}
+			switch literal := p.Key.(type) {
+			case *ast.StringLiteral:
+				key = literal.Value.String()
+			case *ast.NumberLiteral:
+				key = literal.Literal
+			}
+			if value = p.Value; p.Computed {
 				return nil, errSyntax
 			}
-			n = &node{op: opMember, text: t.text, args: []*node{n}}
-		case p.take("["):
-			var at *node
-			if at, err = p.expression(0); err == nil && !p.take("]") {
-				err = errSyntax
-			}
-			n = &node{op: opIndex, args: []*node{n, at}}
-		case p.take("("):
-			n = &node{op: opCall, args: []*node{n}}
-			err = p.list(")", func() error {
-				arg, err := p.expression(0)
-				n.args = append(n.args, arg)
-				return err
-			})
-		case p.is("++"), p.is("--"):
-			return nil, refuse("an assignment inside an expression")
-		default:
-			return n, nil
+		case *ast.SpreadElement:
+			return nil, refuse("a spread")
 		}
-	}
-	return nil, err
-}
-
-func (p *parser) list(shut string, element func() error) error {
-	for !p.take(shut) {
-		if p.is("...") {
-			return refuse("a spread")
-		}
-		if err := element(); err != nil {
-			return err
-		}
-		if !p.is(shut) && !p.take(",") {
-			return errSyntax
-		}
-	}
-	return nil
-}
-
-// runs are the words that begin code.
-var runs = map[string]string{
-	"function": "a function", "class": "a class", "new": "new", "this": "this", "async": "a function", "super": "super", "import": "import",
-}
-
-// statements begin no expression.
-var statements = []string{
-	"return", "var", "let", "const", "if", "else", "for", "while", "do", "switch", "case", "break", "continue", "throw", "try", "catch", "finally", "with", "in", "instanceof", "default", "export", "extends", "enum", "debugger",
-}
-
-func (p *parser) primary() (*node, error) {
-	t := p.next()
-	switch t.kind {
-	case number:
-		return &node{op: opNumber, text: t.text}, checkNumber(t.text)
-	case text:
-		return &node{op: opText, text: t.text}, nil
-	case name:
-		if what, ok := runs[t.text]; ok {
-			return nil, refuse(what)
-		}
-		if slices.Contains(statements, t.text) {
-			return nil, errSyntax
-		}
-		return &node{op: opName, text: t.text}, nil
-	case mark:
-	default:
-		return nil, errSyntax
-	}
-	switch t.text {
-	case "(":
-		if p.is(")") {
-			return nil, refuse("a function")
-		}
-		n, err := p.expression(0)
+		arg, err := r.node(value)
 		if err != nil {
 			return nil, err
 		}
-		if p.take(")") {
-			return n, nil
-		}
-		return nil, p.behindOr()
-	case "[":
-		n := &node{op: opArray}
-		return n, p.list("]", func() error {
-			item, err := p.expression(0)
-			n.args = append(n.args, item)
-			return err
-		})
-	case "{":
-		return p.object()
-	case "/", "/=":
-		return nil, refuse("a regular expression")
+		n.keys, n.args = append(n.keys, key), append(n.args, arg)
 	}
-	return nil, errSyntax
-}
-
-// behindOr is behind where something must follow.
-func (p *parser) behindOr() error {
-	if err := p.behind(); err != nil {
-		return err
-	}
-	return errSyntax
-}
-
-func (p *parser) object() (*node, error) {
-	n := &node{op: opObject}
-	return n, p.list("}", func() error {
-		key := p.next()
-		if key.kind == end || key.kind == mark {
-			return errSyntax
-		}
-		n.keys = append(n.keys, key.text)
-		if key.kind == name && (p.is(",") || p.is("}")) { // {a} is {a: a}
-			n.args = append(n.args, &node{op: opName, text: key.text})
-			return nil
-		}
-		if p.is("(") {
-			return refuse("a function")
-		}
-		if !p.take(":") {
-			return errSyntax
-		}
-		value, err := p.expression(0)
-		n.args = append(n.args, value)
-		return err
-	})
+	return n, nil
 }
 
 func checkNumber(s string) error {
@@ -328,148 +245,4 @@ func checkNumber(s string) error {
 		return refuse("a number of that size")
 	}
 	return errSyntax
-}
-
-type kind uint8
-
-const (
-	end kind = iota
-	name
-	number
-	text // a string literal; token.text is its value
-	mark // a punctuator
-)
-
-type token struct {
-	kind kind
-	text string
-	at   int // in bytes
-}
-
-// marks are the punctuators, the longest first.
-var marks = []string{
-	">>>=", "...", "===", "!==", ">>>", "<<=", ">>=", "**=", "&&=", "||=", "??=",
-	"==", "!=", "<=", ">=", "&&", "||", "??", "?.", "++", "--", "=>", "<<", ">>", "**", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=",
-	"+", "-", "*", "/", "%", "<", ">", "!", "~", "&", "|", "^", "?", ":", "=", ".", ",", ";", "(", ")", "[", "]", "{", "}",
-}
-
-func lex(src string) ([]token, error) {
-	var out []token
-	for i := 0; i < len(src); {
-		r, size := utf8.DecodeRuneInString(src[i:])
-		switch {
-		case unicode.IsSpace(r) || r == '\ufeff':
-			i += size
-		case strings.HasPrefix(src[i:], "//"):
-			n := strings.IndexByte(src[i:], '\n')
-			if n < 0 {
-				n = len(src) - i
-			}
-			i += n
-		case strings.HasPrefix(src[i:], "/*"):
-			n := strings.Index(src[i+2:], "*/")
-			if n < 0 {
-				return nil, errSyntax
-			}
-			i += n + 4
-		case isNameStart(r):
-			n := strings.IndexFunc(src[i:], func(r rune) bool { return !isNameStart(r) && !unicode.IsDigit(r) })
-			if n < 0 {
-				n = len(src) - i
-			}
-			out = append(out, token{name, src[i : i+n], i})
-			i += n
-		case r >= '0' && r <= '9' || r == '.' && i+1 < len(src) && src[i+1] >= '0' && src[i+1] <= '9':
-			n := numberEnd(src[i:])
-			out = append(out, token{number, src[i : i+n], i})
-			i += n
-		case r == '"' || r == '\'':
-			value, n, err := unquote(src[i:])
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, token{text, value, i})
-			i += n
-		case r == '`':
-			return nil, refuse("template literals")
-		default:
-			m := markAt(src[i:])
-			if m == "" {
-				return nil, errSyntax
-			}
-			out = append(out, token{mark, m, i})
-			i += len(m)
-		}
-	}
-	return append(out, token{kind: end, at: len(src)}), nil
-}
-
-func markAt(s string) string {
-	for _, m := range marks {
-		if strings.HasPrefix(s, m) {
-			return m
-		}
-	}
-	return ""
-}
-
-func isNameStart(r rune) bool { return r == '_' || r == '$' || unicode.IsLetter(r) }
-
-// numberEnd is how long a number is. What stands right behind it is for the parser.
-func numberEnd(s string) int {
-	i := 0
-	if len(s) > 1 && s[0] == '0' && strings.IndexByte("xXoObB", s[1]) >= 0 {
-		for i = 2; i < len(s) && isNameStart(rune(s[i])) || i < len(s) && s[i] >= '0' && s[i] <= '9'; i++ {
-		}
-		return i
-	}
-	for ; i < len(s); i++ {
-		c := s[i]
-		exponent := i > 0 && (c == '+' || c == '-') && (s[i-1] == 'e' || s[i-1] == 'E')
-		if (c < '0' || c > '9') && c != '.' && c != 'e' && c != 'E' && !exponent {
-			break
-		}
-	}
-	return i
-}
-
-var escapes = map[byte]string{'n': "\n", 't': "\t", 'r': "\r", 'b': "\b", 'f': "\f", 'v': "\v", '0': "\x00", '\n': ""}
-
-// unquote reads a string literal at the start of s, and returns how long it is there.
-func unquote(s string) (value string, length int, err error) {
-	var b strings.Builder
-	for i := 1; i < len(s); i++ {
-		c := s[i]
-		switch {
-		case c == s[0]:
-			return b.String(), i + 1, nil
-		case c == '\n':
-			return "", 0, errSyntax
-		case c != '\\':
-			b.WriteByte(c)
-			continue
-		}
-		if i++; i >= len(s) {
-			break
-		}
-		digits := map[byte]int{'x': 2, 'u': 4}[s[i]]
-		if digits > 0 {
-			var r rune
-			if i+digits >= len(s) {
-				return "", 0, errSyntax
-			}
-			if n, err := fmt.Sscanf(s[i+1:i+1+digits], "%x", &r); n != 1 || err != nil {
-				return "", 0, errSyntax
-			}
-			b.WriteRune(r)
-			i += digits
-			continue
-		}
-		if plain, ok := escapes[s[i]]; ok {
-			b.WriteString(plain)
-			continue
-		}
-		b.WriteByte(s[i])
-	}
-	return "", 0, errSyntax
 }
