@@ -25,7 +25,7 @@ type node struct {
 	keys []string // of an object
 }
 
-// The words of op that are no operators.
+// The words of op beside the operators.
 const (
 	opName   = "name"
 	opNumber = "number"
@@ -167,7 +167,7 @@ func (r *reading) node(x ast.Expression) (*node, error) {
 	return nil, refuse(codeOf(x))
 }
 
-// codeOf names what is no expression here.
+// codeOf names what cannot be expressed.
 func codeOf(x ast.Expression) string {
 	switch x.(type) {
 	case *ast.AssignExpression:
