@@ -17,55 +17,29 @@ import (
 // reads one of them has to read them all.
 const circleLinesMax = 2000
 
-// circleLinesToday are the packages with a larger circle and its lines. A number
-// may only go down, and a row goes when its circle is within the bound.
-var circleLinesToday = map[string]int{}
-
-func TestCircles(t *testing.T) { holds(t, checkCircles(circleLinesToday)) }
+func TestCircles(t *testing.T) { holds(t, checkCircles) }
 
 // checkCircles bounds the largest circle among the files of each package, without tests. A
 // file leads to another when it uses a name, a field or a method that the other declares.
-func checkCircles(today map[string]int) check {
-	return func(t *testing.T, tree fs.FS) []string {
-		packages := map[string][]*source{}
-		lines := map[string]int{} // of packages and files
-		for _, s := range sources(t, tree) {
-			if !s.IsTest() {
-				packages[s.Folder()] = append(packages[s.Folder()], s)
-				lines[s.Folder()] += s.Lines
-				lines[s.Path] = s.Lines
-			}
-		}
-		uses := usesOf(packages, func(folder string) bool { return lines[folder] > circleLinesMax })
-		largest, files := map[string]int{}, map[string][]string{}
-		for folder := range uses {
-			for _, circle := range circles(uses[folder]) {
-				sum := 0
-				for _, file := range circle {
-					sum += lines[path.Join(folder, file)]
-				}
-				if sum > largest[folder] {
-					largest[folder], files[folder] = sum, circle
-				}
-			}
-		}
-		return beyond(largest, circleLinesMax, today, func(folder string) string {
-			return fmt.Sprintf("%d files use each other in a circle: %s", len(files[folder]), strings.Join(files[folder], " "))
-		})
-	}
-}
-
-// beyond finds what is larger than a bound, or than the number that today's exceptions
-// have for it, and the exceptions that nobody needs any more.
-func beyond(sizes map[string]int, most int, today map[string]int, why func(folder string) string) (faults []string) {
-	for folder, size := range sizes {
-		if most := max(most, today[folder]); size > most {
-			faults = append(faults, fmt.Sprintf("%s: %d lines are more than %d: %s", folder, size, most, why(folder)))
+func checkCircles(t *testing.T, tree fs.FS) (faults []string) {
+	packages := map[string][]*source{}
+	lines := map[string]int{} // of packages and files
+	for _, s := range sources(t, tree) {
+		if !s.IsTest() {
+			packages[s.Folder()] = append(packages[s.Folder()], s)
+			lines[s.Folder()] += s.Lines
+			lines[s.Path] = s.Lines
 		}
 	}
-	for folder := range today {
-		if sizes[folder] <= most {
-			faults = append(faults, fmt.Sprintf("%s: %d lines are within %d: take its row out of the table of today's exceptions", folder, sizes[folder], most))
+	for folder, uses := range usesOf(packages, func(folder string) bool { return lines[folder] > circleLinesMax }) {
+		for _, circle := range circles(uses) {
+			sum := 0
+			for _, file := range circle {
+				sum += lines[path.Join(folder, file)]
+			}
+			if sum > circleLinesMax {
+				faults = append(faults, fmt.Sprintf("%s: %d lines are more than %d: %d files use each other in a circle: %s", folder, sum, circleLinesMax, len(circle), strings.Join(circle, " ")))
+			}
 		}
 	}
 	return faults
@@ -160,7 +134,7 @@ func TestCirclesControl(t *testing.T) {
 		text = "package a\n" + text + "\n"
 		return text + strings.Repeat("// x\n", lines-strings.Count(text, "\n"))
 	}
-	catches(t, checkCircles(nil), []planted{
+	catches(t, checkCircles, []planted{
 		{"down only", map[string]string{
 			"actors/a.go": file(1500, "func f() { g() }"),
 			"actors/b.go": file(1500, "func g() {}"),
@@ -192,19 +166,5 @@ func TestCirclesControl(t *testing.T) {
 			"actors/a.go":      file(1500, "func f() {}"),
 			"actors/a_test.go": file(1500, "func g() { f() }"),
 		}, nil},
-	})
-	catches(t, checkCircles(map[string]int{"actors": 2100}), []planted{
-		{"one that is known", map[string]string{
-			"actors/a.go": file(1000, "func f() { g() }"),
-			"actors/b.go": file(1100, "func g() { f() }"),
-		}, nil},
-		{"one that has grown", map[string]string{
-			"actors/a.go": file(1000, "func f() { g() }"),
-			"actors/b.go": file(1101, "func g() { f() }"),
-		}, []string{"actors: 2101 lines are more than 2100"}},
-		{"one that is gone", map[string]string{
-			"actors/a.go": file(1000, "func f() { g() }"),
-			"actors/b.go": file(1100, "func g() {}"),
-		}, []string{"actors: 1100 lines are within 2000: take its row out"}},
 	})
 }
