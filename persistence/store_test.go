@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -41,16 +40,6 @@ func TestWritesOfAnotherShardPanic(t *testing.T) {
 			write(w)
 		})
 	}
-}
-
-func TestDiscardedWritesLeaveNothing(t *testing.T) {
-	s := open(t, small(vfs.NewMem()))
-	w := s.NewBatch(key.Meta)
-	w.Set(key.Setting(nil, "a"), []byte("1"))
-	assert.Equal(t, 1, w.Len(), "length")
-	w.Discard()
-	mustCommit(t, s, "b", "2")
-	wantError(t, "load", second(s.Load(key.Setting(nil, "a"))), ErrNotFound)
 }
 
 // A set of writes larger than half a memtable goes another way through Pebble.
@@ -94,33 +83,6 @@ func TestACounterOfTheWrongSizeIsCorrupt(t *testing.T) {
 		got, err := ParseCount(engine.AppendCounter(nil, want))
 		assert.True(t, got == want && err == nil, "got %d, %v, want %d", got, err, want)
 	}
-}
-
-func TestASnapshotStaysAsItWas(t *testing.T) {
-	s := open(t, small(vfs.NewMem()))
-	for _, name := range []string{"a", "b", "c"} {
-		mustCommit(t, s, name, "old")
-	}
-	sn := s.Snapshot()
-	w := s.NewBatch(key.Meta)
-	w.Set(key.Setting(nil, "a"), []byte("new"))
-	w.Delete(key.Setting(nil, "b"))
-	w.Set(key.Setting(nil, "d"), []byte("new"))
-	c := make(waitFor, 1)
-	s.Append(w, c)
-	must(t, errors.Join(<-c, s.AwaitDurable()))
-
-	wantSetting(t, sn, "a", "old")
-	wantError(t, "load of what came later", second(sn.Load(key.Setting(nil, "d"))), ErrNotFound)
-	var scanned []string
-	require.NoError(t, sn.Scan(key.SettingsPrefix(nil), func(rowKey, _ []byte) error {
-		k, _ := key.Parse(rowKey)
-		scanned = append(scanned, k.Name)
-		return nil
-	}))
-	want := []string{"a", "b", "c"}
-	assert.True(t, slices.Equal(scanned, want), "scan: got %q, want %q", scanned, want)
-	must(t, sn.Close())
 }
 
 func TestACursorSeeksAndWalks(t *testing.T) {
@@ -185,28 +147,6 @@ func TestScanEndsWithTheErrorOfVisit(t *testing.T) {
 	mustCommit(t, s, "a", "1")
 	stop := errors.New("enough")
 	assert.ErrorIs(t, s.Scan(key.SettingsPrefix(nil), func(_, _ []byte) error { return stop }), stop)
-}
-
-func TestAClosedStoreReturnsErrClosed(t *testing.T) {
-	s := mustOpen(t, "db", small(vfs.NewMem()))
-	w := s.NewBatch(key.Meta)
-	w.Set(key.Setting(nil, "a"), nil)
-	must(t, errors.Join(s.Close(), s.Close()))
-	wantError(t, "load", second(s.Load(key.Setting(nil, "a"))), ErrClosed)
-	wantError(t, "scan", s.Scan(nil, nil), ErrClosed)
-	wantError(t, "await durable", s.AwaitDurable(), nil) // nothing is visible any more
-	wantError(t, "accepting", s.Accepting(), ErrClosed)
-	c := make(waitFor, 1)
-	s.Append(w, c)
-	wantError(t, "append", <-c, ErrClosed)
-	sn := s.Snapshot()
-	wantError(t, "load of a snapshot", second(sn.Load(key.Setting(nil, "a"))), ErrClosed)
-	cursor := sn.Cursor(nil, nil)
-	if cursor.Next() || !errors.Is(cursor.Err(), ErrClosed) {
-		t.Errorf("cursor: got %v, want %v", cursor.Err(), ErrClosed)
-	}
-	assert.NoError(t, errors.Join(cursor.Close(), sn.Close()))
-	_ = s.Metrics()
 }
 
 func TestCloseWaitsForReaders(t *testing.T) {

@@ -24,49 +24,6 @@ func hangable(t *testing.T) (*Store, *faultyFS) {
 	return open(t, small(errorfs.Wrap(vfs.NewMem(), f))), f
 }
 
-func TestAHangingSyncAnswersUnknownAfterTheWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, disk := hangable(t)
-		release := disk.hold()
-		start := time.Now()
-		c := appendSetting(s, "a", "1")
-		wantError(t, "waiter", <-c, ErrOutcomeUnknown)
-		took, least := time.Since(start), s.options.CommitWaitMax
-		tick := least / 40 // the watchdog's
-		assert.True(t, took >= least-tick && took <= least+2*tick, "answered after %s, want about %s", took, least)
-		wantError(t, "accepting", s.Accepting(), ErrStalled)
-		assert.Equal(t, uint64(1), s.Metrics().Unknown, "unknown outcomes")
-		release()
-		clocktest.Advance(time.Second) // some ticks of the watchdog
-		wantError(t, "accepting after it healed", s.Accepting(), nil)
-		wantSetting(t, s, "a", "1")
-		mustCommit(t, s, "b", "2")
-	})
-}
-
-// TestAStalledStoreRefusesWithoutApplying holds persistence/PROMISES.md, "P12".
-func TestAStalledStoreRefusesWithoutApplying(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, disk := hangable(t)
-		release := disk.hold()
-		defer release()
-		first := appendSetting(s, "a", "1")
-		clocktest.Advance(s.options.CommitWaitMax / 2)
-		wantError(t, "accepting", s.Accepting(), ErrStalled)
-
-		second := appendSetting(s, "b", "2")
-		_, err := s.Load(key.Setting(nil, "b"))
-		assert.ErrorIs(t, err, ErrNotFound, "a refused append is visible")
-		select {
-		case err := <-second:
-			t.Errorf("the refusal (%v) came before the answer to the append before it", err)
-		default:
-		}
-		wantError(t, "first", <-first, ErrOutcomeUnknown)
-		wantError(t, "second", <-second, ErrStalled)
-	})
-}
-
 // orderWaiter counts its answers and their order.
 type orderWaiter struct {
 	calls *atomic.Int64 // of all waiters
@@ -159,19 +116,10 @@ func TestAppendDoesNotWaitForRoomInMemory(t *testing.T) {
 	})
 }
 
-// TestWhatIsVisibleIsSaid while its sync hangs, and that it is not when it cannot be.
-func TestWhatIsVisibleIsSaid(t *testing.T) {
+// TestWhatCannotBeVisibleIsSaid: commits that found no room in memory.
+func TestWhatCannotBeVisibleIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, disk := hangable(t)
-		release := disk.hold()
-		commit := appendSetting(s, "a", "1")
-		must(t, s.AwaitVisible())
-		wantSetting(t, s, "a", "1")
-		wantUntold(t, commit)
-		release()
-		must(t, <-commit)
-
-		s, release = withoutRoom(t)
+		s, release := withoutRoom(t)
 		for range memoryAppends {
 			appendSetting(s, "big", string(make([]byte, 1<<10)))
 		}
