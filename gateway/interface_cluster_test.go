@@ -49,17 +49,3 @@ func TestInterfaceThroughOtherNodes(t *testing.T) {
 		assert.True(t, m.Forwarded != 0 && m.Taken != 0, "node %d: others carried out %d of its requests, and it %d of theirs; want some", i, m.Forwarded, m.Taken)
 	}
 }
-
-// onlyAlone are the rows that hold for one node, and why not for a cluster.
-var onlyAlone = map[string]string{
-	"at once, and for good when the disk has room": "the other nodes know it when it is stored, and the disks of all are full (gateway/INTERFACE.md, \"How a session ends\")",
-	"503 before the first byte":                    "a nanosecond is over before the node knows what the others have acknowledged, which is 503 Unavailable",
-}
-
-// skipOnCluster leaves a row of onlyAlone out.
-func skipOnCluster(t *testing.T, says string) {
-	t.Helper()
-	if reason, out := onlyAlone[says]; out && *nodes > 1 {
-		t.Skip(reason)
-	}
-}

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"regexp"
 	"strconv"
@@ -60,7 +61,7 @@ var heldElsewhere = map[string]string{
 	"password of a sign-in":             "actors/identity: TestPasswordRules",
 	"digits of an exponent in a number": "statemachine/data: TestClean",
 	"name of an event":                  "statemachine: TestNamesThatAreNoIdentifiers",
-	"data of an event in the history":   "TestInterfaceHistory",
+	"data of an event in the history":   "TestInterface/history",
 	"file of a template; its [content](#what-is-not-a-template) is limited too": "actors/template: TestTortureReport",
 	"workflows that a user was the first to publish":                            "actors/catalog: TestAPublisherHasABound",
 	"versions of a published workflow":                                          "actors/catalog: TestAPublisherHasABound",
@@ -69,7 +70,6 @@ var heldElsewhere = map[string]string{
 
 // TestTheLimitsOfTheDocument: each limit of the table is tried, at the limit and one above, or compared with the program.
 func TestTheLimitsOfTheDocument(t *testing.T) {
-	skipOnCluster(t, "limits")
 	s := newScene(t)
 	r := s.ann.Create(t, "plain", "").Record(t)
 	get := func(path string) func(int) int {
@@ -99,10 +99,12 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 		},
 		"`filter`; further limits in [statemachine/filter/FILTER.md](../statemachine/filter/FILTER.md#limits)": func(n int) int {
 			filter := `{"svcPublic.a":"` + strings.Repeat("x", n-len(`{"svcPublic.a":""}`)) + `"}`
-			return s.ann.query(t, "plain", filterOf(filter)).Status
+			return s.ann.Get(t, wiretest.Root+"/instances/plain?filter="+url.QueryEscape(filter)).Status
 		},
 		"`q` of tasks and of forms": get("/tasks?q="),
-		"`limit` of any page":       func(n int) int { return s.ann.query(t, "plain", fmt.Sprintf("limit=%d", n)).Status },
+		"`limit` of any page": func(n int) int {
+			return s.ann.Get(t, fmt.Sprintf("%s/instances/plain?limit=%d", wiretest.Root, n)).Status
+		},
 		"`wait` of the feed of changes, in seconds": func(n int) int {
 			return s.ann.Get(t, fmt.Sprintf("%s/changes?since=0&limit=1&wait=%d", wiretest.Root, n)).Status
 		},

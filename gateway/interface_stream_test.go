@@ -8,13 +8,17 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"troupe/actors/identity"
+	"troupe/gateway"
 	"troupe/gateway/wiretest"
 )
 
@@ -112,52 +116,90 @@ func (s *transcript) listening(t *testing.T, cmd *datadriven.TestData) string {
 			continue
 		}
 		require.NoError(t, err)
-		s.values[arg.Key] = l.id
 		for _, line := range lines {
 			switch field, value, _ := strings.Cut(line, ": "); {
 			case field == "id":
 			case field == "data" && s.shows[arg.Key] != nil:
 				for _, where := range s.shows[arg.Key] {
+					if where == "id" {
+						heard.WriteString(" " + s.named(strconv.Quote(l.id)))
+						continue
+					}
 					heard.WriteString(" " + s.masked(pick(value, where)))
 				}
 			default:
 				heard.WriteString(" " + s.masked(value))
 			}
 		}
+		s.values[arg.Key] = l.id
 		heard.WriteByte('\n')
 	}
 	return heard.String()
 }
 
-// wantEntry demands the next event to be the newest entry of a record.
-func (l *listener) wantEntry(t testing.TB, r record) {
-	t.Helper()
-	l.wantEntryAt(t, r, len(r.History))
+// TestInterfaceWatchEndsWithCredential holds gateway/INTERFACE.md, "Rights of a watcher": a stream ends by itself, while nothing happens that it could tell.
+func TestInterfaceWatchEndsWithCredential(t *testing.T) {
+	s := newScene(t)
+	r := s.adm.Create(t, "plain", "").Record(t)
+	var open []*listener
+	listen := func() {
+		t.Helper()
+		open = []*listener{s.ann.listen(t, "plain/"+r.ID), s.ann.listen(t, "plain"), s.ann.listenToTasks(t)}
+	}
+	over := func(what string) {
+		t.Helper()
+		for n, l := range open {
+			lines, err := l.block()
+			if *nodes == 1 && (err != nil || len(lines) < 2 || lines[0] != "event: lost") { // NB: elsewhere the node between may be the first to know
+				t.Errorf("%s, stream %d: got %q and %v, want to read again", what, n, lines, err)
+			}
+			for err == nil {
+				_, err = l.block()
+			}
+			assert.ErrorIs(t, err, io.EOF, "%s, stream %d", what, n)
+		}
+	}
+	change := func(from, to string) {
+		t.Helper()
+		s.Write("identity.yaml", strings.Replace(wiretest.People, from, to, 1))
+	}
+	for _, ann := range []string{"roles: [clerk], privileges: [mod-workflows]", "roles: [clerk, approver]", "roles: []"} {
+		listen()
+		change("name: Ann, roles: [clerk]", "name: Ann, "+ann)
+		over(ann)
+	}
+	change("", "")
+	listen()
+	change("name: Bob", "name: Bobby") // whom the pages of others name
+	over("a name")
+	listen()
+	change("name: Ann,", "name: Ann, disabled: true,")
+	over("disabled")
+	s.ann.Get(t, wiretest.Root+"/watch/plain/"+r.ID).WantFault(t, 401, "Unauthorized")
+	change("", "")
+	listen()
+	id, _, _ := strings.Cut(strings.TrimPrefix(s.ann.Credential[0], "Authorization: svc.token "), ".")
+	s.ChangeIdentities(func(i identity.Identities) error { return i.Revoke(t.Context(), identity.Token, id) })
+	over("revoked")
+	s.ann.Get(t, wiretest.Root+"/watch/plain/"+r.ID).WantFault(t, 401, "Unauthorized")
+	assert.Zero(t, s.metrics(func(m gateway.Metrics) uint64 { return m.Cut }), "metrics")
 }
 
-// wantEntryAt demands the next event to be the nth entry of a record.
-func (l *listener) wantEntryAt(t testing.TB, r record, n int) {
-	t.Helper()
-	lines, err := l.block()
-	require.True(t, err == nil && len(lines) == 3 && lines[0] == "id: "+l.id && lines[1] == "event: entry", "got %q and %v, want an entry", lines, err)
-	got := wiretest.Decode[struct {
-		WorkflowID, InstanceID string
-		Sequence               int
-		Entry                  wiretest.Entry
-		States                 []position
-	}](t, strings.TrimPrefix(lines[2], "data: "))
-	shown := record{States: got.States}
-	if got.WorkflowID != r.WorkflowID || got.InstanceID != r.ID || got.Sequence != n || !reflect.DeepEqual(got.Entry, r.History[n-1]) {
-		t.Errorf("got %s, want number %d of %s", lines[2], n, r.Text)
+// TestInterfaceChangesAwaited holds gateway/INTERFACE.md, "The feed of changes": an empty page comes when the wait is over, or there is
+// something.
+func TestInterfaceChangesAwaited(t *testing.T) {
+	s := newScene(t)
+	type page struct {
+		Changes []struct{ InstanceID string }
+		Next    string
 	}
-	if !slices.Equal(shown.Nodes(), got.Entry.EndState) || n == len(r.History) && !slices.Equal(got.States, r.States) {
-		t.Errorf("got %s, want where the entry led to", lines[2])
+	ask := func(parameters string) page {
+		return wiretest.Decode[page](t, s.bob.Get(t, wiretest.Root+"/changes?workflowId=codes&"+parameters).Body)
 	}
-}
-
-// wantLost demands the next event to say that entries are missing.
-func (l *listener) wantLost(t testing.TB) {
-	t.Helper()
-	lines, err := l.block()
-	require.True(t, err == nil && len(lines) == 3 && lines[0] == "event: lost" && strings.HasPrefix(lines[1], `data: {"message":"`), "%v %v", lines, err)
+	got := ask("wait=1&since=" + ask("").Next)
+	assert.Empty(t, got.Changes)
+	done := make(chan page, 1)
+	go func() { done <- ask("wait=30&since=" + got.Next) }()
+	r := s.ann.Create(t, "codes", "").Record(t)
+	assert.Equal(t, []struct{ InstanceID string }{{r.ID}}, (<-done).Changes)
 }

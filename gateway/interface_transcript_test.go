@@ -21,19 +21,32 @@ import (
 	"troupe/actors/actorstest"
 	"troupe/actors/identity"
 	"troupe/actors/identity/password"
+	"troupe/actors/template/templatetest"
 	"troupe/gateway/wiretest"
+	"troupe/persistence/storetest"
 )
+
+const annsPassword = `an "old" oak, 1843`
 
 // TestInterface plays the transcripts in testdata/interface, one subject a file, each at a service of its own:
 //
-//	home NAME base=PATH cookie=NAME proxy=PREFIX alone   the files of testdata/home/NAME; alone: not on several nodes
-//	USER desk show=(A, B) same repeat=N at-once=N follow   the requests of the input in the name of a user or of nobody
+//	home NAME base=PATH cookie=NAME proxy=PREFIX password query alone
+//	                            a new service with the files of testdata/home/NAME, or none, and those of the input, "FILE: TEXT",
+//	                            where ann has annsPassword; with alone not on several nodes, with query none has time
+//	USER desk brief show=(A, B) same times step=DURATION repeat=N each=(A, B) at-once=N follow
+//	                            the requests of the input in the name of a user or of nobody; $i counts, $x is one of each,
+//	                            which may be lines behind "each" as well
 //	unchanged NAME              a record that was shown is what adm reads now
 //	instances WORKFLOW          how many there are
 //	write FILE                  the input in place of a file of the home; without any the file goes
+//	docx FILE                   a document with this body
+//	touch FILE…                 they were changed in this order; it is known with the next write
 //	edit FILE                   the first line of the input becomes the second
-//	advance DURATION            of the clock, which else moves by a millisecond with each request
-//	revoke NAME                 a credential
+//	advance DURATION            of the clock, which else moves by a millisecond with each request, or the step
+//	token NAME USER DURATION    a token that ends; revoke NAME; password USER, annsPassword again
+//	await                       until all nodes know who may do what
+//	disk BYTES                  are free
+//	log WORD                    how often it was logged
 //	listen NAME USER show=…     a stream: its path below watch, and headers
 //	hear NAME…                  the next event of each
 //
@@ -43,12 +56,13 @@ import (
 // id when WHERE is left out) is $NAME from then on, in what is sent and what is printed. A path is below that of group B
 // if it does not begin with "/" or "=", which is left out. See expand for what else is replaced.
 //
-// Of an answer its status and body are printed, with show those members and headers only, of errors their words. With
+// Of an answer its status and body are printed, with show those members and headers only, with
+// brief nothing but the status, of errors their words. With
 // desk a user comes with a session. With same all answers must be the first, byte for byte; with follow all pages are
-// printed.
+// printed, and with times those are as they came.
 func TestInterface(t *testing.T) {
 	datadriven.Walk(t, "testdata/interface", func(t *testing.T, path string) {
-		s := &transcript{at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), values: map[string]string{}, listeners: map[string]*listener{}, shows: map[string][]string{}}
+		s := &transcript{at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 		datadriven.RunTest(t, path, s.run)
 	})
 }
@@ -89,7 +103,14 @@ func (s *transcript) run(t *testing.T, cmd *datadriven.TestData) string {
 	case "advance":
 		d, err := time.ParseDuration(arg(0))
 		require.NoError(t, err)
+		maps.DeleteFunc(s.values, func(name, _ string) bool { return strings.HasPrefix(name, "session.") }) // they may end
 		return s.advance(d)
+	case "touch":
+		for i, arg := range cmd.CmdArgs {
+			at := time.UnixMilli(int64(i + 1))
+			require.NoError(t, os.Chtimes(filepath.Join(s.Dir, arg.Key), at, at))
+		}
+		return "ok\n"
 	case "write":
 		text := s.expand(t, cmd.Input)
 		if text != "" {
@@ -97,21 +118,30 @@ func (s *transcript) run(t *testing.T, cmd *datadriven.TestData) string {
 		}
 		s.Write(arg(0), text)
 		return "ok\n"
+	case "docx":
+		s.Write(arg(0), string(templatetest.Docx(cmd.Input)))
+		return "ok\n"
 	case "edit":
 		text, err := os.ReadFile(filepath.Join(s.Dir, arg(0)))
 		require.NoError(t, err)
 		from, to, _ := strings.Cut(cmd.Input, "\n")
+		to = s.expand(t, to)
 		require.Contains(t, string(text), from)
 		s.Write(arg(0), strings.Replace(string(text), from, to, 1))
 		return "ok\n"
-	case "revoke":
-		name, kind := arg(0), identity.Token
-		if strings.HasPrefix(s.value(t, name), "ses_") {
-			kind = identity.Session
-		}
-		id, _, _ := strings.Cut(s.value(t, name), ".")
-		s.ChangeIdentities(func(i identity.Identities) error { return i.Revoke(t.Context(), kind, id) })
+	case "revoke", "token", "password", "await":
+		s.identities(t, cmd.Cmd, arg)
 		return "ok\n"
+	case "disk":
+		free, err := strconv.ParseUint(arg(0), 10, 64)
+		require.NoError(t, err)
+		for _, n := range s.Nodes() {
+			n.Disk.SetFree(free)
+			storetest.AwaitAccepting(t, n.Store, free > 0)
+		}
+		return "ok\n"
+	case "log":
+		return strconv.Itoa(strings.Count(s.log(), arg(0))) + " times\n"
 	case "instances":
 		return pick(s.adm(t).Get(t, wiretest.Root+"/instances/"+arg(0)+"?limit=1&count=true").Body, "count") + "\n"
 	case "unchanged":
@@ -147,10 +177,20 @@ func (s *transcript) start(t *testing.T, cmd *datadriven.TestData) string {
 	if cmd.HasArg("alone") && *nodes > 1 {
 		t.Skip("it holds on one node only, as the file says")
 	}
-	o := serviceOptions{Options: actorstest.Options{Files: filesOf(cmd.CmdArgs[0].Key), Clock: s.now}}
+	s.values, s.listeners, s.shows = map[string]string{}, map[string]*listener{}, map[string][]string{}
+	o := serviceOptions{Options: actorstest.Options{Clock: s.now}}
+	if name := cmd.CmdArgs[0].Key; name != "none" {
+		o.Files = filesOf(name)
+	}
+	for line := range strings.Lines(cmd.Input) {
+		name, text, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		o.Files[s.expand(t, name)] = text + "\n"
+	}
 	o.Identity = identity.Options{PasswordCost: password.Cost{MemoryKiB: 8, Passes: 1, Lanes: 1}, FlushEvery: time.Hour}
 	for _, arg := range cmd.CmdArgs[1:] {
 		switch arg.Key {
+		case "query":
+			o.Workflow.QueryTimeMax = time.Nanosecond
 		case "base":
 			o.Gateway.BasePath = arg.Vals[0]
 		case "cookie":
@@ -159,8 +199,33 @@ func (s *transcript) start(t *testing.T, cmd *datadriven.TestData) string {
 			o.Gateway.TrustedProxies = []netip.Prefix{netip.MustParsePrefix(arg.Vals[0])}
 		}
 	}
-	s.service = startService(t, o)
+	if s.service = startService(t, o); cmd.HasArg("password") {
+		s.identities(t, "password", func(int) string { return "ann" })
+	}
 	return "ok\n"
+}
+
+// identities changes who may do what.
+func (s *transcript) identities(t *testing.T, what string, arg func(int) string) {
+	s.ChangeIdentities(func(i identity.Identities) (err error) {
+		switch what {
+		case "revoke":
+			kind := identity.Token
+			if strings.HasPrefix(s.value(t, arg(0)), "ses_") {
+				kind = identity.Session
+			}
+			id, _, _ := strings.Cut(s.value(t, arg(0)), ".")
+			return i.Revoke(t.Context(), kind, id)
+		case "token":
+			d, err := time.ParseDuration(arg(2))
+			require.NoError(t, err)
+			s.values[arg(0)], _, err = i.Create(t.Context(), identity.Token, identity.CreateCredential{User: identity.UserID(arg(1)), Expires: d})
+			return err
+		case "password":
+			return i.SetPassword(t.Context(), identity.UserID(arg(0)), annsPassword)
+		}
+		return nil
+	})
 }
 
 // asked is one request of a block.
@@ -188,9 +253,6 @@ func (s *transcript) requests(input string, credential []string) (all []asked) {
 		parts := requestLine.FindStringSubmatch(line)
 		switch n := len(all) - 1; {
 		case parts != nil:
-			if parts[2] == "CREATE" || parts[2] == "EVENT" {
-				parts = s.short(parts)
-			}
 			all = append(all, asked{request{Method: parts[2], Path: parts[3], Headers: slices.Clone(credential), Body: parts[4]}, strings.Fields(parts[1])})
 		case strings.HasPrefix(line, "  "):
 			all[n].Body = strings.TrimPrefix(all[n].Body+"\n"+line[2:], "\n")
@@ -205,13 +267,22 @@ func (s *transcript) requests(input string, credential []string) (all []asked) {
 
 // ready is a request with what is known by now.
 func (s *transcript) ready(t *testing.T, r request) request {
-	path := strings.TrimPrefix(s.expand(t, r.Path), "=")
-	if r.Path[0] == '/' {
-		path = s.Base + path
-	} else if r.Path[0] != '=' {
-		path = s.Base + wiretest.Root + "/" + path
+	r.Path, r.Body = s.expand(t, r.Path), s.expand(t, r.Body)
+	switch r.Method {
+	case "CREATE":
+		r.Method, r.Path, r.Body = http.MethodPost, "create", wiretest.CreateBody(r.Path, r.Body)
+	case "EVENT":
+		workflow, instance, _ := strings.Cut(r.Path, "/")
+		name, content, _ := strings.Cut(r.Body, " ")
+		r.Method, r.Path, r.Body = http.MethodPost, "event", wiretest.EventBody(workflow, instance, name, content)
 	}
-	r.Path, r.Body = path, s.expand(t, r.Body)
+	if target, as := strings.CutPrefix(r.Path, "="); as {
+		r.Path = target
+	} else if strings.HasPrefix(r.Path, "/") {
+		r.Path = s.Base + r.Path
+	} else {
+		r.Path = s.Base + wiretest.Root + "/" + r.Path
+	}
 	for i, header := range r.Headers {
 		r.Headers[i] = s.expand(t, header)
 	}
@@ -223,21 +294,13 @@ func (s *transcript) ready(t *testing.T, r request) request {
 	return r
 }
 
-// short are the requests that most files have: CREATE WORKFLOW DATA, and EVENT WORKFLOW/INSTANCE NAME DATA.
-func (s *transcript) short(parts []string) []string {
-	if parts[2] == "CREATE" {
-		return []string{"", parts[1], http.MethodPost, "create", wiretest.CreateBody(parts[3], parts[4])}
-	}
-	workflow, instance, _ := strings.Cut(parts[3], "/")
-	name, content, _ := strings.Cut(parts[4], " ")
-	return []string{"", parts[1], http.MethodPost, "event", wiretest.EventBody(workflow, instance, name, content)}
-}
-
 // ask sends what the input says.
 func (s *transcript) ask(t *testing.T, cmd *datadriven.TestData) string {
 	var show []string
 	if arg, ok := cmd.Arg("show"); ok {
 		show = arg.Vals
+	} else if cmd.HasArg("brief") {
+		show = []string{"status"}
 	}
 	number := func(name string) int {
 		if arg, ok := cmd.Arg(name); ok {
@@ -251,18 +314,33 @@ func (s *transcript) ask(t *testing.T, cmd *datadriven.TestData) string {
 	var printed []string
 	tell := func(a answer, names []string) {
 		s.learn(t, a, names)
-		printed = append(printed, s.masked(shown(a, show)))
+		line := shown(a, show)
+		if line = s.named(line); !cmd.HasArg("times") {
+			line = timeless(line)
+		}
+		printed = append(printed, line)
 		if first == nil {
 			first = &a
 		} else if cmd.HasArg("same") {
 			wantSameAnswer(t, a, *first)
 		}
 	}
-	copies := number("at-once")
-	for i := range number("repeat") {
+	copies, step := number("at-once"), time.Millisecond
+	if arg, ok := cmd.Arg("step"); ok {
+		var err error
+		step, err = time.ParseDuration(arg.Vals[0])
+		require.NoError(t, err)
+	}
+	input, table, _ := strings.Cut(cmd.Input, "\neach\n")
+	each := strings.Split(table, "\n")
+	if arg, ok := cmd.Arg("each"); ok {
+		each = arg.Vals
+	}
+	for i := range max(number("repeat"), len(each)) {
 		s.values["i"] = strconv.Itoa(i)
-		for _, r := range s.requests(cmd.Input, s.credential(t, cmd.Cmd, cmd.HasArg("desk"))) {
-			s.advance(time.Millisecond)
+		s.values["x"] = s.expand(t, each[min(i, len(each)-1)])
+		for _, r := range s.requests(input, s.credential(t, cmd.Cmd, cmd.HasArg("desk"))) {
+			s.advance(step)
 			ready := s.ready(t, r.request)
 			if copies > 1 {
 				before := len(printed)

@@ -24,24 +24,26 @@ var (
 	repeated    = regexp.MustCompile("<<(\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`)(?:\\*(\\d+))?>>")
 	padded      = regexp.MustCompile(`<<to (\d+)>>`)
 	escaped     = regexp.MustCompile(`«([^»]*)»`)
+	aTime       = regexp.MustCompile(`\b2026-\d\d-\d\dT[0-9:.]+Z`)
+	aMoment     = regexp.MustCompile(`\b1[5-9]\d{11}\b`)
 	changing    = []struct {
 		what *regexp.Regexp
 		name string
 	}{
 		{regexp.MustCompile(`\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b`), "<id>"},
-		{regexp.MustCompile(`\b2026-\d\d-\d\dT[0-9:.]+Z`), "<time>"},
-		{regexp.MustCompile(`\b17\d{11}\b`), "<ms>"},
+		{regexp.MustCompile(`\b(ses|tok)_\w+\.[\w-]+`), "<$1>"},
+		{regexp.MustCompile(`"A[\w-]{18,}"`), `"<cursor>"`},
 		{regexp.MustCompile(`("next":"|cursor=)[\w%-]{16,}`), "$1<cursor>"},
 	}
 )
 
-// expand puts values in place of names: $NAME and $NAME[from:to], $token.USER and $session.USER; <<"text"*3>> is the
+// expand puts values in place of names: $NAME and $NAME[from:to], $token.USER, $session.USER and $lower.NAME; <<"text"*3>> is the
 // text three times, as Go writes it; <<to 5>> are blanks up to that length; and «text» is escaped for a query.
 func (s *transcript) expand(t *testing.T, text string) string {
 	text = variable.ReplaceAllStringFunc(text, func(found string) string {
 		parts := variable.FindStringSubmatch(found)
 		value := s.value(t, parts[1])
-		if value == "" {
+		if value == "" && parts[1] != "x" { // of a filter, or a schema
 			return found
 		}
 		from, _ := strconv.Atoi(parts[2])
@@ -71,6 +73,8 @@ func (s *transcript) value(t *testing.T, name string) string {
 		switch kind {
 		case "token":
 			s.values[name] = s.Token(identity.UserID(user))
+		case "lower":
+			return strings.ToLower(s.value(t, user))
 		case "session":
 			s.values[name] = s.Session(identity.UserID(user))
 		}
@@ -78,13 +82,15 @@ func (s *transcript) value(t *testing.T, name string) string {
 	return s.values[name]
 }
 
-// masked has names in place of what is different in each run.
-func (s *transcript) masked(text string) string {
+// masked has names in place of what is different in each run, and of times.
+func (s *transcript) masked(text string) string { return timeless(s.named(text)) }
+
+func (s *transcript) named(text string) string {
 	names := slices.SortedFunc(maps.Keys(s.values), func(a, b string) int {
 		return cmp.Or(len(s.values[b])-len(s.values[a]), strings.Compare(a, b))
 	})
 	for _, name := range names {
-		if value := s.values[name]; len(value) >= 10 && !strings.HasSuffix(name, ".record") {
+		if value := s.values[name]; len(value) >= 10 && name != "x" && !strings.HasSuffix(name, ".record") {
 			text = strings.ReplaceAll(text, value, "$"+name)
 		}
 	}
@@ -94,12 +100,22 @@ func (s *transcript) masked(text string) string {
 	return text
 }
 
+func timeless(text string) string {
+	return aMoment.ReplaceAllString(aTime.ReplaceAllString(text, "<time>"), "<ms>")
+}
+
 // shown is an answer in one line, or what is selected of it.
 func shown(a answer, show []string) string {
-	if len(show) == 0 || a.Status >= 400 && a.Label() != "" {
+	if len(show) == 0 {
 		show = []string{"text"}
+	} else if a.Status >= 400 && a.Label() != "" {
+		show = slices.DeleteFunc(slices.Clone(show), func(where string) bool { return where[0] < 'A' || where[0] > 'Z' || a.Header.Get(where) == "" })
+		show = append(show, "text")
 	}
 	line := strconv.Itoa(a.Status)
+	if len(show) == 1 && show[0] == "status" {
+		return line
+	}
 	for _, where := range show {
 		line += " " + selected(a, where)
 	}
@@ -117,7 +133,7 @@ func selected(a answer, where string) string {
 		}
 		return strings.TrimSpace(a.Body)
 	case where == "session":
-		return strings.Join(regexp.MustCompile(`\w+\.\w+`).FindAllString(a.Header.Get("Set-Cookie"), 1), " ")
+		return strings.Join(regexp.MustCompile(`\w+\.[\w-]+`).FindAllString(a.Header.Get("Set-Cookie"), 1), " ")
 	case where == "id" && !strings.HasPrefix(a.Body, "{"):
 		return a.Body // of a form
 	case where == "id":
@@ -130,7 +146,8 @@ func selected(a answer, where string) string {
 	return pick(a.Body, where)
 }
 
-// pick is what a JSON text has at a place: members and indexes with dots between them, * for all items, # for their number.
+// pick is what a JSON text has at a place: members and indexes with dots between them, * for all items, ~ for
+// all in their order, # for their number.
 func pick(text, where string) string {
 	step, rest, _ := strings.Cut(where, ".")
 	var items []json.RawMessage
@@ -149,10 +166,13 @@ func pick(text, where string) string {
 	switch n, err := strconv.Atoi(step); {
 	case step == "#":
 		return strconv.Itoa(len(items))
-	case step == "*":
+	case step == "*", step == "~":
 		var all []string
 		for _, item := range items {
 			all = append(all, pick(string(item), rest))
+		}
+		if step == "~" {
+			slices.Sort(all)
 		}
 		return "[" + strings.Join(all, ",") + "]"
 	case err == nil && n < len(items) && n >= -len(items):
