@@ -23,7 +23,6 @@ import (
 	"troupe/persistence/clocktest"
 )
 
-// patientWorkflows keeps its answers back.
 type patientWorkflows struct {
 	fakeWorkflows
 	asked chan message.Recipient
@@ -49,7 +48,6 @@ func startStream(t *testing.T) *stream {
 	return openStream(s, w, tokenAnn)
 }
 
-// startPatient makes a server whose workflows keep their answers back.
 func startPatient(t *testing.T, o Options) (*Server, *patientWorkflows) {
 	t.Helper()
 	s, err := New(o)
@@ -69,7 +67,6 @@ func openStream(s *Server, w *patientWorkflows, token string) *stream {
 	return on
 }
 
-// send sends so many items.
 func (s *stream) send(t *testing.T, n int) {
 	t.Helper()
 	const item = `{"workflowId":"leave","instanceId":"` + instanceOne + `","event":{"name":"note"}}` + "\n"
@@ -78,7 +75,6 @@ func (s *stream) send(t *testing.T, n int) {
 	synctest.Wait()
 }
 
-// end ends the lines, and returns the answer.
 func (s *stream) end(t *testing.T) string {
 	t.Helper()
 	require.NoError(t, s.lines.Close())
@@ -315,7 +311,6 @@ func TestAnItemWhoseNodeIsLost(t *testing.T) {
 	assert.Equal(t, "503 503", batchStatuses(got.Body), "without a leader")
 }
 
-// batchStatuses returns the statuses of the results of a batch.
 func batchStatuses(body string) string {
 	var all []string
 	for _, piece := range strings.Split(body, `{"status":`)[1:] {

@@ -42,7 +42,6 @@ func benchReply() *message.Reply {
 
 const benchBody = `{"workflowId":"leave-request","instanceId":"01JD0000000000000000000001","event":{"name":"approve","data":{"comment":"fine with me","days":3,"list":[1,2,3],"nested":{"a":"b"}}}}`
 
-// discardResponse takes an answer as cheaply as possible.
 type discardResponse struct{ header http.Header }
 
 func (s *discardResponse) Header() http.Header         { return s.header }

@@ -29,7 +29,6 @@ import (
 	"troupe/statemachine"
 )
 
-// gunzip returns what is in a packed body.
 func gunzip(t testing.TB, body []byte) string {
 	t.Helper()
 	r, err := gzip.NewReader(bytes.NewReader(body))
@@ -39,7 +38,6 @@ func gunzip(t testing.TB, body []byte) string {
 	return string(text)
 }
 
-// replyOf has a record whose answer is size bytes long.
 func replyOf(size int) *message.Reply {
 	reply := smallReply("leave", instanceOne, 5, true)
 	padding := size - len(reply.AppendRecord(nil)) - len(`{"state":}`)
@@ -228,17 +226,13 @@ func BenchmarkGzip(b *testing.B) {
 	}
 }
 
-// assetName returns the name of the script that the pages begin with.
 func assetName(t testing.TB) string {
 	t.Helper()
 	found := regexp.MustCompile(`src="\./assets/([^"]+\.js)"`).FindSubmatch(console.Shell("", console.PageWork))
-	if found == nil {
-		t.Fatalf("the shell names no script: %s", console.Shell("", console.PageWork))
-	}
+	require.NotNil(t, found, "the shell names no script: %s", console.Shell("", console.PageWork))
 	return string(found[1])
 }
 
-// isWorthPacking reports whether a page is long enough to be packed.
 func isWorthPacking(page string) bool { return len(page) >= kernel.GzipPageBytesMin }
 
 // TestStaticFiles holds what the program serves of its own: to everybody, below the base

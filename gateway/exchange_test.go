@@ -83,8 +83,7 @@ func TestListsThatFail(t *testing.T) {
 					}
 					// NB: a reset takes away what was not read yet, so nothing is said
 					// about text; whatever arrived must not look whole.
-					assert.True(t, errors.Is(err, syscall.ECONNRESET) && !strings.Contains(text, "]}") && !strings.HasSuffix(text, "]\r\n0\r\n\r\n"),
-						"got the end %v behind %d bytes, want a reset", err, len(text))
+					assert.True(t, errors.Is(err, syscall.ECONNRESET) && !strings.Contains(text, "]}") && !strings.HasSuffix(text, "]\r\n0\r\n\r\n"), "got the end %v behind %d bytes, want a reset", err, len(text))
 					assert.Equal(t, uint64(1), s.Metrics().Cut, "answers were aborted, want 1")
 				})
 			}
@@ -109,14 +108,11 @@ func endless() (workflows *fakeWorkflows, ended <-chan error) {
 func TestCallerLeavesAStream(t *testing.T) {
 	workflows, ended := endless()
 	s := startServer(t, Options{}, workflows)
-	c := s.dial(t)
-	_, err := io.WriteString(c, "GET /workflow/api/v1/instances/leave HTTP/1.1\r\nHost: x\r\n"+withToken+"\r\n\r\n")
-	require.NoError(t, err)
-	_, err = io.ReadFull(c, make([]byte, 100_000))
+	c := s.open(t, "GET /workflow/api/v1/instances/leave HTTP/1.1\r\nHost: x\r\n"+withToken+"\r\n\r\n")
+	_, err := io.ReadFull(c, make([]byte, 100_000))
 	require.NoError(t, err)
 	_ = c.Close()
-	err = <-ended
-	assert.ErrorIs(t, err, kernel.ErrAborted)
+	assert.ErrorIs(t, <-ended, kernel.ErrAborted)
 	waitFor(t, "the answer to be counted as aborted", func() bool { return s.Metrics().Cut == 1 })
 }
 

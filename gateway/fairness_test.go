@@ -27,9 +27,9 @@ import (
 
 // open sends the beginning of a request, or nothing, and leaves the connection
 // open until the end of the test.
-func (s *testServer) open(t *testing.T, text string) net.Conn {
+func (s *testServer) open(t testing.TB, text string) net.Conn {
 	t.Helper()
-	c := s.dial(t)
+	c := s.connect(t)
 	t.Cleanup(func() { _ = c.Close() })
 	_, err := io.WriteString(c, text)
 	require.NoError(t, err)
@@ -47,7 +47,6 @@ func (s *testServer) checkLive(t *testing.T) {
 	}
 }
 
-// slowEvent is an event whose body never ends.
 func slowEvent(credential string) string {
 	return "POST /workflow/api/v1/event HTTP/1.1\r\nHost: x\r\nContent-Length: 106\r\n" + credential + "\r\n\r\n{"
 }
@@ -131,9 +130,7 @@ func TestOneUserHasHalfOfTheRequests(t *testing.T) {
 	}
 	waitFor(t, "the slow ones to be gone", func() bool { return s.Metrics().InFlight == 0 })
 	assert.Equal(t, 200, s.do(t, post("event", eventBody)).Status, "after them")
-	if mine.Requests.Load() != 0 || mine.AnswerBytes.Load() != 0 {
-		t.Errorf("at the end the user has %d requests and %d bytes", mine.Requests.Load(), mine.AnswerBytes.Load())
-	}
+	assert.False(t, mine.Requests.Load() != 0 || mine.AnswerBytes.Load() != 0, "at the end the user has %d requests and %d bytes", mine.Requests.Load(), mine.AnswerBytes.Load())
 }
 
 // TestEvictedConnectionServesNothing: a request that comes while its connection is
@@ -173,8 +170,7 @@ func TestEvictedConnectionServesNothing(t *testing.T) {
 // its request.
 func TestKeptConnectionIsAuthenticated(t *testing.T) {
 	s := startServer(t, Options{ConnectionsMax: 4}, nil)
-	c := s.dial(t)
-	defer func() { _ = c.Close() }()
+	c := s.open(t, "")
 	reader := bufio.NewReader(c)
 	text := "GET /workflow/api/v1/choices HTTP/1.1\r\nHost: x\r\n" + withToken + "\r\n\r\n"
 	exchangeOn(t, c, reader, text)
@@ -185,14 +181,12 @@ func TestKeptConnectionIsAuthenticated(t *testing.T) {
 	exchangeOn(t, c, reader, text) // it is still open
 }
 
-// askAs carries an event of a user out, beside streams, and returns the status.
 func askAs(s *Server, token string) int {
 	w := newRecorder()
 	s.ServeHTTP(w, newTestRequest("POST", "/workflow/api/v1/event", eventBody, "Authorization: svc.token "+token))
 	return w.status
 }
 
-// wantNobody holds that nothing is counted any more.
 func wantNobody(t *testing.T, s *Server) {
 	t.Helper()
 	u := s.kernel.Usage.Of(ann.ID)
@@ -343,20 +337,16 @@ func TestNoTwoTakeTheLastPlace(t *testing.T) {
 	assert.Zero(t, s.kernel.Working(), "at the end")
 }
 
-// anonymousNow is how many requests without a credential are counted.
 func (s *testServer) anonymousNow() int64 {
 	s.kernel.Anonymous.Mu.Lock()
 	defer s.kernel.Anonymous.Mu.Unlock()
 	return s.kernel.Anonymous.Mu.All
 }
 
-// slowSignIn begins a sign-in from an address and never ends it.
 func (s *testServer) slowSignIn(t *testing.T, from string) net.Conn {
 	t.Helper()
-	c := s.dial(t)
 	before := s.anonymousNow()
-	_, err := fmt.Fprintf(c, "POST /session HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-Forwarded-For: %s\r\nContent-Length: 100\r\n\r\n{", from)
-	require.NoError(t, err)
+	c := s.open(t, "POST /session HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-Forwarded-For: "+from+"\r\nContent-Length: 100\r\n\r\n{")
 	waitFor(t, "the sign-in to be begun", func() bool { return s.anonymousNow() > before })
 	return c
 }
@@ -394,10 +384,7 @@ func TestAnonymousRequestsDoNotTakeAllPlaces(t *testing.T) {
 // TestAnonymousBodies: nobody keeps much for a caller whom nobody knows.
 func TestAnonymousBodies(t *testing.T) {
 	s := startServer(t, Options{}, nil)
-	c := s.dial(t)
-	if _, err := io.WriteString(c, "POST /session HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 131073\r\n\r\n{"); err != nil {
-		t.Fatal(err)
-	}
+	c := s.open(t, "POST /session HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 131073\r\n\r\n{")
 	answer := make([]byte, 100)
 	n, err := c.Read(answer)
 	got := string(answer[:n])

@@ -29,8 +29,10 @@ import (
 
 // TestFakes plays testdata/fakes: what callers of a server on fakes are told, and what was asked of the actors.
 //
-//	server [base=/platform] [body=4096] [cookie=desk] [closed] [bare] [broken]   the server from here on; the first one is there
+//	server [base=/platform] [body=4096] [cookie=desk] [build=v1] [closed] [bare] [broken]   the server from here on; the first one is there
 //	fail [FAKE]   all fakes fail, or one: a kind of failure, a reason, and faults of files in JSON; "none" ends it
+//	open          opens a server that was closed, as a node of a cluster with parts; store is why its store is not ready
+//	drain         on or off
 //	errors        the table of errors
 //	address       who is the caller of a request with these headers, and whether the connection is secret
 //	link          makes a link for ann, <link> from here on
@@ -46,17 +48,16 @@ func TestFakes(t *testing.T) {
 	})
 }
 
-// fakes is the server of a transcript.
 type fakes struct {
 	t *testing.T
 	*testServer
 	links *login.Links
 	link  string
+	store error // of the part of that name
 	// failed is the text of the last failure.
 	failed string
 }
 
-// users is a Users.
 type users struct{ of *identity.Directory }
 
 func (u users) Directory() *identity.Directory { return u.of }
@@ -105,6 +106,9 @@ func (f *fakes) play(t *testing.T, d *datadriven.TestData) string {
 		d.MaybeScanArgs(t, "base", &o.BasePath)
 		d.MaybeScanArgs(t, "cookie", &o.SessionCookie)
 		d.MaybeScanArgs(t, "body", &o.BodyBytesMax)
+		if d.MaybeScanArgs(t, "build", &o.Build.Version); o.Build.Version != "" {
+			o.Build.Commit, o.Build.Go = "0123abc", "go1.26.8"
+		}
 		if d.HasArg("closed") {
 			f.testServer = startClosed(f.t, o)
 			return ""
@@ -118,6 +122,19 @@ func (f *fakes) play(t *testing.T, d *datadriven.TestData) string {
 			server.Open(services)
 			f.Server, f.observed = server, server
 		}
+		return ""
+	case "open":
+		f.workflows, f.sessions, f.portal, f.provider = new(fakeWorkflows), new(fakeSessions), new(fakePortal), new(fakeProvider)
+		const nodes = `{"self":"A","nodes":[{"id":"A","alive":true,"voter":true,"version":"v1","led":2,"held":3,"lag":0,"settingsDiffer":false}],"short":[65535]}`
+		f.Open(f.workflows.with(Services{Credentials: fakeCredentials{}, Portal: f.portal, Cluster: func() any { return json.RawMessage(nodes) }, Parts: []Part{
+			{Name: "store", Ready: func() error { return f.store }}, {Name: "files", Optional: true, Ready: func() error { return errors.New("still looking") }},
+		}}))
+		return ""
+	case "store":
+		f.store = failureOf(t, lines)
+		return ""
+	case "drain":
+		f.kernel.Draining.Store(lines[0] == "on")
 		return ""
 	case "errors":
 		text := ""
@@ -193,7 +210,6 @@ func (f *fakes) play(t *testing.T, d *datadriven.TestData) string {
 
 var providerErrors = []error{provider.ErrRefused, provider.ErrBusy, provider.ErrUnavailable}
 
-// failureOf reads a failure: its kind, its reason, and faults.
 func failureOf(t *testing.T, lines []string) error {
 	for kind := failure.Kind(1); kind < failure.Kinds; kind++ {
 		if kind.Error() != lines[0] {
@@ -218,7 +234,6 @@ func failureOf(t *testing.T, lines []string) error {
 	return errors.New(lines[0])
 }
 
-// all are the fakes, by name.
 func (f *fakes) all() map[string]*planned {
 	if f.workflows == nil { // it is closed
 		return nil

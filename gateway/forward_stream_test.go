@@ -56,9 +56,7 @@ func TestForwardedWatch(t *testing.T) {
 		a, b, _ := watched(t, Options{})
 		a.kernel.Limits.UserWatchers = 0
 		a.do(t, get(watchPath)).WantFault(t, 503, "Busy")
-		if a.Metrics().Watchers != 0 || b.Metrics().Taken != 0 {
-			t.Errorf("the leader was asked: %+v", b.Metrics())
-		}
+		assert.False(t, a.Metrics().Watchers != 0 || b.Metrics().Taken != 0, "the leader was asked: %+v", b.Metrics())
 	})
 	t.Run("the leader stops", func(t *testing.T) {
 		a, b, _ := watched(t, Options{})

@@ -177,9 +177,7 @@ func checkForwardMetrics(t *testing.T, s *Server, w *recorder, took time.Duratio
 		}
 		return n
 	}
-	if m.Forwarded != flag(answered) || m.ForwardUnknown != flag(w.status == 504) || m.ForwardRefused != flag(w.status == 503 && !answered) || m.LeaderWaiting != 0 || m.InFlight != 0 {
-		t.Errorf("got %+v after a %d", m, w.status)
-	}
+	assert.False(t, m.Forwarded != flag(answered) || m.ForwardUnknown != flag(w.status == 504) || m.ForwardRefused != flag(w.status == 503 && !answered) || m.LeaderWaiting != 0 || m.InFlight != 0, "got %+v after a %d", m, w.status)
 	assert.Equal(t, took > 0 && took < time.Minute, m.LeaderWaits > 0, "waited %d times for a leader, in %v", m.LeaderWaits, took)
 }
 
@@ -193,7 +191,6 @@ func newForwarding(t *testing.T, o Options) (*Server, *fakePeers, *fakeWorkflows
 	return s, peers, workflows
 }
 
-// askHandler asks a server without a connection.
 func askHandler(ctx context.Context, h http.Handler, r request) *recorder {
 	w := newRecorder()
 	h.ServeHTTP(w, newTestRequest(r.Method, r.Path, r.Body, r.Headers...).WithContext(ctx))
@@ -237,8 +234,7 @@ func TestLeaderAfterAll(t *testing.T) {
 				begun := time.Now()
 				w := askHandler(t.Context(), s, post("event", eventBody, "Idempotency-Key: k"))
 				took := time.Since(begun)
-				assert.True(t, w.status == c.want && took == c.took && len(tries) == len(c.before),
-					"got %d after %v and %d tries, want %d after %v: %s", w.status, took, len(tries), c.want, c.took, w.body.String())
+				assert.True(t, w.status == c.want && took == c.took && len(tries) == len(c.before), "got %d after %v and %d tries, want %d after %v: %s", w.status, took, len(tries), c.want, c.took, w.body.String())
 				tag := w.header.Get("ETag")
 				assert.Equal(t, w.status == 200, tag != "", "got the tag %q with %d", tag, w.status)
 			})
@@ -343,6 +339,5 @@ func TestForwardedRequest(t *testing.T) {
 	askHandler(t.Context(), s, request{Method: "DELETE", Path: "/session", Headers: []string{"Cookie: session=" + sessionAnn, "Idempotency-Key: k"}})
 	assert.True(t, got.Method == "DELETE" && got.Header["Idempotency-Key"] == nil, "%v %v", got.Method, got.Header["Idempotency-Key"])
 	askHandler(t.Context(), s, get("/workflow/api/v1/instances/leave?filter=%7B%7D&limit=5", "Accept-Encoding: gzip"))
-	assert.True(t, got.URL.RequestURI() == "/workflow/api/v1/instances/leave?filter=%7B%7D&limit=5" && got.Body == nil && got.Header.Get("Accept-Encoding") == "gzip",
-		"got %s, %v", got.URL, got.Header)
+	assert.True(t, got.URL.RequestURI() == "/workflow/api/v1/instances/leave?filter=%7B%7D&limit=5" && got.Body == nil && got.Header.Get("Accept-Encoding") == "gzip", "got %s, %v", got.URL, got.Header)
 }

@@ -105,7 +105,6 @@ func (s *routeFuzzer) alone(item data.Value) string {
 	return strconv.Itoa(w.status) + ","
 }
 
-// statusesOf lists the statuses of results.
 func statusesOf(t *testing.T, lines []string) (all string) {
 	t.Helper()
 	for _, line := range lines {
@@ -177,7 +176,6 @@ func FuzzQueryParameters(f *testing.F) {
 }
 
 // FuzzWatchEvent holds that whatever stands in the data, a client reads one
-// event with that data.
 func FuzzWatchEvent(f *testing.F) {
 	for _, seed := range []string{`{"a":1}`, "{\n\"a\":\r\n1}", "", "\n", "data: x\n\nid: 9\n\n", ": beat", "\u2028"} {
 		f.Add([]byte(seed))
@@ -185,17 +183,13 @@ func FuzzWatchEvent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, kind := range []watch.Kind{watch.Entry, watch.Lost} {
 			events := readEvents(string(instances.AppendWatchEvent(nil, watch.Event{Kind: kind, ID: "p1", Data: text})))
-			want := strings.NewReplacer("\r", "\n").Replace(string(text))
-			assert.True(t, len(events) == 1 && events[0].data == want && events[0].id == "p1", "%q is read as %+v", text, events)
-			if json.Valid(text) && !json.Valid([]byte(events[0].data)) {
-				t.Errorf("%q is no JSON any more: %q", text, events[0].data)
-			}
+			assert.True(t, len(events) == 1 && events[0].data == strings.NewReplacer("\r", "\n").Replace(string(text)) && events[0].id == "p1", "%q is read as %+v", text, events)
+			assert.False(t, json.Valid(text) && !json.Valid([]byte(events[0].data)), "%q is no JSON any more: %q", text, events[0].data)
 		}
 		assert.Equal(t, 2, bytes.Count(instances.AppendWatchEvent(nil, watch.Event{Kind: watch.Heartbeat}), []byte("\n")))
 	})
 }
 
-// event is an event as a client sees it.
 type event struct{ name, id, data string }
 
 // readEvents reads a stream as WHATWG HTML says ("Interpreting an event
@@ -326,12 +320,9 @@ func FuzzBody(f *testing.F) {
 			}
 		}
 		a := answer{Body: w.body.String()}
-		refused := w.status == 400 || w.status == 404 || w.status == 413 && len(text) > 100_000
-		require.NotEqual(t, asked != nil, refused, "%s %q: got %d %s, the actors were asked %+v", r.Path, text, w.status, a.Body, asked)
+		require.NotEqual(t, asked != nil, w.status == 400 || w.status == 404 || w.status == 413 && len(text) > 100_000, "%s %q: got %d %s, the actors were asked %+v", r.Path, text, w.status, a.Body, asked)
 		if asked == nil {
-			if len(a.Message()) > 300 || !utf8.ValidString(a.Body) {
-				t.Errorf("a message of %d bytes: %q", len(a.Message()), a.Body)
-			}
+			assert.False(t, len(a.Message()) > 300 || !utf8.ValidString(a.Body), "a message of %d bytes: %q", len(a.Message()), a.Body)
 			return
 		}
 		var std struct {

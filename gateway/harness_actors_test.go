@@ -267,12 +267,10 @@ const (
 	privilegeWorkflows = 16
 )
 
-// sessionOf is the session of a user who holds a set of the privileges.
 func sessionOf(set int) string {
 	return fmt.Sprintf("ses_set%013d.%s", set, strings.Repeat("P", 43))
 }
 
-// usersOfSets are the users of these sessions.
 var usersOfSets = func() []*identity.Principal {
 	users := make([]*identity.Principal, privilegeWorkflows+1)
 	for set := range users {
@@ -287,7 +285,6 @@ var usersOfSets = func() []*identity.Principal {
 	return users
 }()
 
-// withPortal is the cookie of a user with all privileges of group A.
 var withPortal = "Cookie: session=" + sessionOf(allPrivileges)
 
 // fakePortal answers with something small, list, if it is set, is called for lists.
@@ -360,13 +357,11 @@ func (f *fakePortal) SubmitTask(_ context.Context, r *formportal.TaskSubmitReque
 	return smallReply("leave", instanceOne, 3, r.WithHistory), f.ask(func() { f.asked = r })
 }
 
-// leaveForm is a form with something in every member.
 var leaveForm = &formportal.Summary{
 	ID: instanceOne, FormType: "WorkflowForm", FormID: "leave-form", SubmissionID: "01JD0000000000000000000009", Name: statemachine.Plain(`Leave "now"`),
 	FullPath: "form-runtime/leave-form/leave/" + instanceOne + "/index.html", By: "ann", When: 1760000000123, Status: "review, open", Role: "clerk",
 }
 
-// leaveJSON is how package api shows it.
 var leaveJSON = func() string {
 	text, _ := json.Marshal(portal.FormOf(leaveForm, nil)) // strings can always be written
 	return string(text)

@@ -237,7 +237,6 @@ func (d *contract) lookAtRequest(o *operation, path string, s *spoken) error {
 	return openapi3filter.ValidateRequest(context.Background(), input)
 }
 
-// headers are those that the operation has as parameters.
 func (o *operation) headers(h http.Header) (values [][]string) {
 	for _, p := range o.Parameters {
 		if p.Value.In == "header" {
@@ -455,7 +454,6 @@ func (o *observed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // keptBytesMax bounds what is kept of an answer, because schemas are slow.
 const keptBytesMax = 1 << 20
 
-// copier keeps what is written.
 type copier struct {
 	http.ResponseWriter
 	first  func(http.Header)

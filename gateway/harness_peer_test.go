@@ -54,7 +54,6 @@ func startNodes(t testing.TB, o Options, names ...string) map[string]*node {
 	return nodes
 }
 
-// open opens the node with its fakes, which change may exchange.
 func (n *node) open(change func(*Services)) {
 	services := n.workflows.with(Services{
 		Credentials: fakeCredentials{}, Sessions: n.sessions, Portal: n.portal, Provider: n.provider,
@@ -66,7 +65,6 @@ func (n *node) open(change func(*Services)) {
 	n.Open(services)
 }
 
-// fail makes all fakes fail.
 func (n *node) fail(err error) {
 	n.workflows.setFail(err)
 	n.sessions.setFail(err)
@@ -130,7 +128,6 @@ func (f *fakePeers) Leader(ctx context.Context, shard uint16) (Peer, error) {
 	return answer.Peer, nil
 }
 
-// roundTrip makes an http.RoundTripper of a function.
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

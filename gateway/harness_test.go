@@ -56,7 +56,6 @@ var (
 	mod = &identity.Principal{ID: "mod", Name: "Mo", Privileges: []string{"mod-workflows"}}
 )
 
-// fakeCredentials knows a few credentials, each of one kind.
 type fakeCredentials struct{}
 
 func (fakeCredentials) Authenticate(kind identity.Kind, credential string) (*identity.Principal, error) {
@@ -108,7 +107,6 @@ type planned struct {
 	fail  error
 }
 
-// ask counts a call, and returns its error.
 func (p *planned) ask(notes ...func()) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,7 +129,6 @@ func (p *planned) calls() int {
 	return p.count
 }
 
-// fakeSessions signs ann in, and remembers what it was asked.
 type fakeSessions struct {
 	planned
 	address netip.Addr
@@ -318,7 +315,6 @@ func (f *fakeWorkflows) Text(_ string, version uint64) (catalog.Text, error) {
 	return catalog.Text{Version: max(version, 1), File: "workflows/leave.yaml", Text: "id: leave\n", Refs: map[string]string{"a.schema.json": "{}"}}, f.ask()
 }
 
-// PublishDefinition remembers what was asked.
 func (f *fakeWorkflows) PublishDefinition(_ context.Context, r *DefinitionRequest) (api.PublishedDefinition, error) {
 	err := f.ask(func() {
 		f.asked = fmt.Sprint(r.Caller.ID, " ", r.WorkflowID, " ", r.Version, " ", r.File, " ", string(r.Text), " ", r.DryRun)
@@ -326,13 +322,11 @@ func (f *fakeWorkflows) PublishDefinition(_ context.Context, r *DefinitionReques
 	return api.PublishedDefinition{ID: "leave", Version: 3, Current: true, Warnings: []api.FileFault{}}, err
 }
 
-// Retire remembers what was asked.
 func (f *fakeWorkflows) Retire(_ context.Context, workflow string, version uint64, by *identity.Principal) ([]uint64, error) {
 	err := f.ask(func() { f.asked = fmt.Sprint(by.ID, " retires ", workflow, " ", version) })
 	return []uint64{1, 2}, err
 }
 
-// PublishHome remembers the archive.
 func (f *fakeWorkflows) PublishHome(_ context.Context, _ *identity.Principal, archive []byte, dryRun bool) (api.PublishedHome, error) {
 	err := f.ask(func() { f.asked = fmt.Sprint(string(archive), dryRun) })
 	return api.PublishedHome{Workflows: 1, Warnings: []api.FileFault{}}, err
@@ -373,7 +367,6 @@ type testServer struct {
 	client    *wiretest.Client
 }
 
-// startServer starts and opens a server that the end of the test stops.
 func startServer(t testing.TB, o Options, workflows *fakeWorkflows) *testServer {
 	t.Helper()
 	return startServerOn(t, o, workflows, net.Listen)
@@ -391,7 +384,6 @@ func startServerOn(t testing.TB, o Options, workflows *fakeWorkflows, listen lis
 	return s
 }
 
-// startClosed starts a server that is not open yet.
 func startClosed(t testing.TB, o Options) *testServer {
 	t.Helper()
 	return startClosedOn(t, o, net.Listen)
@@ -416,7 +408,6 @@ func startClosedOn(t testing.TB, o Options, listen listenFunc) *testServer {
 	}}
 }
 
-// stop stops a server.
 func stop(tb testing.TB, s interface{ Stop(context.Context) error }) {
 	tb.Helper()
 	if err := s.Stop(context.Background()); err != nil {
@@ -424,7 +415,6 @@ func stop(tb testing.TB, s interface{ Stop(context.Context) error }) {
 	}
 }
 
-// ServeHTTP answers as the Server does.
 func (s *testServer) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.observed.ServeHTTP(w, r) }
 
 type (
@@ -447,47 +437,32 @@ func (s *testServer) do(t testing.TB, r request) answer {
 
 func (s *testServer) rawErr(t testing.TB, text string) (string, error) {
 	t.Helper()
-	c := s.dial(t)
-	defer func() { _ = c.Close() }()
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatalf("send: %v", err)
-	}
-	_ = c.CloseWrite() // the server may have reset the connection already
+	c := s.open(t, text)
+	_ = c.(*net.TCPConn).CloseWrite() // the server may have reset the connection already
 	reply, err := io.ReadAll(c)
 	return string(reply), err
 }
 
-func (s *testServer) dial(t testing.TB) *net.TCPConn {
-	t.Helper()
-	c, err := s.client.Dial()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-// connect is dial for a server that may be on pipes.
+// connect makes a connection, by a pipe to a server that is on pipes.
 func (s *testServer) connect(t testing.TB) net.Conn {
 	t.Helper()
-	if s.client.Connect == nil {
-		return s.dial(t)
+	connect := s.client.Connect
+	if connect == nil {
+		connect = func() (net.Conn, error) { return s.client.Dial() }
 	}
-	c, err := s.client.Connect()
+	c, err := connect()
 	require.NoError(t, err)
 	return c
 }
 
-// eventBody is a body that the event route takes.
 const eventBody = `{"workflowId":"leave","instanceId":"` + instanceOne + `","event":{"name":"approve","data":{"a":1}}}`
 
-// createBody is a body that the create route takes.
 const createBody = `{"workflowId":"leave","data":{"svcPublic":{"a":1},"svcPrivate":{"b":2}}}`
 
 func post(route, body string, headers ...string) request {
 	return request{Method: "POST", Path: "/workflow/api/v1/" + route, Body: body, Headers: append([]string{withToken}, headers...)}
 }
 
-// postAsBob is post of another user.
 func postAsBob(route, body string) request {
 	return request{Method: "POST", Path: "/workflow/api/v1/" + route, Body: body, Headers: []string{asBob}}
 }
@@ -527,5 +502,4 @@ func newTestRequest(method, target, body string, headers ...string) *http.Reques
 	return r
 }
 
-// routes is the table of a server.
 func routes() []kernel.Route { return newGroups("").routes() }

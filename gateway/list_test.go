@@ -85,8 +85,7 @@ func TestALongListIsStreamed(t *testing.T) {
 	request := newTestRequest("GET", "/form-portal/forms/mycurrent", "", withPortal)
 	w := &pieces{recorder: *newRecorder()}
 	s.ServeHTTP(w, request)
-	want := "[" + strings.Repeat(leaveJSON+",", forms-1) + leaveJSON + "]"
-	assert.Equal(t, want, w.body.String(), "got %d bytes", w.body.Len())
+	assert.Equal(t, "["+strings.Repeat(leaveJSON+",", forms-1)+leaveJSON+"]", w.body.String(), "got %d bytes", w.body.Len())
 	assert.True(t, w.largest <= kernel.StreamBytes+len(leaveJSON)+1 && w.header.Get("Content-Length") == "", "%v %v", w.largest, w.header.Get("Content-Length"))
 	perForm := testing.AllocsPerRun(1, func() {
 		w.body.Reset()

@@ -74,7 +74,6 @@ func differences(table []kernel.Route, d *contract) (faults []string) {
 	return faults
 }
 
-// kindsOf returns the credentials that an operation takes.
 func kindsOf(doc *openapi3.T, o *openapi3.Operation) (kinds identity.Kind) {
 	requirements := doc.Security
 	if o.Security != nil {
@@ -227,7 +226,6 @@ func TestObserverControl(t *testing.T) {
 	}
 }
 
-// deaf is a test that keeps what it is told.
 type deaf struct {
 	testing.TB
 	cleanup []func()

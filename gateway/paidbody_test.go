@@ -119,7 +119,6 @@ func TestBodiesArePaidForBeforeTheyAreRead(t *testing.T) {
 	}
 }
 
-// owe charges as much to a user as is ever charged.
 func (s *Server) owe(user identity.UserID) {
 	for ok := true; ok; {
 		_, ok = s.kernel.Usage.Of(user).Bytes.Charge(time.Since(s.kernel.Started), toll.CreditBytes/16, s.kernel.Limits.UserBytes)

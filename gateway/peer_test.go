@@ -89,9 +89,7 @@ func TestWhatANodeTellsTheLeader(t *testing.T) {
 	t.Run("the address and TLS", func(t *testing.T) {
 		r := request{Method: "POST", Path: "/session", Body: signInBody, Headers: []string{jsonLine, "X-Forwarded-For: 192.0.2.7", "X-Forwarded-Proto: https"}}
 		got := a.do(t, r)
-		if got.Status != 200 || b.sessions.address != netip.MustParseAddr("192.0.2.7") || !strings.Contains(got.Header.Get("Set-Cookie"), "Secure") {
-			t.Errorf("got %d %v from %v", got.Status, got.Header, b.sessions.address)
-		}
+		assert.False(t, got.Status != 200 || b.sessions.address != netip.MustParseAddr("192.0.2.7") || !strings.Contains(got.Header.Get("Set-Cookie"), "Secure"), "got %d %v from %v", got.Status, got.Header, b.sessions.address)
 	})
 	t.Run("the session that is to end", func(t *testing.T) {
 		a.do(t, request{Method: "DELETE", Path: "/session", Headers: []string{"Cookie: session=" + sessionAnn}}).WantStatus(t, 200)
@@ -154,9 +152,7 @@ func TestWhoMayForward(t *testing.T) {
 	assert.Same(t, ann, a.workflows.asked.(*message.Event).Caller, "a client made itself")
 	w := newRecorder()
 	known.ServeHTTP(w, newTestRequest("POST", "/session", signInBody, asAnn, jsonLine, "X-Forwarded-For: 192.0.2.9"))
-	if w.status != 200 || a.sessions.address != netip.MustParseAddr("192.0.2.7") {
-		t.Errorf("got %d from %v, want the address that the node has told", w.status, a.sessions.address)
-	}
+	assert.False(t, w.status != 200 || a.sessions.address != netip.MustParseAddr("192.0.2.7"), "got %d from %v, want the address that the node has told", w.status, a.sessions.address)
 	assert.NotContains(t, a.log.String(), "untrusted peer", "a node is taken for a proxy")
 	a.workflows.setFail(failure.Elsewhere(3))
 	got, calls := ask(known, asAnn, withToken), len(a.peers.shards)

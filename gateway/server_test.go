@@ -4,13 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -55,80 +53,11 @@ func holding(t *testing.T, o Options) (s *testServer, g *gate, first <-chan answ
 	return s, g, first
 }
 
-// async sends a request and gives its answer later.
 func (s *testServer) async(t *testing.T, r request) <-chan answer {
 	t.Helper()
 	result := make(chan answer, 1)
 	go func() { result <- s.do(t, r) }()
 	return result
-}
-
-// TestLife goes through the states of a server.
-func TestLife(t *testing.T) {
-	s := startClosed(t, Options{})
-	look := func(state, path string, status int, part string) {
-		t.Helper()
-		a := s.do(t, request{Method: "GET", Path: path, Headers: []string{withToken}})
-		assert.True(t, a.Status == status && strings.Contains(a.Body, part), "%s: %s: got %d %s, want %d with %s", state, path, a.Status, a.Body, status, part)
-		retry := a.Header.Get("Retry-After") != ""
-		assert.Equal(t, status == 503, retry, "%s: %s: Retry-After", state, path)
-	}
-	look("started", "/livez", 200, `{"status":"ok"}`)
-	look("started", "/readyz", 503, `"message":"gateway: starting"`)
-	look("started", "/readyz?verbose", 503, `"parts":[{"name":"gateway","ready":false,"reason":"starting"}]`)
-	look("started", "/workflow/api/v1/choices", 503, `"error":"Unavailable"`)
-	look("started", "/nowhere", 404, "NotFound")
-
-	const nodes = `{"self":"A","nodes":[{"id":"A","alive":true,"voter":true,"version":"v1","led":2,"held":3,"lag":0,"settingsDiffer":false}],"short":[65535]}`
-	var storeFault error
-	var mu sync.Mutex
-	setStore := func(err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		storeFault = err
-	}
-	s.Open(Services{
-		Workflows: new(fakeWorkflows), Credentials: fakeCredentials{},
-		Cluster: func() any { return json.RawMessage(nodes) },
-		Parts: []Part{{Name: "store", Ready: func() error {
-			mu.Lock()
-			defer mu.Unlock()
-			return storeFault
-		}}, {Name: "files", Optional: true, Ready: func() error { return errors.New("still looking") }}},
-	})
-	look("open", "/livez", 200, "ok")
-	look("open", "/readyz", 200, `{"status":"ready"}`)
-	look("open", "/readyz?verbose", 200, `{"status":"ready","parts":[{"name":"gateway","ready":true},{"name":"store","ready":true},{"name":"files","ready":false,"reason":"still looking"}],"cluster":`+nodes+`}`)
-	look("open", "/readyz?x=%zz&verbose", 200, `"parts"`)
-	look("open", "/workflow/api/v1/choices", 200, "workflows")
-
-	setStore(errors.New("disk \"full\""))
-	look("full", "/livez", 200, "ok")
-	look("full", "/readyz", 503, `"message":"store: disk \"full\""`)
-	look("full", "/readyz?verbose", 503, `{"name":"gateway","ready":true},{"name":"store","ready":false,"reason":"disk \"full\""}`)
-	look("full", "/workflow/api/v1/choices", 200, "workflows")
-	setStore(nil)
-	look("again", "/readyz", 200, "ready")
-
-	s.kernel.Options.Build = Build{Version: "v1.2.3", Commit: "0123abc", Go: "go1.26.8"}
-	build := `,"build":{"version":"v1.2.3","commit":"0123abc","go":"go1.26.8"},"parts":[`
-	look("with a build", "/readyz?verbose", 200, `{"status":"ready"`+build)
-	look("with a build", "/readyz", 200, `{"status":"ready"}`)
-	setStore(errors.New("disk \"full\""))
-	look("full, with a build", "/readyz?verbose", 503, `"message":"store: disk \"full\""`+build)
-
-	stop(t, s)
-	stop(t, s)
-	if c, err := net.Dial("tcp", s.Addr().String()); err == nil {
-		_ = c.Close()
-		t.Error("the port is open after Stop")
-	}
-	assert.ErrorIs(t, s.Start(), ErrStopped, "Start after Stop")
-	select {
-	case err := <-s.Failed():
-		t.Errorf("Failed: got %v after a regular Stop", err)
-	default:
-	}
 }
 
 // TestStart holds who may start, and that the caller hears of a listener that broke.
@@ -147,9 +76,17 @@ func TestStart(t *testing.T) {
 	require.NoError(t, err)
 	assert.Error(t, other.Start(), "two servers have one port")
 	stop(t, other)
+	ends := startClosed(t, Options{})
+	stop(t, ends)
+	stop(t, ends)
+	if c, err := net.Dial("tcp", ends.Addr().String()); err == nil {
+		_ = c.Close()
+		t.Error("the port is open after Stop")
+	}
+	assert.ErrorIs(t, ends.Start(), ErrStopped, "Start after Stop")
+	assert.Empty(t, ends.Failed(), "after a regular Stop")
 	require.NoError(t, s.mu.listener.Close())
-	err = <-s.Failed()
-	assert.ErrorIs(t, err, net.ErrClosed)
+	assert.ErrorIs(t, <-s.Failed(), net.ErrClosed)
 }
 
 // TestOptions holds that all errors are reported together.
@@ -181,8 +118,7 @@ func TestDrain(t *testing.T) {
 	s := startServer(t, Options{DrainMax: time.Hour}, workflows)
 	w := s.watch(t, withToken)
 	w.expect(t, opening)
-	idle := s.dial(t) // a keep-alive connection that was used before
-	defer func() { _ = idle.Close() }()
+	idle := s.open(t, "") // a keep-alive connection that was used before
 	idleReader := bufio.NewReader(idle)
 	const plain = "GET /workflow/api/v1/choices HTTP/1.1\r\nHost: x\r\n" + withToken + "\r\n\r\n"
 	status, last := exchangeOn(t, idle, idleReader, plain)
@@ -234,15 +170,13 @@ func TestDrainDelay(t *testing.T) {
 // says that the connection ends.
 func exchangeOn(t *testing.T, c net.Conn, r *bufio.Reader, text string) (status int, last bool) {
 	t.Helper()
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatalf("send: %v", err)
-	}
+	_, err := io.WriteString(c, text)
+	require.NoError(t, err)
 	a, err := wiretest.ReadAnswer(r, http.MethodGet)
 	require.NoError(t, err)
 	return a.Status, a.Closes
 }
 
-// waitFor waits until a condition that another goroutine makes true.
 func waitFor(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	limit := time.NewTimer(wiretest.AnswerMax)
@@ -288,9 +222,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	})
 	s.kernel.Limits.UserBytes = 1 << 40 // what they take is not waited for
 	read := get("/workflow/api/v1/instance/leave/" + instanceOne)
-	slow := s.dial(t)
-	_, err := io.WriteString(slow, "GET "+read.Path+" HTTP/1.1\r\nHost: x\r\n"+read.Headers[0]+"\r\n\r\n")
-	require.NoError(t, err)
+	slow := s.open(t, "GET "+read.Path+" HTTP/1.1\r\nHost: x\r\n"+read.Headers[0]+"\r\n\r\n")
 	waitFor(t, "the answer to be on its way", func() bool { return s.kernel.AnswerBytes.Load() > 0 })
 	a := s.do(t, request{Method: read.Method, Path: read.Path, Headers: []string{asBob}})
 	assert.True(t, a.Status == 200 && len(a.Body) >= size, "another user's: got %d and %d bytes, want 200 and all of them", a.Status, len(a.Body))
@@ -328,8 +260,7 @@ func TestConnectionsMax(t *testing.T) {
 // that the outcome is unknown, and the limit of connections does not keep it.
 func TestDrainIsBounded(t *testing.T) {
 	s, _, first := holding(t, Options{ConnectionsMax: 1, DrainMax: time.Millisecond})
-	second := s.dial(t)
-	defer func() { _ = second.Close() }()
+	s.open(t, "")
 	waitFor(t, "the limit to be noticed", func() bool { return s.Metrics().ConnectionsFull > 0 })
 	stop(t, s)
 	a := <-first
@@ -342,17 +273,13 @@ func TestDrainCutsWhatIsLeft(t *testing.T) {
 	workflows, ended := endless()
 	s := startServer(t, Options{DrainMax: time.Millisecond}, workflows)
 	s.lastBytesMax = time.Millisecond
-	c := s.dial(t)
-	defer func() { _ = c.Close() }()
-	_, err := io.WriteString(c, "GET /workflow/api/v1/instances/leave HTTP/1.0\r\nHost: x\r\n"+withToken+"\r\n\r\n")
-	require.NoError(t, err)
-	_, err = io.ReadFull(c, make([]byte, 100_000))
+	c := s.open(t, "GET /workflow/api/v1/instances/leave HTTP/1.0\r\nHost: x\r\n"+withToken+"\r\n\r\n")
+	_, err := io.ReadFull(c, make([]byte, 100_000))
 	require.NoError(t, err)
 	stop(t, s)
 	_, err = io.Copy(io.Discard, c)
 	assert.ErrorIs(t, err, syscall.ECONNRESET, "got the end")
-	err = <-ended
-	assert.ErrorIs(t, err, net.ErrClosed, "the list ended")
+	assert.ErrorIs(t, <-ended, net.ErrClosed, "the list ended")
 }
 
 func (f *fakeWorkflows) vitals() api.Vitals {
@@ -369,42 +296,9 @@ func TestHealthOfTheService(t *testing.T) {
 		}
 		return h, a.Status
 	}
-	for _, who := range []struct {
-		name   string
-		header string
-		want   int
-	}{
-		{"nobody", "", 401},
-		{"one without a privilege", withToken, 403},
-		{"mod-workflows", withModToken, 200},
-		{"mod-admin", "Cookie: session=" + sessionOf(privilegeAdmin), 200},
-	} {
-		headers := []string{who.header}
-		if who.header == "" {
-			headers = nil
-		}
-		_, status := ask(headers...)
-		assert.Equal(t, who.want, status, who.name)
-	}
-
 	first, _ := ask(withModToken)
 	second, _ := ask(withModToken)
 	assert.True(t, first.Ready && first.Build.Version == "v1" && first.Cluster == nil && len(first.Parts) == 1 && first.Parts[0].Name == "gateway", "got %+v", first)
-	assert.True(t, first.Started == second.Started && second.Requests.Answered == first.Requests.Answered+1 && second.Requests.InFlight == 1,
-		"counters do not go on: %+v, then %+v", first.Requests, second.Requests)
+	assert.True(t, first.Started == second.Started && second.Requests.Answered == first.Requests.Answered+1 && second.Requests.InFlight == 1, "counters do not go on: %+v, then %+v", first.Requests, second.Requests)
 	assert.True(t, first.Vitals != nil && first.Store.DiskBytes == 4096 && first.Store.FreeBytes == -1 && first.Work.Events == 5, "got the vitals %+v", first.Vitals)
-}
-
-// TestAPartThatIsNotReady: only what is not optional keeps the service from being ready.
-func TestAPartThatIsNotReady(t *testing.T) {
-	s := startServer(t, Options{}, nil)
-	services := s.services
-	for _, optional := range []bool{true, false} {
-		services.Parts = []Part{{Name: "files", Optional: optional, Ready: func() error { return errors.New("not indexed") }}}
-		s.Open(services)
-		a := s.do(t, request{Method: "GET", Path: kernel.AdminPath + "/health", Headers: []string{withModToken}})
-		var h api.Health
-		assert.True(t, json.Unmarshal([]byte(a.Body), &h) == nil && h.Ready == optional && h.Parts[1].Reason == "not indexed" && h.Parts[1].Optional == optional,
-			"optional %v: got %s", optional, a.Body)
-	}
 }

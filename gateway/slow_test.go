@@ -42,13 +42,8 @@ func TestSlowCallers(t *testing.T) {
 	} {
 		t.Run(line, func(t *testing.T) {
 			onPipes(t, c.options, nil, func(t *testing.T, s *testServer) {
-				conn := s.connect(t)
-				defer func() { _ = conn.Close() }()
 				begun := time.Now()
-				if _, err := io.WriteString(conn, c.text); err != nil {
-					t.Fatal(err)
-				}
-				got, err := io.ReadAll(conn)
+				got, err := io.ReadAll(s.open(t, c.text))
 				assert.True(t, err == nil && strings.HasPrefix(string(got), c.want) && (c.want != "" || len(got) <= 0), "%v %v %v", got, err, c.want)
 				took := time.Since(begun)
 				assert.True(t, took >= short && took <= 2*short, "the end came after %v, want %v", took, short)
@@ -64,10 +59,7 @@ func TestSlowReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		workflows, ended := endless()
 		s := startOnPipes(t, Options{WriteMax: short}, workflows)
-		c := s.connect(t)
-		defer func() { _ = c.Close() }()
-		_, err := io.WriteString(c, "GET /workflow/api/v1/instances/leave HTTP/1.1\r\nHost: x\r\n"+withToken+"\r\n\r\n")
-		require.NoError(t, err)
+		c := s.open(t, "GET /workflow/api/v1/instances/leave HTTP/1.1\r\nHost: x\r\n"+withToken+"\r\n\r\n")
 		piece := make([]byte, 1<<20)
 		for range 5 { // as long as somebody reads, it goes on
 			_, err := io.ReadFull(c, piece)
@@ -80,8 +72,7 @@ func TestSlowReaders(t *testing.T) {
 		default:
 		}
 		clocktest.Advance(2 * time.Millisecond)
-		err = <-ended
-		assert.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		assert.ErrorIs(t, <-ended, os.ErrDeadlineExceeded)
 	})
 }
 
@@ -99,8 +90,7 @@ func TestWatchOutlivesTheTimesOfARequest(t *testing.T) {
 		clocktest.Advance(3 * short)
 		f.stop()
 		w.expectEnd(t)
-		err := <-f.ended
-		assert.NoError(t, err, "the call ended")
+		assert.NoError(t, <-f.ended, "the call ended")
 	})
 }
 
@@ -113,8 +103,7 @@ func TestSlowWatcher(t *testing.T) {
 		f.events <- entryEvent("p1", strings.Replace(watchedOne, `"draft"`, `"`+strings.Repeat("x", 1<<20)+`"`, 1))
 		err := <-f.heard
 		assert.True(t, errors.Is(err, kernel.ErrAborted) && errors.Is(err, os.ErrDeadlineExceeded), "got %v, want the write deadline", err)
-		err = <-f.ended
-		assert.ErrorIs(t, err, kernel.ErrAborted, "the call ended")
+		assert.ErrorIs(t, <-f.ended, kernel.ErrAborted, "the call ended")
 		synctest.Wait()
 		m := s.Metrics()
 		assert.True(t, m.Cut == 1 && m.Watchers == 0, "%d answers are counted as cut and %d watchers, want 1 and 0", m.Cut, m.Watchers)

@@ -71,7 +71,6 @@ func entryEvent(id, data string) watch.Event {
 	return watch.Event{Kind: watch.Entry, ID: id, Data: []byte(data)}
 }
 
-// watcher is an open stream.
 type watcher struct {
 	conn net.Conn
 	body *bufio.Reader
@@ -82,11 +81,7 @@ const watchPath = "/workflow/api/v1/watch/leave"
 // watch opens a stream and returns when its header is there.
 func (s *testServer) watch(t testing.TB, headers ...string) *watcher {
 	t.Helper()
-	c := s.connect(t)
-	text := "GET " + watchPath + " HTTP/1.1\r\nHost: x\r\n" + strings.Join(append(headers, ""), "\r\n") + "\r\n"
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatal(err)
-	}
+	c := s.open(t, "GET "+watchPath+" HTTP/1.1\r\nHost: x\r\n"+strings.Join(append(headers, ""), "\r\n")+"\r\n")
 	res, err := http.ReadResponse(bufio.NewReader(c), nil)
 	require.NoError(t, err, "read the header")
 	t.Cleanup(func() {
@@ -129,8 +124,7 @@ func TestWatcherWhoLeaves(t *testing.T) {
 	m := s.Metrics()
 	assert.True(t, m.Watchers == 1 && m.InFlight == 0, "metrics: got %d watchers and %d in flight, want 1 and 0", m.Watchers, m.InFlight)
 	_ = w.conn.Close()
-	err := <-f.ended
-	assert.ErrorIs(t, err, context.Canceled, "the call ended")
+	assert.ErrorIs(t, <-f.ended, context.Canceled, "the call ended")
 	waitFor(t, "the watcher to be gone", func() bool { return s.Metrics().Watchers == 0 })
 	assert.Zero(t, s.Metrics().Cut, "metrics")
 }
@@ -231,8 +225,7 @@ func TestWatchDrainIsBounded(t *testing.T) {
 	w := s.watch(t, withToken)
 	w.expect(t, opening)
 	stop(t, s)
-	err := <-f.ended
-	assert.ErrorIs(t, err, context.Canceled, "the call ended")
+	assert.ErrorIs(t, <-f.ended, context.Canceled, "the call ended")
 	assert.Contains(t, s.log.String(), `"drained":true`, "the log does not say that the requests were answered: %s", s.log)
 }
 
@@ -240,12 +233,7 @@ func TestWatchDrainIsBounded(t *testing.T) {
 // is that of the connection.
 func TestWatchOfAnOldProxy(t *testing.T) {
 	s := startServer(t, Options{}, nil)
-	c := s.dial(t)
-	defer func() { _ = c.Close() }()
-	if _, err := io.WriteString(c, "GET "+watchPath+" HTTP/1.0\r\nHost: x\r\n"+withToken+"\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(c)
+	text, err := io.ReadAll(s.open(t, "GET "+watchPath+" HTTP/1.0\r\nHost: x\r\n"+withToken+"\r\n\r\n"))
 	want := "\r\n\r\nretry: 2000\nid: p1\n\nid: p2\nevent: entry\ndata: " + watchedOne + "\n\n"
 	assert.True(t, err == nil && strings.HasSuffix(string(text), want), "got %q and %v, want %q at the end", text, err, want)
 }

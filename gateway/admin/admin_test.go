@@ -56,13 +56,11 @@ func (f *failing) SetPassword(context.Context, identity.UserID, string) error {
 	return fmt.Errorf("set a password: %w", f.err)
 }
 
-// stop stops a server.
 func stop(tb testing.TB, s interface{ Stop(context.Context) error }) {
 	tb.Helper()
 	assert.NoError(tb, s.Stop(context.Background()), "Stop")
 }
 
-// startServer starts a server that the end of the test stops.
 func startServer(t *testing.T, path string, identities Identities) *Client {
 	t.Helper()
 	s, err := Start(Options{Path: path, Identities: identities})
@@ -181,7 +179,6 @@ func TestBrokenRequests(t *testing.T) {
 	}
 }
 
-// raw sends bytes to the socket and returns the answer.
 func raw(t *testing.T, path, text string) string {
 	t.Helper()
 	c, err := connect(t.Context(), path)
@@ -211,9 +208,7 @@ func TestSocketFile(t *testing.T) {
 		s, err := Start(Options{Path: path, Identities: identities})
 		require.NoError(t, err, "Start")
 		info, err := os.Stat(path)
-		if err != nil || info.Mode() != fs.ModeSocket|0o600 {
-			t.Errorf("got the mode %v, %v; want a socket with 0600", info.Mode(), err)
-		}
+		assert.False(t, err != nil || info.Mode() != fs.ModeSocket|0o600, "got the mode %v, %v; want a socket with 0600", info.Mode(), err)
 		_, err = Start(Options{Path: path, Identities: identities})
 		assert.ErrorIs(t, err, ErrInUse, "a second server")
 		c, err := Dial(t.Context(), path)
@@ -264,9 +259,7 @@ func TestLongPath(t *testing.T) {
 			_, _, err = c.Create(t.Context(), identity.Token, identity.CreateCredential{User: "jane"})
 			assert.NoError(t, err)
 			info, err := os.Stat(path)
-			if err != nil || info.Mode() != fs.ModeSocket|0o600 {
-				t.Errorf("got the mode %v, %v", info.Mode(), err)
-			}
+			assert.False(t, err != nil || info.Mode() != fs.ModeSocket|0o600, "got the mode %v, %v", info.Mode(), err)
 			_, err = Start(Options{Path: path, Identities: identities})
 			assert.ErrorIs(t, err, ErrInUse, "a second server")
 		})
@@ -295,8 +288,7 @@ func TestStopAnswersWhatWasAccepted(t *testing.T) {
 	case <-fileGone(path):
 	}
 	close(slow.leave)
-	err = <-revoked
-	assert.NoError(t, err, "Revoke")
+	assert.NoError(t, <-revoked, "Revoke")
 	<-stopped
 }
 

@@ -39,7 +39,6 @@ func TestCalls(t *testing.T) {
 	})
 }
 
-// calls are a service and a client of it.
 type calls struct {
 	t *testing.T
 	*servertest.Server
@@ -104,7 +103,6 @@ func (c *calls) play(t *testing.T, d *datadriven.TestData) string {
 	return ""
 }
 
-// call calls a method, and writes down what came of it.
 func (c *calls) call(t *testing.T, method reflect.Value, args []string, input string) string {
 	var requests []servertest.Request
 	if c.Server != nil {

@@ -31,7 +31,6 @@ func connect(t *testing.T, address string, o Options) *Client {
 	return c
 }
 
-// started runs the service and makes a client of it.
 func started(t *testing.T, o Options) (*servertest.Server, *Client) {
 	t.Helper()
 	s := servertest.Start(t)
@@ -74,7 +73,6 @@ func wantStatus(t *testing.T, err error, status int, code string) {
 	assert.True(t, errors.As(err, &refused) && refused.Status == status && refused.Code == code, "got %v, want an Error %d %s", err, status, code)
 }
 
-// handled makes a client of a service that a handler of the test is.
 func handled(t *testing.T, o Options, handle http.HandlerFunc) *Client {
 	t.Helper()
 	s := httptest.NewServer(handle)
@@ -82,7 +80,6 @@ func handled(t *testing.T, o Options, handle http.HandlerFunc) *Client {
 	return connect(t, s.URL, o)
 }
 
-// answering makes a client of a service that answers all with one body.
 func answering(t *testing.T, status int, header, body string) *Client {
 	t.Helper()
 	return handled(t, Options{BodyBytesMax: 1000, RetryMax: -1}, func(w http.ResponseWriter, _ *http.Request) {
@@ -165,8 +162,7 @@ func TestPackedAnswers(t *testing.T) {
 	}
 	for want, own := range map[string]*http.Client{"": nil, "gzip": unkept()} {
 		got, err := handled(t, Options{HTTP: own}, pack).Instance(t.Context(), InstanceRequest{WorkflowID: "w", InstanceID: "i1"})
-		accepted := <-asked
-		assert.Equal(t, want, accepted, "asked")
+		assert.Equal(t, want, <-asked, "asked")
 		assert.True(t, err == nil && got.Sequence == 5, "asked for %q: got %+v, %v, want sequence 5", want, got, err)
 	}
 }

@@ -35,7 +35,6 @@ func (e *exampleTest) TempDir() string {
 	return dir
 }
 
-// startExample runs the service; stop ends it.
 func startExample() (s *servertest.Server, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &exampleTest{ctx: ctx}

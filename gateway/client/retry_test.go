@@ -31,7 +31,6 @@ func countNew(n *int) func(net.Conn, http.ConnState) {
 	}
 }
 
-// recorded keeps the waits and does not wait.
 func recorded(c *Client) *[]time.Duration {
 	waits := new([]time.Duration)
 	c.pause = func(ctx context.Context, wait time.Duration) error {
@@ -112,16 +111,12 @@ func TestNobodyThere(t *testing.T) {
 	c := connect(t, address, Options{})
 	waits := recorded(c)
 	_, err := c.Create(t.Context(), CreateRequest{WorkflowID: "leave"})
-	if err == nil || errors.Is(err, ErrOutcomeUnknown) || len(*waits) != 4 || !strings.Contains(err.Error(), address) {
-		t.Errorf("got %v after %d waits, want an error that names %s after 4", err, len(*waits), address)
-	}
+	assert.False(t, err == nil || errors.Is(err, ErrOutcomeUnknown) || len(*waits) != 4 || !strings.Contains(err.Error(), address), "got %v after %d waits, want an error that names %s after 4", err, len(*waits), address)
 	if _, err = c.Choices(t.Context()); err == nil || len(*waits) != 4 {
 		t.Errorf("a read: got %v after %d waits, want no more", err, len(*waits))
 	}
 	err = endOf(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave"}))
-	if err == nil || !strings.Contains(err.Error(), address) || len(*waits) != 8 {
-		t.Errorf("a watch: got %v after %d waits, want an error that names %s after 4 more", err, len(*waits), address)
-	}
+	assert.False(t, err == nil || !strings.Contains(err.Error(), address) || len(*waits) != 8, "a watch: got %v after %d waits, want an error that names %s after 4 more", err, len(*waits), address)
 }
 
 // TestStrangerIsNotAskedAgain holds that a wrong certificate is no broken
@@ -134,9 +129,7 @@ func TestStrangerIsNotAskedAgain(t *testing.T) {
 	c := connect(t, s.URL, Options{})
 	waits := recorded(c)
 	_, err := c.Create(t.Context(), CreateRequest{WorkflowID: "leave"})
-	if err == nil || errors.Is(err, ErrOutcomeUnknown) || len(*waits) != 0 {
-		t.Errorf("got %v after %d waits, want an error at once", err, len(*waits))
-	}
+	assert.False(t, err == nil || errors.Is(err, ErrOutcomeUnknown) || len(*waits) != 0, "got %v after %d waits, want an error at once", err, len(*waits))
 }
 
 // TestCutCallIsUnknown cancels while the service works.

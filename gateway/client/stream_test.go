@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// chunked reads a text in pieces of n bytes.
 type chunked struct {
 	text string
 	n    int
@@ -31,7 +30,6 @@ func (c *chunked) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// blocksOf reads a stream to its end.
 func blocksOf(in io.Reader, bytesMax int) (blocks []string, err error) {
 	s := newStreamReader(in, bytesMax)
 	for {

@@ -16,7 +16,6 @@ import (
 	"troupe/gateway/servertest"
 )
 
-// notices pulls the notices of a watch one by one.
 func notices(t *testing.T, seq iter.Seq2[*Notice, error]) (next func() (*Notice, error), stop func()) {
 	t.Helper()
 	pull, stop := iter.Pull2(seq)
@@ -104,9 +103,7 @@ func TestWatchGoesOn(t *testing.T) {
 	// The service says 2 s; it doubles, and a longer Retry-After is kept.
 	for i, least := range []time.Duration{2, 10, 8, 16} {
 		least *= time.Second
-		if waits[i] < least || waits[i] > least*3/2 {
-			t.Errorf("wait %d: got %v, want %v to half as much again", i, waits[i], least)
-		}
+		assert.False(t, waits[i] < least || waits[i] > least*3/2, "wait %d: got %v, want %v to half as much again", i, waits[i], least)
 	}
 	for i, r := range s.Requests()[1:] {
 		assert.Equal(t, place, r.Header.Get("Last-Event-ID"), "request %d: got Last-Event-ID", i+1)

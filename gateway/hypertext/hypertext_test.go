@@ -14,8 +14,7 @@ func TestPut(t *testing.T) {
 	w.Put(`<a title="%s">%s</a>`, `" onclick="x`, "<b>&")
 	w.Put("%s%d%.1f", Raw("<br>"), 3, 0.25)
 	w.Put("%v %v", errors.New("<e>"), time.Duration(0))
-	want := `<a title="&#34; onclick=&#34;x">&lt;b&gt;&amp;</a><br>30.2&lt;e&gt; 0s`
-	assert.Equal(t, want, string(w.Raw()))
+	assert.Equal(t, `<a title="&#34; onclick=&#34;x">&lt;b&gt;&amp;</a><br>30.2&lt;e&gt; 0s`, string(w.Raw()))
 }
 
 // named is a text of another type, as names of methods and statuses are.

@@ -110,8 +110,7 @@ func TestScript(t *testing.T) {
 func TestLanguages(t *testing.T) {
 	for key, english := range words[English] {
 		german := words[German][key]
-		assert.True(t, german != "" && strings.Contains(english, "#") == strings.Contains(german, "#") && len(words[English]) == len(words[German]),
-			"%s: got %q for %q", key, german, english)
+		assert.True(t, german != "" && strings.Contains(english, "#") == strings.Contains(german, "#") && len(words[English]) == len(words[German]), "%s: got %q for %q", key, german, english)
 	}
 	for status := range problems[English] {
 		assert.True(t, problems[German][status] != "" && len(problems[English]) == len(problems[German]), "%d has no German text", status)
@@ -132,7 +131,6 @@ func TestPolicy(t *testing.T) {
 	assert.True(t, !strings.Contains(Policy, "unsafe") && !strings.Contains(Policy, "*") && !strings.Contains(Policy, "http"), "the policy %q is not strict", Policy)
 }
 
-// secretOf is the secret of a link's address.
 func secretOf(t *testing.T, path string) string {
 	t.Helper()
 	page, secret, found := strings.Cut(path, "#link=")

@@ -122,7 +122,6 @@ func (f *fakeProvider) serve(answer func(*http.Request) any) http.HandlerFunc {
 	}
 }
 
-// merge returns a with the members of b; nil takes one away.
 func merge(a, b set) set {
 	for name, value := range b {
 		if a[name] = value; value == nil {
@@ -207,9 +206,7 @@ func TestSignIn(t *testing.T) {
 		assert.Equal(t, want, q.Get(name), name)
 	}
 	for _, secret := range []string{"state", "nonce", "code_challenge"} {
-		if len(q.Get(secret)) < 22 || strings.Contains(start.Cookie, q.Get(secret)) {
-			t.Errorf("%s is %q: short, or in the cookie as it is", secret, q.Get(secret))
-		}
+		assert.False(t, len(q.Get(secret)) < 22 || strings.Contains(start.Cookie, q.Get(secret)), "%s is %q: short, or in the cookie as it is", secret, q.Get(secret))
 	}
 	assert.True(t, strings.Trim(start.Cookie, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") == "" && len(start.Cookie) >= 43, start.Cookie)
 	again, err := c.Begin(t.Context(), "/x", "")
@@ -222,7 +219,6 @@ func TestSignIn(t *testing.T) {
 	assert.Equal(t, "127.0.0.1", c.Name(), "name")
 }
 
-// set is members that differ.
 type set = map[string]any
 
 // TestFlowEnds holds that a sign-in is good for ten minutes, and only in the

@@ -68,9 +68,7 @@ func TestLinesThatWaitToBePaidEndWithTheirBatch(t *testing.T) {
 		go func() { ended <- (&lineReader{x: x, stopped: stopped, total: kernel.BodyFirstBytes + 1}).pay() }()
 		synctest.Wait()
 		close(stopped)
-		if <-ended {
-			t.Error("lines are paid for that nobody wants")
-		}
+		assert.False(t, <-ended, "lines are paid for that nobody wants")
 	})
 }
 

@@ -40,7 +40,6 @@ func admitAll(addresses ...string) (*Listener, []*Conn) {
 	return l, all
 }
 
-// request makes the connection serve a request.
 func (c *Conn) request(withCredential bool) {
 	c.Begin(new(http.Request))
 	if withCredential {
@@ -132,9 +131,7 @@ func TestStuckAnswersAreEvictedLast(t *testing.T) {
 		all[1].Begin(new(http.Request))
 		assert.False(t, l.evict(), "an answer was aborted that was just sent")
 		clocktest.Advance(stuckMin)
-		if !l.evict() || all[0].state.Load() != stateEvicted || l.evict() {
-			t.Errorf("got the states %d and %d, want the first closed", all[0].state.Load(), all[1].state.Load())
-		}
+		assert.False(t, !l.evict() || all[0].state.Load() != stateEvicted || l.evict(), "got the states %d and %d, want the first closed", all[0].state.Load(), all[1].state.Load())
 	})
 }
 
@@ -187,10 +184,6 @@ func TestARestingConnectionMayBeClosed(t *testing.T) {
 	l := &Listener{freed: make(chan struct{}, 1)}
 	c := &Conn{listener: l}
 	c.state.Store(stateBusy)
-	if !c.Rest() || !isIdle(c, c.state.Load()) || !c.Resume() || c.state.Load() != stateBusy {
-		t.Errorf("got the state %d, want idle and then busy", c.state.Load())
-	}
-	if !c.Rest() || !c.state.CompareAndSwap(stateIdle, stateEvicted) || c.Resume() || c.state.Load() != stateEvicted {
-		t.Errorf("got the state %d of a connection that was closed", c.state.Load())
-	}
+	assert.False(t, !c.Rest() || !isIdle(c, c.state.Load()) || !c.Resume() || c.state.Load() != stateBusy, "got the state %d, want idle and then busy", c.state.Load())
+	assert.False(t, !c.Rest() || !c.state.CompareAndSwap(stateIdle, stateEvicted) || c.Resume() || c.state.Load() != stateEvicted, "got the state %d of a connection that was closed", c.state.Load())
 }
