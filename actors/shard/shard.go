@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"troupe/actors/incident"
 	"troupe/actors/instance"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/internal/wait"
 	"troupe/persistence/key"
 	"troupe/statemachine"
 )
@@ -27,6 +29,38 @@ const (
 	// restFor is how long an instance rests: callers are answered, and nothing of it runs.
 	restFor = time.Minute
 )
+
+// Options configures Shards. All fields are required.
+type Options struct {
+	*instance.Env
+	// InFlightMax bounds the calls of all instances.
+	InFlightMax int
+	// ReplyWaitMax is how long a caller waits, and IdleAfter how long an instance stays awake after its last request.
+	ReplyWaitMax, IdleAfter time.Duration
+	// AwakeBytesMax is about how much memory awake instances may take.
+	AwakeBytesMax int64
+	// Background is what works for each shard while it is led.
+	Background []Background
+}
+
+// Shards are those that this node leads. Its methods are safe for concurrent use.
+type Shards struct {
+	o          Options
+	props      *actor.Props            // of every instance
+	led        []atomic.Pointer[shard] // by number; nil: not yet, or not any more
+	mu         sync.Mutex              // who changes led has it
+	swept      context.Context         //nolint:containedctx // of the relief and the sweep
+	stopSweeps context.CancelFunc
+	loops      sync.WaitGroup                // the relief
+	working    sync.WaitGroup                // background work
+	tick       atomic.Pointer[chan struct{}] // closed and replaced once a second
+	round      atomic.Int64                  // sweeps since the start
+	// pressure has an entry when awake instances take too much.
+	pressure chan struct{}
+	stopping atomic.Bool
+
+	awake, woken, refused, restarts, rests atomic.Int64
+}
 
 type shard struct {
 	instance.Lead
@@ -274,5 +308,17 @@ func (x *shard) about(b *actors.Branch) {
 	b.Children = append(b.Children, awake)
 	for _, w := range x.workers {
 		b.Children = append(b.Children, w.about())
+	}
+}
+
+// awakeBytes is about what all awake instances take.
+func (s *Shards) awakeBytes() int64 {
+	return s.o.Counts.Bytes.Load() + instance.InstanceBytes*s.awake.Load()
+}
+
+// limitMemory has the relief make room when awake instances take too much.
+func (s *Shards) limitMemory() {
+	if s.awakeBytes() > s.o.AwakeBytesMax {
+		wait.Notify(s.pressure)
 	}
 }

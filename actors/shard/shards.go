@@ -15,52 +15,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"troupe/actors"
 	"troupe/actors/failure"
+	"troupe/actors/guard"
 	"troupe/actors/instance"
+	"troupe/actors/internal/breaks"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/message"
 	"troupe/persistence/key"
 	"troupe/statemachine"
 )
-
-// Options configures Shards. All fields are required.
-type Options struct {
-	*instance.Env
-	// InFlightMax bounds the calls of all instances.
-	InFlightMax int
-	// ReplyWaitMax is how long a caller waits, and IdleAfter how long an instance stays awake after its last request.
-	ReplyWaitMax, IdleAfter time.Duration
-	// AwakeBytesMax is about how much memory awake instances may take.
-	AwakeBytesMax int64
-	// Background is what works for each shard while it is led.
-	Background []Background
-}
-
-// Shards are those that this node leads. Its methods are safe for concurrent use.
-type Shards struct {
-	o          Options
-	props      *actor.Props            // of every instance
-	led        []atomic.Pointer[shard] // by number; nil: not yet, or not any more
-	mu         sync.Mutex              // who changes led has it
-	swept      context.Context         //nolint:containedctx // of the relief and the sweep
-	stopSweeps context.CancelFunc
-	loops      sync.WaitGroup                // the relief
-	working    sync.WaitGroup                // background work
-	tick       atomic.Pointer[chan struct{}] // closed and replaced once a second
-	round      atomic.Int64                  // sweeps since the start
-	// pressure has an entry when awake instances take too much.
-	pressure chan struct{}
-	stopping atomic.Bool
-
-	awake, woken, refused, restarts, rests atomic.Int64
-}
 
 // New returns shards of which none is led before Start, or the first call that needs it.
 func New(o Options) *Shards {
@@ -377,5 +344,91 @@ func (s *Shards) Metrics() Metrics {
 	return Metrics{
 		Awake: s.awake.Load(), AwakeBytes: s.awakeBytes(), InFlight: s.o.Counts.InFlight.Load(),
 		Woken: s.woken.Load(), Refused: s.refused.Load(), Restarts: s.restarts.Load(), Rests: s.rests.Load(),
+	}
+}
+
+const (
+	// SweepEvery is the length of one round. Idle times are counted in rounds.
+	SweepEvery = time.Second
+	// largeBytes is from where an instance is passivated before small ones are.
+	largeBytes = 32 << 10
+)
+
+// Sweep passivates idle instances, and wakes callers to look at their deadlines.
+func (s *Shards) Sweep() {
+	next := make(chan struct{})
+	close(*s.tick.Swap(&next))
+	round, idle := s.round.Add(1), s.idleRounds()
+	pauses := breaks.New(0, 1, 64)
+	for k := range s.led {
+		x := s.led[k].Load()
+		if x == nil {
+			continue
+		}
+		if x.IsStale() {
+			x.end()
+		}
+		x.awake.Range(func(_ key.ID, a *instance.Activation) bool {
+			a.PassivateIdle(round - idle)
+			pauses.Take(s.swept.Done())
+			return true
+		})
+	}
+	s.limitMemory()
+}
+
+// Pass has as many rounds go by as there are in d.
+func (s *Shards) Pass(d time.Duration) { s.round.Add(int64(d / SweepEvery)) }
+
+// idleRounds is how many rounds an instance stays awake that nobody asks for.
+func (s *Shards) idleRounds() int64 { return int64(s.o.IdleAfter / SweepEvery) }
+
+// relieveLoop makes room whenever awake instances take too much. It is the body of a goroutine.
+func (s *Shards) relieveLoop() {
+	for {
+		select {
+		case <-s.swept.Done():
+			return
+		case <-s.pressure:
+			_ = guard.Try(s.o.Log, "memory relief", s.relieve) // the log has it
+		}
+	}
+}
+
+// relieve passivates instances before their time until awake ones take three quarters of what they may: large ones
+// first, and of these, and of the others, those first that nobody has asked for long. An instance that owes an answer
+// stays.
+func (s *Shards) relieve() {
+	if s.awakeBytes() <= s.o.AwakeBytesMax {
+		return
+	}
+	enough := s.o.AwakeBytesMax / 4 * 3
+	for _, least := range []int64{largeBytes, 0} {
+		for idle := s.idleRounds(); ; idle /= 2 {
+			if s.passivate(idle, least, enough); s.awakeBytes() <= enough {
+				return
+			}
+			if idle == 0 {
+				break
+			}
+		}
+	}
+}
+
+// passivate ends the instances of at least so many bytes that nobody has asked for in so many rounds, until awake ones
+// take no more than enough.
+func (s *Shards) passivate(idle, least, enough int64) {
+	round := s.round.Load()
+	for k := range s.led {
+		x := s.led[k].Load()
+		if x == nil {
+			continue
+		}
+		x.awake.Range(func(_ key.ID, a *instance.Activation) bool {
+			if a.Size() >= least {
+				a.PassivateIdle(round - idle + 1)
+			}
+			return s.o.Counts.Bytes.Load() > enough || s.awakeBytes() > enough
+		})
 	}
 }

@@ -35,14 +35,6 @@ func Parameters(r io.ReaderAt, size int64, limits param.Limits) ([]param.Param, 
 	return list.Params(), nil
 }
 
-// Namespaces and kinds of relationships, each as ISO/IEC 29500 transitional and strict spell it.
-const (
-	packageNamespace = "http://schemas.openxmlformats.org/package/2006/relationships"
-	transitionalKind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
-	strictKind       = "http://purl.oclc.org/ooxml/officeDocument/relationships/"
-	mainKind         = "officeDocument"
-)
-
 // storyKinds are the relationships of the main part to parts with text, in the order in which these are read.
 var storyKinds = [...]string{"header", "footer", "footnotes", "endnotes", "comments"}
 
@@ -54,13 +46,6 @@ const relationsMax = 10_000
 type relation struct {
 	kind   string // its last word: officeDocument, header
 	target string // the name of the part: /word/header1.xml
-}
-
-type reader struct {
-	archive *archive
-	limits  param.Limits
-	list    *param.Collector
-	parser  *markup.Parser
 }
 
 func (d *reader) read() error {

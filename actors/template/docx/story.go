@@ -292,3 +292,18 @@ func (n *names) leave() {
 	}
 	n.marks = n.marks[:last]
 }
+
+// Namespaces and kinds of relationships, each as ISO/IEC 29500 transitional and strict spell it.
+const (
+	packageNamespace = "http://schemas.openxmlformats.org/package/2006/relationships"
+	transitionalKind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
+	strictKind       = "http://purl.oclc.org/ooxml/officeDocument/relationships/"
+	mainKind         = "officeDocument"
+)
+
+type reader struct {
+	archive *archive
+	limits  param.Limits
+	list    *param.Collector
+	parser  *markup.Parser
+}

@@ -146,9 +146,6 @@ func isStuck(c *Conn, s state) bool {
 	return s == stateFinishing && c.Age()-time.Duration(c.answered.Load()) >= stuckMin
 }
 
-// stuckMin is the age at which the end of an answer counts as stuck, and a new connection without a request as unused.
-const stuckMin = 2 * time.Second
-
 // ResetUnfinished makes Close reset the connections that are in the middle of a request or of its answer.
 func (l *Listener) ResetUnfinished() {
 	l.mu.Lock()
@@ -183,23 +180,6 @@ func addressOf(a net.Addr) netip.Addr {
 	}
 	return netip.Addr{}
 }
-
-// state is what a connection is doing:
-//
-//	new ──┐
-//	      ├─► busy ──► finishing ──► idle ──► busy …
-//	idle ─┘    └───── body not read ──► idle
-//
-// New and idle connections may become evicted, and finishing ones that are stuck.
-type state = int32
-
-const (
-	stateNew       state = iota // no request yet, perhaps a part of its headers
-	stateIdle                   // waits for the next request, or for a body that is ignored
-	stateBusy                   // a handler has a request
-	stateFinishing              // the handler has answered; net/http sends the rest
-	stateEvicted                // closed for a new one; serves no request
-)
 
 // Conn leaves the listener's table when it is closed.
 type Conn struct {

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"container/list"
 	"net/netip"
+	"time"
 )
 
 // origin is where connections come from: one address or, for a trusted proxy, which
@@ -150,3 +151,23 @@ func NetworkOf(a netip.Addr) netip.Prefix {
 	network, _ := a.Prefix(bits) // zero for no address
 	return network
 }
+
+// stuckMin is the age at which the end of an answer counts as stuck, and a new connection without a request as unused.
+const stuckMin = 2 * time.Second
+
+// state is what a connection is doing:
+//
+//	new ──┐
+//	      ├─► busy ──► finishing ──► idle ──► busy …
+//	idle ─┘    └───── body not read ──► idle
+//
+// New and idle connections may become evicted, and finishing ones that are stuck.
+type state = int32
+
+const (
+	stateNew       state = iota // no request yet, perhaps a part of its headers
+	stateIdle                   // waits for the next request, or for a body that is ignored
+	stateBusy                   // a handler has a request
+	stateFinishing              // the handler has answered; net/http sends the rest
+	stateEvicted                // closed for a new one; serves no request
+)
