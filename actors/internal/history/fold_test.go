@@ -110,7 +110,7 @@ func TestAFoldedEntryIsSmall(t *testing.T) {
 	to[50] = "another"
 	e := statemachine.Entry{User: "john", Start: at, Event: "go", End: to, At: time.UnixMilli(1)}
 	whole := e.AppendJSON(nil)
-	folded := fold(&e, nil, false)
+	folded := fold(&e)
 	assert.True(t, mayFold(&e, 2, len(whole)) && len(whole) >= 12_000 && len(folded) <= 250, "%d bytes become %d", len(whole), len(folded))
 	for _, no := range []uint64{1, wholeEvery} {
 		assert.False(t, mayFold(&e, no, len(whole)), "entry %d may be folded", no)

@@ -1,7 +1,12 @@
-// Package history is the stored form of an instance's history. An entry is format(1) chain(16) JSON; the chain is a
-// hash over all entries up to this one, so that a missing or foreign entry shows. One that keeps what its event
-// brought, or that is an attempt, is format(2) chain(16) JSON brought kind(1) and the length of the JSON(4). fold.go
-// has the third form.
+// Package history is the stored form of an instance's history. An entry is
+//
+//	format(1) chain(16) JSON brought changes length of the changes(4) length of the JSON(4) kind(1)
+//
+// with what its kind says that it has: most have the JSON alone, and no lengths. The chain is a hash over all entries up
+// to this one, so that a missing or foreign entry shows. An entry of an instance with many machines is stored folded: its
+// JSON with empty lists, and the places of the lists that differ. The lists are made again from those of the entry before
+// or behind, since each entry starts where the one before ended. The changes are, for each, how many names stay, then the
+// names that go and those that come, each list with its length.
 package history
 
 import (
@@ -20,55 +25,10 @@ import (
 	"troupe/statemachine/data"
 )
 
-const (
-	format       = 1
-	withFormat   = 2
-	HeadBytes    = 1 + len(statemachine.Chain{}) // what stands before the JSON
-	tailBytes    = 1 + 4                         // what stands behind what the event brought
-	DataBytesMax = 16 << 10                      // the most that is kept of what an event brought
-)
-
-// The kinds of what is kept of what an event brought; 0: nothing.
-const (
-	wholeKind  byte = iota + 1
-	digestKind               // {"sha256", "bytes"}
-	attemptBit byte = 1 << 7 // set beside them: nothing took the event (statemachine.Entry.Attempt)
-)
-
-// ErrDamaged: what is stored is no history, or lacks a part of one.
-var ErrDamaged = errors.New("stored history cannot be read")
-
-// Keep appends to an entry, whose JSON stands behind HeadBytes that are free, what its event brought, nil for nothing,
-// and whether it is an attempt.
-func Keep(entry []byte, brought data.Value, attempt bool) []byte {
-	end := len(entry) - HeadBytes
-	entry, kind := appendBrought(entry, brought, attempt)
-	entry[0] = withFormat
-	return binary.BigEndian.AppendUint32(append(entry, kind), uint32(end)) //nolint:gosec // of an entry
-}
-
-func appendBrought(entry []byte, brought data.Value, attempt bool) (_ []byte, kind byte) {
-	switch {
-	case len(brought) > DataBytesMax:
-		sum := sha256.Sum256(brought)
-		brought = fmt.Appendf(nil, `{"sha256":"%x","bytes":%d}`, sum, len(brought))
-		kind = digestKind
-	case len(brought) > 0:
-		kind = wholeKind
-	}
-	if attempt {
-		kind |= attemptBit
-	}
-	return append(entry, brought...), kind
-}
-
 // Seal completes a stored entry, whose JSON stands behind HeadBytes that are free.
 // before is the chain up to the entry; Seal returns the one with it.
 func Seal(stored []byte, before statemachine.Chain) statemachine.Chain {
 	chain := link(before, stored[HeadBytes:])
-	if stored[0] != withFormat && stored[0] != foldedFormat {
-		stored[0] = format
-	}
 	copy(stored[1:], chain[:])
 	return chain
 }
@@ -79,51 +39,6 @@ func link(chain statemachine.Chain, entry []byte) statemachine.Chain {
 	h.Write(entry)
 	var sum [sha256.Size]byte
 	return statemachine.Chain(h.Sum(sum[:0])[:16])
-}
-
-// split takes a stored entry apart. kind is that of what is kept of its event, 0 for nothing, with attemptBit.
-func split(stored []byte) (p parts, ok bool) {
-	if len(stored) < HeadBytes {
-		return p, false
-	}
-	rest := stored[HeadBytes:]
-	switch stored[0] {
-	case format:
-		return parts{entry: data.Value(rest)}, true
-	case foldedFormat:
-		return splitFolded(rest)
-	case withFormat:
-		if len(rest) < tailBytes {
-			return p, false
-		}
-		at := len(rest) - tailBytes
-		end := binary.BigEndian.Uint32(rest[at+1:])
-		if p.kind = rest[at]; uint64(end) > uint64(at) || p.kind == 0 || p.kind&^attemptBit > digestKind {
-			return p, false
-		}
-		p.entry, p.brought = data.Value(rest[:end]), data.Value(rest[end:at])
-		return p, true
-	}
-	return p, false
-}
-
-// appendWith appends an entry with what its event brought as data, or as dataDigest when it was too long, and its
-// attempt.
-func appendWith(dst []byte, entry, brought data.Value, kind byte) []byte {
-	if kind == 0 || len(entry) == 0 {
-		return append(dst, entry...)
-	}
-	dst = append(dst, entry[:len(entry)-1]...)
-	switch kind &^ attemptBit {
-	case digestKind:
-		dst = append(append(dst, `,"data":null,"dataDigest":`...), brought...)
-	case wholeKind:
-		dst = append(append(dst, `,"data":`...), brought...)
-	}
-	if kind&attemptBit != 0 {
-		dst = append(dst, `,"attempt":true`...)
-	}
-	return append(dst, '}')
 }
 
 // pageBytesMax ends a page early, so that it fits into memory.
@@ -350,4 +265,110 @@ func (b *backward) put(text []byte) {
 	}
 	b.at -= len(text)
 	copy(b.room[b.at:], text)
+}
+
+// Loader reads rows: a store, or a snapshot of one.
+type Loader interface {
+	Load(key []byte) ([]byte, error)
+}
+
+// Reader reads entries of one instance.
+type Reader struct {
+	from       Loader
+	sh         key.Shard
+	id         key.ID
+	at         uint64 // the folded entry that was read last, 0 for none, with its lists
+	start, end []statemachine.NodeID
+}
+
+// NewReader returns a reader of an instance's entries.
+func NewReader(from Loader, sh key.Shard, id key.ID) *Reader {
+	return &Reader{from: from, sh: sh, id: id}
+}
+
+// Entry returns the JSON of a stored entry, which it may alias. It does not check the chain.
+func (r *Reader) Entry(n uint64, stored []byte) (data.Value, error) {
+	p, err := r.read(n, stored)
+	return p.entry, err
+}
+
+func (r *Reader) load(n uint64) (parts, error) {
+	stored, err := r.from.Load(key.Entry(nil, r.sh, r.id, n))
+	if errors.Is(err, persistence.ErrNotFound) {
+		err = persistence.ErrCorrupt
+	}
+	if err != nil {
+		return parts{}, fmt.Errorf("history entry %d: %w", n, err)
+	}
+	p, ok := split(stored)
+	if !ok {
+		return parts{}, damagedEntry(n)
+	}
+	return p, nil
+}
+
+func damagedEntry(n uint64) error {
+	return fmt.Errorf("history entry %d: %w", n, errors.Join(ErrDamaged, persistence.ErrCorrupt))
+}
+
+func (r *Reader) read(n uint64, stored []byte) (p parts, err error) {
+	p, ok := split(stored)
+	if !ok {
+		return p, damagedEntry(n)
+	}
+	return r.unfold(n, p)
+}
+
+func (r *Reader) unfold(n uint64, p parts) (_ parts, err error) {
+	if !p.folded {
+		return p, nil
+	}
+	ok := false
+	switch {
+	case r.at != 0 && n == r.at+1:
+		r.start = r.end
+		r.end, ok = changed(r.start, p.changes, false)
+	case r.at != 0 && n == r.at-1:
+		r.end = r.start
+		r.start, ok = changed(r.end, p.changes, true)
+	default:
+		if r.start, err = r.before(n); err != nil {
+			return p, err
+		}
+		r.end, ok = changed(r.start, p.changes, false)
+	}
+	if r.at = n; ok {
+		p.entry, ok = unfold(p.entry, r.start, r.end)
+	}
+	if !ok {
+		r.at = 0
+		return p, damagedEntry(n)
+	}
+	return p, nil
+}
+
+func (r *Reader) before(n uint64) (end []statemachine.NodeID, err error) {
+	var behind []parts // folded ones, newest first
+	for m := n - 1; m > 0; m-- {
+		p, err := r.load(m)
+		if err != nil {
+			return nil, err
+		}
+		if p.folded {
+			behind = append(behind, p)
+			continue
+		}
+		list, _ := p.entry.Lookup("endState")
+		for _, name := range list.Elements() {
+			end = append(end, statemachine.NodeID(name.Text()))
+		}
+		for _, p := range slices.Backward(behind) {
+			ok := false
+			if end, ok = changed(end, p.changes, false); !ok {
+				return nil, damagedEntry(n)
+			}
+		}
+		return end, nil
+	}
+	return nil, damagedEntry(n)
 }

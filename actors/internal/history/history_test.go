@@ -24,7 +24,7 @@ func entry(n int) string { return fmt.Sprintf(`{"n":%d}`, n) }
 // sealed returns n stored entries and the chain over all of them.
 func sealed(n int) (entries [][]byte, chain statemachine.Chain) {
 	for k := range n {
-		stored := append(make([]byte, HeadBytes), entry(k+1)...)
+		stored := with(k+1, "")
 		chain = Seal(stored, chain)
 		entries = append(entries, stored)
 	}
@@ -52,7 +52,7 @@ func TestWhatAnEventBrought(t *testing.T) {
 	attempt := func(n int, brought data.Value) []byte {
 		return Keep(append(make([]byte, HeadBytes), entry(n)...), brought, true)
 	}
-	for n, e := range [][]byte{append(make([]byte, HeadBytes), entry(1)...), with(2, `{"a":1}`), with(3, long), attempt(4, nil), attempt(5, data.Value(`{"b":2}`)), attempt(6, data.Value(long))} {
+	for n, e := range [][]byte{with(1, ""), with(2, `{"a":1}`), with(3, long), attempt(4, nil), attempt(5, data.Value(`{"b":2}`)), attempt(6, data.Value(long))} {
 		chain = Seal(e, chain)
 		w.Set(key.Entry(nil, sh, id, uint64(n+1)), e)
 		all = append(all, e)
@@ -70,7 +70,7 @@ func TestWhatAnEventBrought(t *testing.T) {
 	want = entry(1) + `,{"n":2,"data":{"a":1}},{"n":3,` + digest + `},{"n":4,"attempt":true},{"n":5,"data":{"b":2},"attempt":true},{"n":6,` + digest + `,"attempt":true}`
 	page, _, err = Page(store, sh, id, 1, 6, true)
 	assert.True(t, string(page) == want && err == nil, "a page with data: %s, %v", page, err)
-	all[1][len(all[1])-tailBytes-2]++ // of what the event brought
+	all[1][len(all[1])-7]++ // of what the event brought
 	w = store.NewBatch(sh)
 	w.Set(key.Entry(nil, sh, id, 2), all[1])
 	require.NoError(t, store.Commit(w))
@@ -79,7 +79,7 @@ func TestWhatAnEventBrought(t *testing.T) {
 }
 
 func FuzzEntry(f *testing.F) {
-	for _, e := range [][]byte{append(make([]byte, HeadBytes), entry(1)...), with(2, `{"a":1}`)} {
+	for _, e := range [][]byte{with(1, ""), with(2, `{"a":1}`)} {
 		Seal(e, statemachine.Chain{})
 		f.Add(e)
 	}
@@ -146,12 +146,14 @@ func TestEntry(t *testing.T) {
 		ok     bool
 	}{
 		{entries[0], entry(1), true},
-		{entries[0][:HeadBytes], "", true},
+		{append(entries[0][:HeadBytes:HeadBytes], 0), "", true},
+		{entries[0][:HeadBytes], "", false},
 		{entries[0][:HeadBytes-1], "", false},
-		{append([]byte{withFormat + 1}, entries[0][1:]...), "", false},
-		{append([]byte{withFormat}, entries[0][1:]...), "", false},
+		{append([]byte{format + 1}, entries[0][1:]...), "", false},
+		{append(entries[0][:len(entries[0])-1:len(entries[0])-1], wholeKind), "", false}, // its JSON has no length
+		{append(entries[0][:HeadBytes:HeadBytes], 0, 0, 0, 9, foldedBit), "", false},
 		{Keep(append(make([]byte, HeadBytes), entry(1)...), nil, true), entry(1), true},
-		{Keep(append(make([]byte, HeadBytes), entry(1)...), nil, false), "", false}, // it keeps nothing, and is no attempt
+		{Keep(append(make([]byte, HeadBytes), entry(1)...), nil, false), entry(1), true},
 		{nil, "", false},
 	} {
 		got, ok := Ending(c.stored, nil)

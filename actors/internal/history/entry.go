@@ -1,0 +1,247 @@
+package history
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/packed"
+)
+
+const (
+	format       = 1
+	HeadBytes    = 1 + len(statemachine.Chain{}) // what stands before the JSON
+	DataBytesMax = 16 << 10                      // the most that is kept of what an event brought
+	foldedFrom   = 512                           // the shortest JSON that is folded
+	wholeEvery   = 32                            // the entries whose number it divides are stored whole, and the first, so that few are read to unfold one
+)
+
+// The kinds of what stands behind the JSON; 0: nothing.
+const (
+	wholeKind  byte = iota + 1 // what the event brought
+	digestKind                 // {"sha256", "bytes"} of it
+	foldedBit  byte = 1 << 6   // set beside them: the JSON has empty lists, and changes stand behind it
+	attemptBit byte = 1 << 7   // set beside them: nothing took the event (statemachine.Entry.Attempt)
+)
+
+var (
+	startList = []byte(`,"startState":[]`)
+	endList   = []byte(`,"endState":[]`)
+)
+
+// Complete returns what is stored of an entry, whose JSON stands behind HeadBytes that are free.
+func Complete(value []byte, e *statemachine.Entry, sequence uint64, goesOn bool) []byte {
+	if goesOn && mayFold(e, sequence, len(value)-HeadBytes) {
+		return fold(e)
+	}
+	return Keep(value, e.Data, e.Attempt)
+}
+
+func mayFold(e *statemachine.Entry, sequence uint64, length int) bool {
+	return length >= foldedFrom && len(e.Start) > 1 && len(e.End) > 1 && sequence > 1 && sequence%wholeEvery != 0
+}
+
+func fold(e *statemachine.Entry) []byte {
+	folded := *e
+	folded.Start, folded.End = nil, nil
+	entry := folded.AppendJSON(make([]byte, HeadBytes, 256))
+	end := len(entry) - HeadBytes
+	entry, kind := appendBrought(entry, e.Data, e.Attempt)
+	at := len(entry)
+	entry = appendChanges(entry, e.Start, e.End)
+	return appendTail(appendLength(entry, len(entry)-at), end, kind|foldedBit)
+}
+
+func appendTail(entry []byte, end int, kind byte) []byte {
+	entry[0] = format
+	if kind != 0 {
+		entry = appendLength(entry, end)
+	}
+	return append(entry, kind)
+}
+
+func appendLength(entry []byte, n int) []byte {
+	return binary.BigEndian.AppendUint32(entry, uint32(n)) //nolint:gosec // of an entry
+}
+
+func cutLength(text []byte) (rest []byte, n int, ok bool) {
+	at := len(text) - 4
+	if at < 0 {
+		return nil, 0, false
+	}
+	n = int(binary.BigEndian.Uint32(text[at:]))
+	return text[:at], n, n <= at
+}
+
+func appendChanges(dst []byte, from, to []statemachine.NodeID) []byte {
+	change := func(stay int, from, to []statemachine.NodeID) {
+		dst = binary.AppendUvarint(dst, uint64(stay)) //nolint:gosec // not negative
+		for _, names := range [][]statemachine.NodeID{from, to} {
+			dst = binary.AppendUvarint(dst, uint64(len(names)))
+			for _, name := range names {
+				dst = packed.AppendText(dst, name)
+			}
+		}
+	}
+	if len(from) != len(to) {
+		stay := 0
+		for stay < min(len(from), len(to)) && from[stay] == to[stay] {
+			stay++
+		}
+		same := 0
+		for same < min(len(from), len(to))-stay && from[len(from)-1-same] == to[len(to)-1-same] {
+			same++
+		}
+		change(stay, from[stay:len(from)-same], to[stay:len(to)-same])
+		return dst
+	}
+	for at, done := 0, 0; at < len(from); at++ {
+		if from[at] == to[at] {
+			continue
+		}
+		end := at + 1
+		for end < len(from) && from[end] != to[end] {
+			end++
+		}
+		change(at-done, from[at:end], to[at:end])
+		at, done = end, end
+	}
+	return dst
+}
+
+// changed makes the other list of one: that at the end of that at the start, or backward.
+func changed(list []statemachine.NodeID, changes []byte, backward bool) (out []statemachine.NodeID, ok bool) {
+	rd := packed.NewReader(changes)
+	out = make([]statemachine.NodeID, 0, len(list)+1)
+	for !rd.Whole() && !rd.Failed() {
+		stay := rd.Uvarint()
+		var sides [2][]statemachine.NodeID
+		for k := range sides {
+			for n := rd.Uvarint(); n > 0 && !rd.Failed(); n-- {
+				sides[k] = append(sides[k], statemachine.NodeID(rd.Text()))
+			}
+		}
+		if backward {
+			sides[0], sides[1] = sides[1], sides[0]
+		}
+		if rd.Failed() || stay > uint64(len(list)) || len(sides[0]) > len(list)-int(stay) || !slices.Equal(sides[0], list[stay:int(stay)+len(sides[0])]) { //nolint:gosec // bounded
+			return nil, false
+		}
+		out = append(append(out, list[:stay]...), sides[1]...)
+		list = list[int(stay)+len(sides[0]):] //nolint:gosec // bounded
+	}
+	return append(out, list...), rd.Whole()
+}
+
+type parts struct {
+	entry, brought data.Value
+	kind           byte   // without foldedBit
+	changes        []byte // of a folded one
+	folded         bool
+}
+
+func unfold(entry []byte, start, end []statemachine.NodeID) (data.Value, bool) {
+	first, last := bytes.Index(entry, startList), bytes.Index(entry, endList)
+	if first < 0 || last < first {
+		return nil, false
+	}
+	length := len(entry)
+	for _, list := range [][]statemachine.NodeID{start, end} {
+		for _, name := range list {
+			length += len(name) + len(`"",`)
+		}
+	}
+	out := make(data.Value, 0, length)
+	first, last = first+len(startList)-2, last+len(endList)-2
+	out = statemachine.AppendNodes(append(out, entry[:first]...), start)
+	out = statemachine.AppendNodes(append(out, entry[first+2:last]...), end)
+	return append(out, entry[last+2:]...), true
+}
+
+// Ending returns the JSON of a stored entry whose endState is known.
+func Ending(stored []byte, end []statemachine.NodeID) (data.Value, bool) {
+	p, ok := split(stored)
+	if !ok || !p.folded {
+		return p.entry, ok
+	}
+	start, ok := changed(end, p.changes, true)
+	if !ok {
+		return nil, false
+	}
+	return unfold(p.entry, start, end)
+}
+
+// ErrDamaged: what is stored is no history, or lacks a part of one.
+var ErrDamaged = errors.New("stored history cannot be read")
+
+// Keep appends to an entry, whose JSON stands behind HeadBytes that are free, what its event brought, nil for nothing,
+// and whether it is an attempt.
+func Keep(entry []byte, brought data.Value, attempt bool) []byte {
+	end := len(entry) - HeadBytes
+	entry, kind := appendBrought(entry, brought, attempt)
+	return appendTail(entry, end, kind)
+}
+
+func appendBrought(entry []byte, brought data.Value, attempt bool) (_ []byte, kind byte) {
+	switch {
+	case len(brought) > DataBytesMax:
+		sum := sha256.Sum256(brought)
+		brought = fmt.Appendf(nil, `{"sha256":"%x","bytes":%d}`, sum, len(brought))
+		kind = digestKind
+	case len(brought) > 0:
+		kind = wholeKind
+	}
+	if attempt {
+		kind |= attemptBit
+	}
+	return append(entry, brought...), kind
+}
+
+// split takes a stored entry apart.
+func split(stored []byte) (p parts, ok bool) {
+	last := len(stored) - 1
+	if last < HeadBytes || stored[0] != format {
+		return p, false
+	}
+	rest, kind := stored[HeadBytes:last], stored[last]
+	if kind == 0 {
+		return parts{entry: rest}, true
+	}
+	p.folded, p.kind = kind&foldedBit != 0, kind&^foldedBit
+	rest, end, ok := cutLength(rest)
+	if ok && p.folded {
+		var length int
+		if rest, length, ok = cutLength(rest); ok {
+			p.changes, rest = rest[len(rest)-length:], rest[:len(rest)-length]
+		}
+	}
+	if !ok || end > len(rest) || p.kind&^attemptBit > digestKind {
+		return parts{}, false
+	}
+	p.entry, p.brought = rest[:end], rest[end:]
+	return p, true
+}
+
+// appendWith appends an entry with what its event brought as data, or as dataDigest when it was too long, and its
+// attempt.
+func appendWith(dst []byte, entry, brought data.Value, kind byte) []byte {
+	if kind == 0 || len(entry) == 0 {
+		return append(dst, entry...)
+	}
+	dst = append(dst, entry[:len(entry)-1]...)
+	switch kind &^ attemptBit {
+	case digestKind:
+		dst = append(append(dst, `,"data":null,"dataDigest":`...), brought...)
+	case wholeKind:
+		dst = append(append(dst, `,"data":`...), brought...)
+	}
+	if kind&attemptBit != 0 {
+		dst = append(dst, `,"attempt":true`...)
+	}
+	return append(dst, '}')
+}
