@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -22,6 +23,8 @@ import (
 type promise struct {
 	// What is asked is written once.
 	key, instance, body string // instance is "" for a create
+	least               int    // entries that were acknowledged or shown before it was asked
+	begun               time.Time
 
 	// The rest is guarded by the ledger's mutex.
 	acked    bool
@@ -45,8 +48,11 @@ type ledger struct {
 		touched   map[string]bool     // instances asked since the last check
 		recent    []*promise          // acknowledged since the last check
 		acks      int
-		unknown   int // requests that stayed without an answer, each once
-		looks     int // answers of readers
+		last      time.Time     // of the last acknowledgement
+		gap       time.Duration // the longest time without one
+		slowest   time.Duration // that a request took with all its tries
+		unknown   int           // requests that stayed without an answer, each once
+		looks     int           // answers of readers
 		violation []string
 	}
 }
@@ -68,7 +74,7 @@ const (
 func (l *ledger) promise(key, instance, body string) *promise {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p := &promise{key: key, instance: instance, body: body}
+	p := &promise{key: key, instance: instance, body: body, least: max(l.mu.acked[instance], l.mu.shown[instance].entries), begun: time.Now()}
 	l.mu.promises[key] = p
 	if instance != "" {
 		l.mu.events[instance] = append(l.mu.events[instance], p)
@@ -106,8 +112,8 @@ func (l *ledger) answered(p *promise, a answer) {
 		l.violatedLocked("%s: %v", p.key, err)
 		return
 	}
-	p.acked, p.sum, p.position = true, sumOf(a), len(r.History)
-	l.mu.acks++
+	p.sum = sumOf(a)
+	l.ackedLocked(p, len(r.History))
 	l.mu.recent = append(l.mu.recent, p)
 	l.mu.touched[r.ID] = true
 	l.mu.acked[r.ID] = max(l.mu.acked[r.ID], p.position)
@@ -122,12 +128,36 @@ func (l *ledger) answered(p *promise, a answer) {
 	}
 }
 
+// ackedLocked notes an acknowledgement: what was acknowledged or shown before it was asked has come before.
+func (l *ledger) ackedLocked(p *promise, position int) {
+	p.acked, p.position = true, position
+	if position <= p.least {
+		l.violatedLocked("%s stands at %d of %s, and %d entries were there before it was asked", p.key, position, p.instance, p.least)
+	}
+	now := time.Now()
+	l.mu.gap, l.mu.slowest, l.mu.last = max(l.mu.gap, now.Sub(l.mu.last)), max(l.mu.slowest, now.Sub(p.begun)), now
+	l.mu.acks++
+}
+
+// begin forgets the times of what was before.
+func (l *ledger) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.last, l.mu.gap, l.mu.slowest = time.Now(), 0, 0
+}
+
+// times are those since begin, and how many requests were acknowledged so far.
+func (l *ledger) times() (gap, slowest time.Duration, acks int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return max(l.mu.gap, time.Since(l.mu.last)), l.mu.slowest, l.mu.acks
+}
+
 // promised notes the result of an event in a batch, which has no record.
 func (l *ledger) promised(p *promise, sequence int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p.acked, p.position = true, sequence
-	l.mu.acks++
+	l.ackedLocked(p, sequence)
 	l.mu.recent = append(l.mu.recent, p)
 	l.mu.touched[p.instance] = true
 	l.mu.acked[p.instance] = max(l.mu.acked[p.instance], sequence)
@@ -206,11 +236,11 @@ func sightOfList(a answer) (sight, error) {
 	return sight{public.Count + 1, "e." + public.Last}, nil
 }
 
-// acknowledgedEntries is how many entries an instance has at least.
-func (l *ledger) acknowledgedEntries(id string) int {
+// leastEntries is how many entries an instance has at least.
+func (l *ledger) leastEntries(id string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.mu.acked[id]
+	return max(l.mu.acked[id], l.mu.shown[id].entries)
 }
 
 // shown notes what a reader saw.

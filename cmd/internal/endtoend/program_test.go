@@ -70,6 +70,14 @@ func start(t testing.TB, h *home, args ...string) *program {
 	return p
 }
 
+// address is where the program listens.
+func (p *program) address() string {
+	p.t.Helper()
+	address, err := p.log.listening()
+	require.NoError(p.t, err)
+	return address
+}
+
 // ready waits until /readyz answers 200.
 func (p *program) ready() {
 	p.t.Helper()

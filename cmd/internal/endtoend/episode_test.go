@@ -1,4 +1,4 @@
-package cluster
+package endtoend
 
 import (
 	"context"
@@ -38,7 +38,7 @@ func hurt(ctx context.Context, f *Fleet, net *network, draw *rand.Rand, kind str
 	switch kind {
 	case "pause":
 		say(fmt.Sprintf("%s for %s", a.Home, long.Round(time.Millisecond)))
-		return pause(ctx, a, long)
+		return halt(ctx, a, long)
 	case "cut", "mute", "deaf", "bridge", "split", "flap":
 		say(fmt.Sprintf("%s, %s, %s for %s", a.Home, b.Home, c.Home, long.Round(time.Millisecond)))
 		return part(ctx, net, kind, net.of(a), net.of(b), net.of(c), long)
@@ -123,8 +123,8 @@ func hold(ctx context.Context, n *Node, m *machine, long time.Duration) error {
 	})
 }
 
-// pause makes a node stand still for a while.
-func pause(ctx context.Context, n *Node, d time.Duration) error {
+// halt makes a node stand still for a while.
+func halt(ctx context.Context, n *Node, d time.Duration) error {
 	p := n.Process()
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return err

@@ -1,4 +1,4 @@
-package cluster
+package endtoend
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,7 +18,7 @@ import (
 	"troupe/bench/load"
 	"troupe/bench/process"
 	"troupe/gateway/admin"
-	"troupe/gateway/client"
+	"troupe/gateway/wiretest"
 )
 
 const (
@@ -31,20 +32,15 @@ const (
 // Fleet is the cluster.
 type Fleet struct {
 	Nodes [Count]*Node
-	// Token is one of load.UserID.
-	Token string
+	Token string // of ann
 }
 
 // Options say what a cluster is like.
 type Options struct {
-	// Program is the build that the nodes run, and Dir where they have their homes.
-	Program, Dir string
+	// Dir is where the nodes have their homes.
+	Dir string
 	// Machines are where the nodes run, one for each; without any all run here, below Dir.
 	Machines []Machine
-	// Workflows are texts of definitions by the names of their files, beside that of package load.
-	Workflows map[string]string
-	// Args are further words for serve.
-	Args []string
 }
 
 // Machine is where a node runs.
@@ -60,12 +56,8 @@ type Node struct {
 	Machine
 	Home                 string
 	HTTP, Admin, Cluster string // addresses
-	// Client makes one attempt: who sends chooses another node after a failure.
-	Client *client.Client
-
-	program, log string
-	args         []string
-	process      atomic.Pointer[process.Process] // nil while it does not run
+	log                  string
+	process              atomic.Pointer[process.Process] // nil while it does not run
 }
 
 // Found makes a cluster of running nodes. What it returns must be closed, with an error too.
@@ -77,17 +69,15 @@ func Found(ctx context.Context, o Options) (*Fleet, error) {
 		if len(o.Machines) > 0 {
 			at = o.Machines[i]
 		}
-		f.Nodes[i] = &Node{Machine: at, program: o.Program, args: o.Args, Home: filepath.Join(at.Dir, name), log: filepath.Join(o.Dir, name+".log")}
+		f.Nodes[i] = &Node{Machine: at, Home: filepath.Join(at.Dir, name), log: filepath.Join(o.Dir, name+".log")}
 		if err := f.Nodes[i].setAddresses(); err != nil {
 			return f, err
 		}
 	}
 	first := f.Nodes[0]
-	if err := load.BuiltIn().WriteHome(first.Home); err != nil {
-		return f, err
-	}
-	for name, text := range o.Workflows {
-		if err := os.WriteFile(filepath.Join(first.Home, "workflows", name), []byte(text), 0o644); err != nil {
+	for name, text := range map[string]string{"identity.yaml": wiretest.People, "workflows/load.yaml": loadFlow} {
+		path := filepath.Join(first.Home, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
 			return f, err
 		}
 	}
@@ -98,20 +88,14 @@ func Found(ctx context.Context, o Options) (*Fleet, error) {
 		return f, err
 	}
 	err := Again(ctx, func() (err error) { // the server is not there at once
-		f.Token, err = first.Output(ctx, "token", "create", "--home", first.Home, "--user", load.UserID)
+		f.Token, err = first.Output(ctx, "token", "create", "--home", first.Home, "--user", "ann")
 		return err
 	})
 	if err != nil {
 		return f, err
 	}
-	for _, n := range f.Nodes {
-		n.Client, err = client.New(client.Options{Address: "http://" + n.HTTP, Token: f.Token, RetryMax: -1})
-		if err != nil {
-			return f, err
-		}
-		if n == first {
-			continue
-		}
+	f.Token = strings.TrimSpace(f.Token)
+	for _, n := range f.Nodes[1:] {
 		if err := f.Join(ctx, n, first); err != nil {
 			return f, err
 		}
@@ -136,13 +120,13 @@ func (n *Node) setAddresses() error {
 
 // Output is what a command of the program says on the machine of the node.
 func (n *Node) Output(ctx context.Context, args ...string) (string, error) {
-	command := slices.Concat(n.Enter, []string{n.program}, args)
+	command := slices.Concat(n.Enter, []string{binary()}, args)
 	return process.Output(ctx, command[0], command[1:]...)
 }
 
 // Start starts the node. Whole says when it takes part.
 func (n *Node) Start(ctx context.Context) error {
-	command := slices.Concat(n.Enter, []string{n.program, "serve", "--home", n.Home, "--admin", n.Admin}, n.args)
+	command := slices.Concat(n.Enter, []string{binary(), "serve", "--home", n.Home, "--admin", n.Admin})
 	p, err := process.Launch(ctx, n.log, n.HTTP, command[0], command[1:]...)
 	n.process.Store(p)
 	return err
@@ -173,9 +157,6 @@ func (f *Fleet) Close() {
 	var all sync.WaitGroup
 	for _, n := range f.Nodes {
 		all.Go(n.Kill)
-		if n.Client != nil {
-			n.Client.Close()
-		}
 	}
 	all.Wait()
 }
