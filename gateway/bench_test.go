@@ -74,9 +74,7 @@ func benchServer(b *testing.B) *Server {
 
 // BenchmarkEvent is what the gateway adds to an event: everything but net/http
 // and the workflow. DESIGN.md has its budget.
-func BenchmarkEvent(b *testing.B) {
-	benchEvent(b, func(*Server) {})
-}
+func BenchmarkEvent(b *testing.B) { benchEvent(b, func(*Server) {}) }
 
 // BenchmarkExchangePool is the claim that the pool of exchanges is worth
 // having: the same event with the pool emptied before each.

@@ -100,8 +100,7 @@ func TestErrorMessages(t *testing.T) {
 		assert.Equal(t, c.want, kernel.MappingOf(c.err).Message(c.err, ""), c.err)
 	}
 	failed := error(&failure.Error{Kind: failure.ErrExecution, Reference: "7ZAB", Cause: errors.New("no such key")})
-	got = kernel.MappingOf(failed).Message(failure.In("send", "x", failed), "id7")
-	assert.Equal(t, "The workflow failed (expression error). Nothing was saved. Reference 7ZAB.", got, "an expression")
+	assert.Equal(t, "The workflow failed (expression error). Nothing was saved. Reference 7ZAB.", kernel.MappingOf(failed).Message(failure.In("send", "x", failed), "id7"), "an expression")
 	again := failure.Refuse(failure.ErrExecution, "the event failed again: no such key")
 	assert.Equal(t, "the event failed again: no such key", kernel.MappingOf(again).Message(again, "id7"), "a retry")
 	f := kernel.MappingOf(errors.New("new"))

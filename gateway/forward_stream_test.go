@@ -48,8 +48,7 @@ func TestForwardedWatch(t *testing.T) {
 		}
 		a.do(t, get(watchPath)).WantFault(t, 503, "Busy") // one too many
 		_ = w.conn.Close()
-		err := <-f.ended
-		assert.ErrorIs(t, err, context.Canceled, "the leader's stream ended")
+		assert.ErrorIs(t, <-f.ended, context.Canceled, "the leader's stream ended")
 		assert.Zero(t, a.Metrics().Cut, "answers were cut")
 	})
 	t.Run("one more at the node than its user may have", func(t *testing.T) {
@@ -71,8 +70,7 @@ func TestForwardedWatch(t *testing.T) {
 		w.expect(t, opening)
 		stop(t, a.Server)
 		w.expectEnd(t)
-		err := <-f.ended
-		assert.ErrorIs(t, err, context.Canceled, "the leader's stream ended")
+		assert.ErrorIs(t, <-f.ended, context.Canceled, "the leader's stream ended")
 	})
 	t.Run("the credential ends", func(t *testing.T) {
 		a, _, f := watched(t, Options{})
@@ -83,8 +81,7 @@ func TestForwardedWatch(t *testing.T) {
 		gone.Store(true)
 		f.events <- entryEvent("p1", watchedOne)
 		w.expectEnd(t) // before the event
-		err := <-f.ended
-		assert.ErrorIs(t, err, context.Canceled, "the leader's stream ended")
+		assert.ErrorIs(t, <-f.ended, context.Canceled, "the leader's stream ended")
 	})
 	t.Run("the leader dies", func(t *testing.T) {
 		a, b, _ := watched(t, Options{})

@@ -267,9 +267,7 @@ const (
 	privilegeWorkflows = 16
 )
 
-func sessionOf(set int) string {
-	return fmt.Sprintf("ses_set%013d.%s", set, strings.Repeat("P", 43))
-}
+func sessionOf(set int) string { return fmt.Sprintf("ses_set%013d.%s", set, strings.Repeat("P", 43)) }
 
 var usersOfSets = func() []*identity.Principal {
 	users := make([]*identity.Principal, privilegeWorkflows+1)

@@ -8,9 +8,11 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -128,10 +130,7 @@ func TestTheDocumentIsTheTableControl(t *testing.T) {
 		{"another query parameter", change("history", func(rt *kernel.Route) { rt.Query = []string{"limit"} }), "listHistory: the document says the query"},
 	}
 	for _, c := range cases {
-		t.Run(c.line, func(t *testing.T) {
-			faults := differences(c.table, theInterface())
-			assert.True(t, slices.ContainsFunc(faults, func(f string) bool { return strings.Contains(f, c.want) }), "got %q, want %q among them", faults, c.want)
-		})
+		assert.Contains(t, strings.Join(differences(c.table, theInterface()), "\n"), c.want, c.line)
 	}
 }
 
@@ -144,117 +143,52 @@ func TestTheDocumentsExamples(t *testing.T) {
 	assert.Error(t, err, "an example that does not fit its schema is not found")
 }
 
-// TestObserverControl holds that exchanges which the document does not describe are
-// found, and that the same ones without the fault are not.
+// TestObserverControl plays testdata/observer.txt: exchanges, and what of each the document does not describe. "> " begins the body of the
+// request; the answer has the usual headers, which a line changes, and one without a value takes away.
 func TestObserverControl(t *testing.T) {
-	const record = `{"_id":"i1","workflowId":"leave","svcPublic":{"a":1},"svcPrivate":{},"states":[{"stateMachineId":"main","nodeId":"draft"}]}`
-	exchange := func(change func(*spoken)) *spoken {
-		s := &spoken{
-			base: "/platform", method: "POST", url: &url.URL{Path: "/platform/workflow/api/v1/create"},
-			header: http.Header{"Content-Type": {"application/json"}}, body: []byte(createBody),
-			status: 200, answerHeader: http.Header{
-				"Content-Type": {"application/json"}, "Etag": {`"1"`}, "Cache-Control": {"no-store"}, "X-Content-Type-Options": {"nosniff"},
-				"Vary": {"Cookie, Authorization, Authentication"},
-			},
-			answer: []byte(`{"workflowId":"leave","instanceId":"i1","state":` + record + `}`),
+	datadriven.RunTest(t, "testdata/observer.txt", func(t *testing.T, d *datadriven.TestData) string {
+		lines := strings.Split(d.Input, "\n")
+		method, target, _ := strings.Cut(lines[0], " ")
+		address, err := url.Parse(target)
+		require.NoError(t, err)
+		s := &spoken{base: "/platform", method: method, url: address, header: http.Header{"Content-Type": {"application/json"}}, answerHeader: http.Header{
+			"Content-Type": {"application/json"}, "Cache-Control": {"no-store"}, "X-Content-Type-Options": {"nosniff"}, "Vary": {"Cookie, Authorization, Authentication"},
+		}}
+		if body, ok := strings.CutPrefix(lines[1], "> "); ok {
+			s.body, lines = []byte(body), lines[1:]
 		}
-		if change != nil {
-			change(s)
-		}
-		return s
-	}
-	get := func(path, query, answer string) *spoken {
-		return exchange(func(s *spoken) {
-			s.method, s.url, s.body, s.answer = "GET", &url.URL{Path: "/platform" + path, RawQuery: query}, nil, []byte(answer)
-		})
-	}
-	refused := func(status int, word string) *spoken {
-		return exchange(func(s *spoken) {
-			s.status, s.answer = status, []byte(`{"error":"`+word+`","message":"x"}`)
-			delete(s.answerHeader, "Etag")
-		})
-	}
-	stream := func(events string) *spoken {
-		s := get("/workflow/api/v1/watch/leave", "", events)
-		s.answerHeader.Set("Content-Type", "text/event-stream")
-		delete(s.answerHeader, "Etag")
-		return s
-	}
-	const entry = `{"workflowId":"leave","instanceId":"i1","sequence":2,"entry":{"user":"ann","startState":[],"transitionEvent":"x","endState":[],"ts":"2026-01-02T03:04:05.000Z"},"states":[]}`
-	cases := []struct {
-		line string
-		s    *spoken
-		want string // empty: it is described
-	}{
-		{"as it should be", exchange(nil), ""},
-		{"a refusal", refused(404, "NotFound"), ""},
-		{"HEAD", exchange(func(s *spoken) {
-			*s = *get("/workflow/api/v1/choices", "", "")
-			s.method = "HEAD"
-			delete(s.answerHeader, "Etag")
-		}), ""},
-		{"a status that is not declared", refused(409, "AlreadyExists"), "createInstance has no status 409"},
-		{"the word of another group", refused(404, "Not found"), "doesn't match"},
-		{"a member more", exchange(func(s *spoken) { s.answer = bytes.Replace(s.answer, []byte(`"_id"`), []byte(`"more":1,"_id"`), 1) }), "more"},
-		{"another content type", exchange(func(s *spoken) { s.answerHeader.Set("Content-Type", "text/plain") }), "text/plain"},
-		{"a header is missing", exchange(func(s *spoken) { delete(s.answerHeader, "Etag") }), "ETag"},
-		{"a header is wrong", exchange(func(s *spoken) { s.answerHeader.Set("Etag", "7") }), "ETag"},
-		{"an answer that may be kept", exchange(func(s *spoken) { delete(s.answerHeader, "Cache-Control") }), "Cache-Control"},
-		{"a header twice", exchange(func(s *spoken) { s.answerHeader.Add("X-Content-Type-Options", "nosniff") }), "X-Content-Type-Options"},
-		{"what differs by credential", exchange(func(s *spoken) { s.answerHeader.Set("Vary", "Cookie") }), "Vary"},
-		{"Retry-After without a reason", exchange(func(s *spoken) { s.answerHeader.Set("Retry-After", "1") }), "Retry-After"},
-		{"a header that is not declared", exchange(func(s *spoken) { s.answerHeader.Set("X-More", "7") }), "X-More"},
-		{"a member of the request that is not declared", exchange(func(s *spoken) { s.body = []byte(`{"workflowId":"leave","more":1}`) }), "more"},
-		{"no body", exchange(func(s *spoken) { s.body = nil }), "without a body"},
-		{"an id that is none", get("/workflow/api/v1/instance/-/i1", "", `{"state":`+record+`}`), "workflowId"},
-		{"a path that is none", get("/workflow/api/v1/nothing", "", `{}`), "no such operation"},
-		{"outside the base path", exchange(func(s *spoken) { s.url = &url.URL{Path: "/workflow/api/v1/create"} }), "no such operation"},
-		{"an event of a stream", exchange(func(s *spoken) { *s = *stream("id: 1\n\nevent: entry\ndata: " + entry + "\n\n: beat\n\n") }), ""},
-		{"an event that is not declared", stream("event: more\ndata: {}\n\n"), "more"},
-		{"the data of an event", stream("event: lost\ndata: {}\n\n"), "message"},
-	}
-	for _, c := range cases {
-		t.Run(c.line, func(t *testing.T) {
-			err := theInterface().check(c.s)
-			switch {
-			case c.want == "" && err != nil:
-				t.Errorf("got %v, want none", err)
-			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
-				t.Errorf("got %v, want one with %q", err, c.want)
+		s.status, err = strconv.Atoi(lines[1])
+		require.NoError(t, err)
+		for lines = lines[2:]; len(lines) > 0 && header.MatchString(lines[0]+" "); lines = lines[1:] {
+			name, value, _ := strings.Cut(lines[0], ": ")
+			if name, _ = strings.CutSuffix(name, ":"); value == "" {
+				s.answerHeader.Del(name)
+			} else {
+				s.answerHeader[name] = strings.Split(value, " and ")
 			}
-		})
-	}
+		}
+		s.answer = []byte(strings.Join(lines, "\n"))
+		if err := theInterface().check(s); err != nil {
+			prefix := fmt.Sprintf("openapi.yaml does not describe %s %s: %d %.200s: ", s.method, s.url, s.status, s.answer)
+			return fmt.Sprintf("%.250s\n", strings.ReplaceAll(strings.TrimPrefix(err.Error(), prefix), "\n", " "))
+		}
+		return "described\n"
+	})
 }
-
-type deaf struct {
-	testing.TB
-	cleanup []func()
-	told    []string
-}
-
-func (d *deaf) Cleanup(f func()) { d.cleanup = append(d.cleanup, f) }
-
-func (d *deaf) Error(args ...any) { d.told = append(d.told, fmt.Sprint(args...)) }
 
 // TestTheHarnessObserves holds that what a handler answers gets to the comparison.
 func TestTheHarnessObserves(t *testing.T) {
-	if testing.Short() {
-		t.Skip("with -short the harness does not look")
-	}
 	server, err := New(Options{})
 	require.NoError(t, err)
 	reply := smallReply("leave", instanceOne, 2, true)
 	reply.States = data.Value(`{}`)
-	server.Open(Services{Credentials: fakeCredentials{}, Workflows: &fakeWorkflows{
+	server.Open((&fakeWorkflows{
 		load: func(context.Context, *message.Load) (*message.Reply, error) { return reply, nil },
-	}})
+	}).with(Services{Credentials: fakeCredentials{}}))
 	for path, want := range map[string]int{"/workflow/api/v1/instance/leave/" + instanceOne: 1, "/workflow/api/v1/choices": 0} {
-		d := &deaf{TB: t}
-		observe(d, server).ServeHTTP(newRecorder(), newTestRequest("GET", path, "", withToken))
-		for _, f := range d.cleanup {
-			f()
-		}
-		assert.Len(t, d.told, want, path)
+		o := &observed{Server: server}
+		o.ServeHTTP(newRecorder(), newTestRequest("GET", path, "", withToken))
+		assert.Len(t, o.faults, want, path)
 	}
 }
 
