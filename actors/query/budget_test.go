@@ -51,7 +51,7 @@ func TestAQueryEnds(t *testing.T) {
 				} {
 					ctx, cancel := context.WithCancel(t.Context())
 					seen := 0
-					_, err := h.Queries.Query(ctx, &req, func([]byte) error {
+					_, err := h.Service.Query(ctx, &req, func([]byte) error {
 						if seen++; seen == 20 {
 							return c.end(cancel)
 						}
@@ -101,7 +101,7 @@ func TestASlowFilterDoesNotOutliveItsQuery(t *testing.T) {
 				done := make(chan error, 1)
 				seen := 0
 				go func() {
-					_, err := h.Queries.Query(ctx, &query.Request{Caller: boss, WorkflowID: "stock", Filter: filter}, func([]byte) error { seen++; return nil })
+					_, err := h.Service.Query(ctx, &query.Request{Caller: boss, WorkflowID: "stock", Filter: filter}, func([]byte) error { seen++; return nil })
 					done <- err
 				}()
 				if c.end != nil {
@@ -130,7 +130,7 @@ func TestAQueryLooksUpAfterSoManyBytes(t *testing.T) {
 	for _, limit := range []int{0, 100} {
 		ctx, cancel := context.WithCancel(t.Context())
 		seen := 0
-		_, err := h.Queries.Query(ctx, &query.Request{Caller: boss, WorkflowID: "stock", Limit: limit}, func([]byte) error { seen++; cancel(); return nil })
+		_, err := h.Service.Query(ctx, &query.Request{Caller: boss, WorkflowID: "stock", Limit: limit}, func([]byte) error { seen++; cancel(); return nil })
 		assert.True(t, errors.Is(err, context.Canceled) && !errors.Is(err, failure.ErrInternal) && seen <= 2, "%v %v %v", limit, err, seen)
 	}
 }

@@ -17,6 +17,11 @@ const CheckEvery = checkEvery
 // Limits are where a plan or a page ends. Tests set them before they ask.
 func (s *Service) Limits() *limits { return &s.limits }
 
+// OnTwoProcessors has queries share two, however many there are.
+func (s *Service) OnTwoProcessors() {
+	s.queries.shares.processors = func(int) int { return 2 }
+}
+
 // Slots are what queries or lists hold.
 type Slots struct{ *slots }
 

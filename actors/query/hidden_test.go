@@ -89,7 +89,7 @@ func TestAnswersDependOnNothingHidden(t *testing.T) {
 func (h *harness) told(req *query.Request) string {
 	h.t.Helper()
 	var items []string
-	end, err := h.Queries.Query(h.t.Context(), req, func(item []byte) error {
+	end, err := h.Service.Query(h.t.Context(), req, func(item []byte) error {
 		items = append(items, string(item))
 		return nil
 	})

@@ -324,7 +324,7 @@ func (w *twins) listInOneMoment(req *query.Request) (ids []string, snapshot *per
 	before, done := w.Store.Metrics().Barriers, make(chan struct{})
 	go func() {
 		defer close(done)
-		_, err = w.Queries.Query(w.t.Context(), req, func(item []byte) error {
+		_, err = w.Service.Query(w.t.Context(), req, func(item []byte) error {
 			id, _ := data.Value(item).Lookup("_id")
 			ids = append(ids, id.Text())
 			return nil

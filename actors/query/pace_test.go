@@ -45,7 +45,7 @@ func TestUnreadAnswersHoldUpNobody(t *testing.T) {
 		"queries": {
 			func(h *harness) int { queries, _ := h.Open(); return queries },
 			func(h *harness, who *identity.Principal, item func()) error {
-				_, err := h.Queries.Query(h.t.Context(), &query.Request{Caller: who, WorkflowID: "order"}, func([]byte) error { item(); return nil })
+				_, err := h.Service.Query(h.t.Context(), &query.Request{Caller: who, WorkflowID: "order"}, func([]byte) error { item(); return nil })
 				return err
 			},
 			2 * time.Second,
@@ -68,6 +68,8 @@ func TestUnreadAnswersHoldUpNobody(t *testing.T) {
 					h.Must(workflowtest.Second(h.Create(t.Context(), &message.Create{Caller: who, WorkflowID: "order", Form: made})))
 				}
 				u := &unread{release: make(chan struct{}), ended: make(chan error, 100)}
+				read := sync.OnceFunc(func() { close(u.release) })
+				t.Cleanup(read) // NB: else a test that fails would wait for its readers, and the time of the bubble run for ever
 				begun := time.Now()
 				for opened := range 4 {
 					u.begin(1, func(item func()) error { return c.read(h, john, item) })
@@ -93,7 +95,7 @@ func TestUnreadAnswersHoldUpNobody(t *testing.T) {
 						t.Errorf("john's fifth still waits after %s", c.wait)
 					}
 				}
-				close(u.release)
+				read()
 				u.all.Wait()
 				assert.Zero(t, h.slotsHeld(), "slots are still held")
 			})
@@ -115,7 +117,7 @@ func TestASlowFilterCostsItsOwnUser(t *testing.T) {
 	done := make(chan error, slowOnes)
 	for range slowOnes {
 		go func() {
-			_, err := h.Queries.Query(ctx, &query.Request{Caller: boss, WorkflowID: "stock", Filter: workflowtest.Slow}, func([]byte) error { return nil })
+			_, err := h.Service.Query(ctx, &query.Request{Caller: boss, WorkflowID: "stock", Filter: workflowtest.Slow}, func([]byte) error { return nil })
 			done <- err
 		}()
 	}

@@ -186,7 +186,7 @@ stateMachines:
 	} {
 		for _, limit := range []int{0, 10} {
 			var got []string
-			_, err := h.Queries.Query(t.Context(), &query.Request{Caller: c.who, WorkflowID: "shop", Fields: c.fields, Limit: limit}, func(item []byte) error {
+			_, err := h.Service.Query(t.Context(), &query.Request{Caller: c.who, WorkflowID: "shop", Fields: c.fields, Limit: limit}, func(item []byte) error {
 				got = append(got, string(item))
 				return nil
 			})

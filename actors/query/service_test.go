@@ -102,7 +102,7 @@ func TestAnAnswerThatWasReadHasEnded(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // or it would wait for the slot
 	defer cancel()
-	_, err := h.Queries.Query(ctx, &query.Request{Caller: boss, WorkflowID: "order"}, func([]byte) error { return taken(false) })
+	_, err := h.Service.Query(ctx, &query.Request{Caller: boss, WorkflowID: "order"}, func([]byte) error { return taken(false) })
 	assert.NoError(t, err, "a query, while mary has the slot")
 	assert.NoError(t, form.List(ctx, h.Service, &form.ListRequest{Kind: form.KindForm, User: john.ID}, func(form.Listed) error { return taken(true) }))
 	assert.Equal(t, 2, read, "items were read, want 2")

@@ -3,7 +3,6 @@ package query_test
 import (
 	"cmp"
 	"fmt"
-	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -26,7 +25,6 @@ const (
 // TestAMinuteOfQueries: what queries work in a minute in which events keep two
 // processors busy.
 func TestAMinuteOfQueries(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	for name, c := range map[string]struct {
 		users, queries int           // queries of each user
 		chunk          time.Duration // of work between two checks; 1 ms
@@ -47,6 +45,7 @@ func TestAMinuteOfQueries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := start(t, query.Options{QueriesMax: 100, QueriesOpenMax: 200})
+				h.OnTwoProcessors()
 				h.o.InFlight.Store(64)
 				chunk := cmp.Or(c.chunk, time.Millisecond)
 				end := time.Now().Add(workFor)
@@ -94,12 +93,12 @@ func TestAMinuteOfQueries(t *testing.T) {
 // TestUsersShareTheRestOfTheMachine: a user's queries rest as if others had one
 // each, once what the user has saved up is spent.
 func TestUsersShareTheRestOfTheMachine(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	synctest.Test(t, usersShare)
 }
 
 func usersShare(t *testing.T) {
 	h := start(t, query.Options{QueriesMax: 8})
+	h.OnTwoProcessors()
 	h.o.InFlight.Add(1 << 20) // events keep the machine busy
 	slots := func(who *identity.Principal) query.Slots {
 		got, err := h.Enter(t.Context(), false, who.ID)

@@ -65,7 +65,7 @@ func TestListsHaveTitles(t *testing.T) {
 		want                []string
 	}{{"seen", "de", []string{"Of x", "Seen"}}, {"fixed", "de", []string{"Eins"}}, {"fixed", "fr", []string{"One"}}} {
 		var got []string
-		_, err := h.Queries.Query(t.Context(), &query.Request{Caller: boss, WorkflowID: c.workflow, Fields: []string{"title"}, Languages: []string{c.languages}}, func(item []byte) error {
+		_, err := h.Service.Query(t.Context(), &query.Request{Caller: boss, WorkflowID: c.workflow, Fields: []string{"title"}, Languages: []string{c.languages}}, func(item []byte) error {
 			_, title, _ := strings.Cut(string(item), `,"title":"`)
 			got = append(got, strings.TrimSuffix(title, `"}`))
 			return nil

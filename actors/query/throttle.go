@@ -187,7 +187,8 @@ const (
 // shares counts the queries and looks that have work to do, by user, so that each user has the same share of the
 // machine, whatever that is used for. What a user leaves of it is saved, up to savedMax.
 type shares struct {
-	inFlight *atomic.Int64 // see Options
+	inFlight   *atomic.Int64 // see Options
+	processors func(int) int // runtime.GOMAXPROCS, which is asked with 0
 
 	mu      sync.Mutex
 	working map[identity.UserID]int // guarded by mu; none is 0
@@ -201,7 +202,7 @@ type own struct {
 }
 
 func newShares(inFlight *atomic.Int64) *shares {
-	return &shares{inFlight: inFlight, working: map[identity.UserID]int{}, users: map[identity.UserID]own{}}
+	return &shares{inFlight: inFlight, processors: runtime.GOMAXPROCS, working: map[identity.UserID]int{}, users: map[identity.UserID]own{}}
 }
 
 func (t *shares) enter(user identity.UserID) {
@@ -221,7 +222,7 @@ func (t *shares) leave(user identity.UserID) {
 // While fewer calls are open than there are processors, nobody waits for a processor, work costs nothing, and nobody
 // rests.
 func (t *shares) charge(user identity.UserID, work time.Duration, now time.Time) (rest time.Duration) {
-	processors := float64(runtime.GOMAXPROCS(0))
+	processors := float64(t.processors(0))
 	if float64(t.inFlight.Load()) < processors {
 		return 0
 	}
