@@ -78,7 +78,7 @@ func (w *world) awaitRemoved(p *process) {
 // and lets one go.
 func TestANodeAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 5)
+		w := newWorld(t, 3)
 		defer w.end()
 		a := w.first()
 		w.await("one node alone", func() bool { return w.whole(1) })
@@ -134,7 +134,7 @@ func (w *world) currentEverywhere() {
 // the loss of its disk.
 func TestFiveNodesKeepEveryShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 6)
+		w := newWorld(t, 3)
 		defer w.end()
 		a := w.first()
 		b, c, d, e := w.join(a), w.join(a), w.join(a), w.join(a)
@@ -216,7 +216,7 @@ func TestListsOfWhoStillCopies(t *testing.T) {
 func TestWhoLeavesGivesAllAway(t *testing.T) {
 	for phase := range 5 {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, 8)
+			w := newWorld(t, 4)
 			defer w.end()
 			a := w.first()
 			b, c, d := w.join(a), w.join(a), w.join(a)
@@ -318,13 +318,13 @@ func TestARefusalOfFew(t *testing.T) {
 // TestWhoHandsOverLeadsNothing: and the others lead at once (persistence/PROMISES.md, "P26").
 func TestWhoHandsOverLeadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 4)
+		w := newWorld(t, 2)
 		defer w.end()
 		a, b, c := w.three()
 		begun := time.Now()
 		a.HandOver(t.Context())
 		assert.Empty(t, a.led(), "it leads %v still", a.led())
-		w.await("all led", func() bool { return len(b.led())+len(c.led()) == 5 })
+		w.await("all led", func() bool { return len(b.led())+len(c.led()) == 3 })
 		assert.LessOrEqual(t, time.Since(begun), 500*time.Millisecond, "it took")
 		clocktest.Advance(10 * time.Second)
 		assert.Empty(t, a.led(), "it was given %v again", a.led())
@@ -335,7 +335,7 @@ func TestWhoHandsOverLeadsNothing(t *testing.T) {
 // was heard before its end.
 func TestWhoHasJustComeLeadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 4)
+		w := newWorld(t, 2)
 		defer w.end()
 		a, b, c := w.three()
 		c.stop(true)

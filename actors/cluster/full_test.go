@@ -15,11 +15,11 @@ import (
 // TestAFullDiskLeadsNothing: while there is another node that can, and until there is room again.
 func TestAFullDiskLeadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 4)
+		w := newWorld(t, 2)
 		defer w.end()
 		a, b, c := w.three()
 		b.full.Store(true)
-		w.await("all led by others", func() bool { return len(a.led())+len(c.led()) == 5 })
+		w.await("all led by others", func() bool { return len(a.led())+len(c.led()) == 3 })
 		for _, p := range []*process{a, b} {
 			for _, node := range p.Status().Nodes {
 				assert.Equal(t, node.ID == b.self, node.Full, "node %s says that the disk of node %s is full", p.self, node.ID)
@@ -40,7 +40,7 @@ func TestAFullDiskLeadsNothing(t *testing.T) {
 // TestFullDisksKeepTheirEpochs: where most voters have no room a new leader could begin no epoch.
 func TestFullDisksKeepTheirEpochs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 4)
+		w := newWorld(t, 2)
 		defer w.end()
 		a, b, c := w.three()
 		before := [][]key.Shard{a.led(), b.led(), c.led()}
@@ -50,7 +50,7 @@ func TestFullDisksKeepTheirEpochs(t *testing.T) {
 		now := [][]key.Shard{a.led(), b.led(), c.led()}
 		assert.Equal(t, before, now, "two full disks of three: the nodes lead")
 		a.full.Store(false)
-		w.await("all led by those with room", func() bool { return len(a.led())+len(c.led()) == 5 })
+		w.await("all led by those with room", func() bool { return len(a.led())+len(c.led()) == 3 })
 		b.full.Store(false)
 		w.await("three nodes that lead alike", func() bool { return w.whole(3) })
 	})

@@ -84,7 +84,7 @@ func TestWhoFitsNobodyEnds(t *testing.T) {
 // TestTheVotesOfOthersStay: that a leader is gone, and no other is elected yet, is no news of who has a vote.
 func TestTheVotesOfOthersStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 4)
+		w := newWorld(t, 2)
 		defer w.end()
 		a, b, c := w.three()
 		a.stop(false)

@@ -171,7 +171,7 @@ func TestCredentialsOutliveLeaders(t *testing.T) {
 func TestAnEndOutlivesItsLeader(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		t.Run(fmt.Sprintf("leads again=%v", again), func(t *testing.T) {
-			const flush = time.Minute
+			const flush = 15 * time.Second
 			onCluster(t, Options{FlushEvery: flush}, func(c *cluster) {
 				secret, session, other := c.token(), c.session(), c.token()
 				old := c.leader()
@@ -207,17 +207,17 @@ func TestAnEndOutlivesItsLeader(t *testing.T) {
 // TestADeposedLeaderWritesNothing: neither a last use, nor an end, nor at Stop, nor when it leads
 // again.
 func TestADeposedLeaderWritesNothing(t *testing.T) {
-	onCluster(t, Options{}, func(c *cluster) {
+	onCluster(t, Options{FlushEvery: 10 * time.Second}, func(c *cluster) {
 		secret := c.token()
 		old := c.leader()
 		service := old.service()
-		pass(30 * time.Second)
+		pass(5 * time.Second)
 		old.wants("a token", Token, secret, nil) // a last use that is not stored
 		before := old.Store.Metrics().Refused
 		c.hand("")
 		synctest.Wait()
 		assert.ErrorIs(t, service.Revoke(c.Context(), Token, secret), failure.ErrUnavailable)
-		pass(3 * time.Minute)
+		pass(30 * time.Second)
 		c.must(service.Stop(c.Context()))
 		assert.Equal(t, before, old.Store.Metrics().Refused, "it tried to write")
 		c.hand(old.Name)
@@ -284,37 +284,37 @@ func TestWritesWaitForTheTable(t *testing.T) {
 
 // TestASessionInUseDoesNotEnd: wherever it is used, and whoever leads afterwards.
 func TestASessionInUseDoesNotEnd(t *testing.T) {
-	const idle = time.Minute
+	const idle = 10 * time.Second
 	for name, test := range map[string]struct {
 		flush time.Duration
 		use   func(c *cluster, use func(*clusterNode)) // for less than idle, from the start on
 	}{
-		"used on a follower": {24 * time.Second, func(c *cluster, use func(*clusterNode)) {
+		"used on a follower": {4 * time.Second, func(c *cluster, use func(*clusterNode)) {
 			use(c.follower())
-			pass(30 * time.Second) // until it was told
+			pass(5 * time.Second) // until it was told
 		}},
-		"used on a leader that leads no more": {24 * time.Second, func(c *cluster, use func(*clusterNode)) {
+		"used on a leader that leads no more": {4 * time.Second, func(c *cluster, use func(*clusterNode)) {
 			use(c.leader())
 			c.hand("")
-			pass(30 * time.Second)
+			pass(5 * time.Second)
 		}},
-		"used on a follower that leads then": {3 * time.Minute, func(c *cluster, use func(*clusterNode)) {
+		"used on a follower that leads then": {30 * time.Second, func(c *cluster, use func(*clusterNode)) {
 			n := c.follower()
 			use(n)
 			c.hand(n.Name)
 		}},
-		"used on a leader that is loading": {24 * time.Second, func(c *cluster, use func(*clusterNode)) {
+		"used on a leader that is loading": {4 * time.Second, func(c *cluster, use func(*clusterNode)) {
 			n := c.leader()
 			service := n.present().service.Swap(nil)
 			use(n)
 			n.present().service.Store(service)
-			pass(30 * time.Second)
+			pass(5 * time.Second)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onCluster(t, Options{SessionIdle: idle, FlushEvery: test.flush}, func(c *cluster) {
 				used, forgotten := c.session(), c.session()
-				pass(42 * time.Second)
+				pass(7 * time.Second)
 				test.use(c, func(n *clusterNode) { n.wants("a session in use", Session, used, nil) })
 				pass(idle - c.since(used))
 				c.leader().wants("a session in use", Session, used, nil)
@@ -332,12 +332,12 @@ func TestASessionInUseDoesNotEnd(t *testing.T) {
 
 // TestUses: what is told is what the store does not have, and no clock that is ahead counts.
 func TestUses(t *testing.T) {
-	onCluster(t, Options{}, func(c *cluster) {
+	onCluster(t, Options{FlushEvery: 10 * time.Second}, func(c *cluster) {
 		id := c.session()[:idChars]
 		leader, follower := c.leader(), c.follower()
 		used := time.Now().UnixMilli()
 		leader.Used([]Use{{ID: id, At: used + time.Hour.Milliseconds()}, {ID: "ses_of_nobody", At: used}})
-		pass(2 * time.Minute)
+		pass(20 * time.Second)
 		list, err := leader.Credentials(c.Context(), Session)
 		if c.must(err); list[0].LastUsed.UnixMilli() != used {
 			t.Errorf("a use in the future counts as of %v, want %v", list[0].LastUsed, time.UnixMilli(used))
@@ -356,10 +356,10 @@ func TestUses(t *testing.T) {
 // TestANodeKnowsItsOwnUses: a session that is used on a node works there, though the leader has
 // not heard of it.
 func TestANodeKnowsItsOwnUses(t *testing.T) {
-	onCluster(t, Options{SessionIdle: time.Minute, FlushEvery: time.Hour}, func(c *cluster) {
+	onCluster(t, Options{SessionIdle: 12 * time.Second, FlushEvery: time.Hour}, func(c *cluster) {
 		session := c.session()
 		for range 4 {
-			pass(50 * time.Second)
+			pass(10 * time.Second)
 			c.everywhere("a session in use on every node", Session, session, nil)
 		}
 	})
