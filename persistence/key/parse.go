@@ -27,11 +27,37 @@ type Parts struct {
 	Kind     byte     // credential, list, replica, work
 }
 
-var tableNames = map[table]string{
-	countTable: "count", definitionTable: "definition", entryTable: "entry", draftTable: "draft", listTable: "list", replyTable: "reply",
-	indexTable: "index", indexStateTable: "indexstate", nodeTable: "node", recordTable: "record", settingTable: "setting", credentialTable: "credential",
-	deliveryTable: "delivery", attemptTable: "attempt", timerTable: "timer", incidentTable: "incident", scheduleTable: "schedule", replicaTable: "replica",
-	taskTable: "task", taskDraftTable: "taskdraft", workTable: "work", activityTable: "activity", feedTable: "feed",
+// layout says which parts a key has behind its table, in their order, and how people are told of it.
+type layout struct {
+	name  string
+	parts string // a letter for each, see [parser.part]
+	text  string // with the parts by their number in [Parts.String]
+}
+
+var layouts = map[table]layout{
+	recordTable:     {"record", "wi", "record %[2]s/%[3]x in shard %[1]d"},
+	entryTable:      {"entry", "iq", "entry %[4]d of %[3]x in shard %[1]d"},
+	draftTable:      {"draft", "in", "draft of %[6]s for %[3]x in shard %[1]d"},
+	listTable:       {"list", "knti", "%[3]x in list %[7]q of %[6]s in shard %[1]d"},
+	nodeTable:       {"node", "wNmi", "node %[2]s/%[9]s of %[3]x (%[10]s) in shard %[1]d"},
+	indexTable:      {"index", "xVi", "entry of %[3]x in index %[4]d in shard %[1]d"},
+	indexStateTable: {"indexstate", "x", "state of index %[4]d in shard %[1]d"},
+	replyTable:      {"reply", "ir", "reply of %[3]x in shard %[1]d"},
+	countTable:      {"count", "wq", "count %[2]s version %[4]d in shard %[1]d"},
+	definitionTable: {"definition", "wq", "definition %[2]s version %[4]d"},
+	settingTable:    {"setting", "n", "setting %[6]s"},
+	credentialTable: {"credential", "kn", "credential %[7]q %[6]s"},
+	timerTable:      {"timer", "diqp", "timer %[4]d.%[5]d of %[3]x in shard %[1]d"},
+	deliveryTable:   {"delivery", "inqp", "delivery %[4]d.%[5]d of %[3]x to %[6]q in shard %[1]d"},
+	attemptTable:    {"attempt", "wndiqp", "attempt of delivery %[4]d.%[5]d of %[3]x to %[6]q in shard %[1]d"},
+	scheduleTable:   {"schedule", "wn", "schedule %[6]s of %[2]s in shard %[1]d"},
+	feedTable:       {"feed", "q", "row %[4]d of the feed of shard %[1]d"},
+	workTable:       {"work", "knoWsiqp", "task %[4]d.%[5]d of %[3]x in worklist %[7]q of %[6]s by %[8]q in shard %[1]d"},
+	taskTable:       {"task", "iqp", "task %[4]d.%[5]d of %[3]x in shard %[1]d"},
+	taskDraftTable:  {"taskdraft", "iqpn", "draft of %[6]s for task %[4]d.%[5]d of %[3]x in shard %[1]d"},
+	activityTable:   {"activity", "iqp", "activity %[4]d.%[5]d of %[3]x in shard %[1]d"},
+	incidentTable:   {"incident", "iqp", "incident %[4]d.%[5]d of %[3]x in shard %[1]d"},
+	replicaTable:    {"replica", "R", "row %[7]q %[6]s %[4]d of the replica of shard %[1]d"},
 }
 
 // Parse takes key apart. It is false for bytes that no builder of this package makes.
@@ -39,66 +65,59 @@ func Parse(key []byte) (Parts, bool) {
 	p := parser{rest: key}
 	k := Parts{Shard: Shard(p.uint16())}
 	t := table(p.byte())
-	k.Table = tableNames[t]
-	switch t {
-	case recordTable:
-		k.Workflow, k.ID = p.text(), p.id()
-	case entryTable:
-		k.ID, k.Number = p.id(), p.uint64()
-	case draftTable:
-		k.ID, k.Name = p.id(), p.text()
-	case listTable:
-		k.Kind, k.Name, k.Number, k.ID = p.byte(), p.text(), ^p.uint64(), p.id()
-	case nodeTable:
-		k.Workflow, k.Node, k.Machine, k.ID = p.text(), p.text(), p.text(), p.id()
-	case indexTable:
-		k.Number = uint64(p.uint32())
-		k.Value = string(p.take(max(0, len(p.rest)-len(ID{}))))
-		k.ID = p.id()
-	case indexStateTable:
-		k.Number = uint64(p.uint32())
-	case replyTable:
-		k.ID, k.Reply = p.id(), p.id()
-	case countTable:
-		k.Workflow, k.Number = p.text(), p.uint64()
-	case definitionTable:
-		k.Workflow, k.Number = p.text(), p.uint64()
-	case settingTable:
-		k.Name = p.text()
-	case credentialTable:
-		k.Kind, k.Name = p.byte(), p.text()
-	case timerTable:
-		k.Due, k.ID, k.Number, k.Place = int64(p.uint64()), p.id(), p.uint64(), p.uint32()
-		p.bad = p.bad || k.Due < 0
-	case deliveryTable:
-		k.ID, k.Name, k.Number, k.Place = p.id(), p.text(), p.uint64(), p.uint32()
-	case attemptTable:
-		k.Workflow, k.Name, k.Due, k.ID, k.Number, k.Place = p.text(), p.text(), int64(p.uint64()), p.id(), p.uint64(), p.uint32()
-		p.bad = p.bad || k.Due < 0
-	case scheduleTable:
-		k.Workflow, k.Name = p.text(), p.text()
-	case feedTable:
-		k.Number = p.uint64()
-	case workTable:
-		k.Kind, k.Name, k.Order = p.byte(), p.text(), p.byte()
-		if isByWorkflow(k.Kind) {
-			k.Workflow = p.text()
-		}
-		k.Sorted, k.ID, k.Number, k.Place = p.uint64(), p.id(), p.uint64(), p.uint32()
-	case taskDraftTable:
-		k.ID, k.Number, k.Place, k.Name = p.id(), p.uint64(), p.uint32(), p.text()
-	case incidentTable, taskTable, activityTable:
-		k.ID, k.Number, k.Place = p.id(), p.uint64(), p.uint32()
-	case replicaTable:
-		p.replica(&k)
-	default:
-		return Parts{}, false
+	l, known := layouts[t]
+	k.Table = l.name
+	for i := range len(l.parts) {
+		p.part(l.parts[i], &k)
 	}
 	meta := t == definitionTable || t == settingTable || t == credentialTable
-	if p.bad || len(p.rest) > 0 || (meta && k.Shard != Meta) {
+	if !known || !p.done() || meta && k.Shard != Meta {
 		return Parts{}, false
 	}
 	return k, true
+}
+
+// part reads one part of a key.
+func (p *parser) part(letter byte, k *Parts) {
+	switch letter {
+	case 'w':
+		k.Workflow = p.text()
+	case 'N':
+		k.Node = p.text()
+	case 'm':
+		k.Machine = p.text()
+	case 'n':
+		k.Name = p.text()
+	case 'i':
+		k.ID = p.id()
+	case 'r':
+		k.Reply = p.id()
+	case 'q':
+		k.Number = p.uint64()
+	case 't': // newest first
+		k.Number = ^p.uint64()
+	case 'x':
+		k.Number = uint64(p.uint32())
+	case 'p':
+		k.Place = p.uint32()
+	case 's':
+		k.Sorted = p.uint64()
+	case 'd':
+		k.Due = int64(p.uint64())
+		p.bad = p.bad || k.Due < 0
+	case 'k':
+		k.Kind = p.byte()
+	case 'o':
+		k.Order = p.byte()
+	case 'V': // up to the id
+		k.Value = string(p.take(max(0, len(p.rest)-len(ID{}))))
+	case 'W': // of an upper-case list
+		if isByWorkflow(k.Kind) {
+			k.Workflow = p.text()
+		}
+	case 'R':
+		p.replica(k)
+	}
 }
 
 // replica reads a row of package replica: one about the state of a shard, or one of its
@@ -122,51 +141,10 @@ func (p *parser) replica(k *Parts) {
 
 // String renders a key for people. It holds no workflow data.
 func (k Parts) String() string {
-	switch k.Table {
-	case "record":
-		return fmt.Sprintf("record %s/%x in shard %d", k.Workflow, k.ID, k.Shard)
-	case "entry":
-		return fmt.Sprintf("entry %d of %x in shard %d", k.Number, k.ID, k.Shard)
-	case "draft":
-		return fmt.Sprintf("draft of %s for %x in shard %d", k.Name, k.ID, k.Shard)
-	case "list":
-		return fmt.Sprintf("%x in list %q of %s in shard %d", k.ID, k.Kind, k.Name, k.Shard)
-	case "node":
-		return fmt.Sprintf("node %s/%s of %x (%s) in shard %d", k.Workflow, k.Node, k.ID, k.Machine, k.Shard)
-	case "index":
-		return fmt.Sprintf("entry of %x in index %d in shard %d", k.ID, k.Number, k.Shard)
-	case "indexstate":
-		return fmt.Sprintf("state of index %d in shard %d", k.Number, k.Shard)
-	case "reply":
-		return fmt.Sprintf("reply of %x in shard %d", k.ID, k.Shard)
-	case "count":
-		return fmt.Sprintf("count %s version %d in shard %d", k.Workflow, k.Number, k.Shard)
-	case "definition":
-		return fmt.Sprintf("definition %s version %d", k.Workflow, k.Number)
-	case "setting":
-		return "setting " + k.Name
-	case "credential":
-		return fmt.Sprintf("credential %q %s", k.Kind, k.Name)
-	case "timer":
-		return fmt.Sprintf("timer %d.%d of %x in shard %d", k.Number, k.Place, k.ID, k.Shard)
-	case "delivery":
-		return fmt.Sprintf("delivery %d.%d of %x to %q in shard %d", k.Number, k.Place, k.ID, k.Name, k.Shard)
-	case "attempt":
-		return fmt.Sprintf("attempt of delivery %d.%d of %x to %q in shard %d", k.Number, k.Place, k.ID, k.Name, k.Shard)
-	case "schedule":
-		return fmt.Sprintf("schedule %s of %s in shard %d", k.Name, k.Workflow, k.Shard)
-	case "feed":
-		return fmt.Sprintf("row %d of the feed of shard %d", k.Number, k.Shard)
-	case "incident":
-		return fmt.Sprintf("incident %d.%d of %x in shard %d", k.Number, k.Place, k.ID, k.Shard)
-	case "task", "activity":
-		return fmt.Sprintf("%s %d.%d of %x in shard %d", k.Table, k.Number, k.Place, k.ID, k.Shard)
-	case "taskdraft":
-		return fmt.Sprintf("draft of %s for task %d.%d of %x in shard %d", k.Name, k.Number, k.Place, k.ID, k.Shard)
-	case "work":
-		return fmt.Sprintf("task %d.%d of %x in worklist %q of %s by %q in shard %d", k.Number, k.Place, k.ID, k.Kind, k.Name, k.Order, k.Shard)
-	case "replica":
-		return fmt.Sprintf("row %q %s %d of the replica of shard %d", k.Kind, k.Name, k.Number, k.Shard)
+	for _, l := range layouts {
+		if l.name == k.Table {
+			return fmt.Sprintf(l.text, k.Shard, k.Workflow, k.ID, k.Number, k.Place, k.Name, k.Kind, k.Order, k.Node, k.Machine)
+		}
 	}
 	return "unknown key"
 }
