@@ -15,8 +15,6 @@ import (
 type Options struct {
 	// Addr is the server, "host:port".
 	Addr string
-	// More are servers that do the same. Connections go to all of them in turn.
-	More []string
 	// Host is what the header of that name says. Default Addr.
 	Host string
 	// TLS is set when the server speaks TLS; its ServerName must be set. Default: none.
@@ -102,13 +100,6 @@ func (o *Options) EnsureDefaults() {
 	if o.Ended == nil {
 		o.Ended = func() {}
 	}
-}
-
-func (o *Options) addr(number int) string {
-	if i := number % (1 + len(o.More)); i > 0 {
-		return o.More[i-1]
-	}
-	return o.Addr
 }
 
 // Validate reports everything that is wrong at once. The defaults must have been set.

@@ -46,7 +46,7 @@ func newWorker(o *Options, number int, count, held *atomic.Int64, g *gap) *worke
 	random := rand.New(rand.NewPCG(uint64(number), 0))
 	w := &worker{
 		options: o,
-		conn:    connection{addr: o.addr(number), tls: o.TLS, held: held},
+		conn:    connection{addr: o.Addr, tls: o.TLS, held: held},
 		script:  newScript(o, content{random, count}),
 		random:  random,
 		gap:     g,

@@ -126,19 +126,11 @@ func (p *Process) run(started chan<- error) {
 func (p *Process) waitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWaitMax)
 	defer cancel()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.Addr+"/readyz", nil)
-		if err != nil {
-			return err
-		}
-		if reply, err := client.Do(request); err == nil {
-			_ = reply.Body.Close()
-			if reply.StatusCode == http.StatusOK {
-				return nil
-			}
+		if _, err := Get(ctx, "http://"+p.Addr+"/readyz"); err == nil {
+			return nil
 		}
 		select {
 		case <-ticker.C:
@@ -148,6 +140,25 @@ func (p *Process) waitReady(ctx context.Context) error {
 			return fmt.Errorf("not ready: %w", ctx.Err())
 		}
 	}
+}
+
+// Get asks a server once, over a connection of its own. Another answer than 200 is an error with its text.
+func Get(ctx context.Context, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	reply, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = reply.Body.Close() }()
+	body, err := io.ReadAll(reply.Body)
+	if err == nil && reply.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", reply.Status, body)
+	}
+	return body, err
 }
 
 // ErrEnded is the error of a process that is gone.

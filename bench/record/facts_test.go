@@ -40,3 +40,17 @@ func TestRecordsAreNoChanges(t *testing.T) {
 	got = commit()
 	assert.True(t, regexp.MustCompile("^[0-9a-f]{12} with changes$").MatchString(got), "with another file, in a folder: got %q, want the commit with changes", got)
 }
+
+func TestSpreadOf(t *testing.T) {
+	for _, c := range []struct {
+		figures []float64
+		want    Spread
+	}{
+		{nil, Spread{}},
+		{[]float64{3}, Spread{3, 3, 3}},
+		{[]float64{3, 1}, Spread{1, 2, 3}},
+		{[]float64{9, 1, 4}, Spread{1, 4, 9}},
+	} {
+		assert.Equal(t, c.want, SpreadOf(c.figures), c.figures)
+	}
+}

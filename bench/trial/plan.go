@@ -35,8 +35,6 @@ type Plan struct {
 	// Rounds is how often everything is measured. Default 1.
 	Rounds     int
 	Thresholds []Threshold
-	// Dir is where temporary homes are made. Default: the system's.
-	Dir string
 	// Progress is called before each part and at each interval of a window. It must not block.
 	Progress func(Progress)
 }
@@ -58,7 +56,7 @@ type Progress struct {
 // report says so. When ctx ends, what was measured until then comes with the error.
 func (p *Plan) Run(ctx context.Context) (rep *report.Report, err error) {
 	p.ensureDefaults()
-	dir, err := os.MkdirTemp(p.Dir, "troupe-bench-")
+	dir, err := os.MkdirTemp("", "troupe-bench-")
 	if err != nil {
 		return nil, err
 	}

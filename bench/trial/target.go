@@ -140,20 +140,11 @@ func (s *server) describe(ctx context.Context) report.Target {
 	t := report.Target{Name: s.Name, Address: s.at.String(), Local: s.process != nil}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(t.Address, "/")+"/readyz?verbose", nil)
-	if err != nil {
-		return t
-	}
-	answer, err := client.Do(request)
-	if err != nil {
-		return t
-	}
-	defer func() { _ = answer.Body.Close() }() // it was only read
+	answer, _ := process.Get(ctx, strings.TrimRight(t.Address, "/")+"/readyz?verbose")
 	var ready struct {
 		Build struct{ Version, Commit, Go string }
 	}
-	if json.NewDecoder(answer.Body).Decode(&ready) == nil && ready.Build.Version != "" {
+	if json.Unmarshal(answer, &ready) == nil && ready.Build.Version != "" {
 		t.Build = strings.Join(strings.Fields(ready.Build.Version+" "+ready.Build.Commit+" "+ready.Build.Go), " ")
 	}
 	return t

@@ -331,8 +331,6 @@ func TestThePartsOfAKeyCanBeReadAlone(t *testing.T) {
 		key := build(k)
 		id, ok := RecordID(key)
 		require.True(t, ok == (k.Table == "record") && (!ok || id == k.ID), "RecordID of %+v: got %x, %t", k, id, ok)
-		seq, ok := EntrySeq(key)
-		require.True(t, ok == (k.Table == "entry") && (!ok || seq == k.Number), "EntrySeq of %+v: got %d, %t", k, seq, ok)
 		id, ok = NodeID(key)
 		require.True(t, ok == (k.Table == "node") && (!ok || id == k.ID), "NodeID of %+v: got %x, %t", k, id, ok)
 		m, ok := NodeMachine(key)

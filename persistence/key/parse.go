@@ -158,15 +158,6 @@ func RecordID(key []byte) (ID, bool) {
 	return id, ok && p.done()
 }
 
-// EntrySeq returns the sequence number of a history entry's key.
-func EntrySeq(key []byte) (uint64, bool) {
-	p := parser{rest: key}
-	ok := p.head(entryTable)
-	p.id()
-	seq := p.uint64()
-	return seq, ok && p.done()
-}
-
 // NodeID returns the instance of a node's index key.
 func NodeID(key []byte) (ID, bool) {
 	p := parser{rest: key}

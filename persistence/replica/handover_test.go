@@ -4,16 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
 	"troupe/persistence/key"
+	"troupe/persistence/replica"
 )
 
 // TestANodeThatIsBackHasAPartAtOnce: Raft by itself would pause for ten seconds before it sent
@@ -143,4 +146,90 @@ func TestTheOnlyNodeLeadsAtOnce(t *testing.T) {
 		}
 		assert.Less(t, time.Since(begun), time.Second, "it led")
 	})
+}
+
+// TestWhoStopsAnswersAll: Raft does not answer what it has committed, and not applied, when it is shut down; and
+// whoever waits for that would wait for ever (persistence/PROMISES.md, "F23").
+func TestWhoStopsAnswersAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startCluster(t, 1, 1)
+		s := c.Nodes[0].Store
+		slow := slowFollower{begun: make(chan struct{}, 100), release: make(chan struct{})}
+		s.Follow(slow)
+		const writes = 8 // that Raft applies the last of them by chance, and leaves none, happens once in a hundred times
+		done := make(committed, writes)
+		for range writes {
+			w := s.NewBatchIn(key.Meta, s.Epoch(key.Meta))
+			w.Set(key.Setting(nil, "any"), []byte("value"))
+			s.Append(w, done)
+			synctest.Wait()
+		}
+		<-slow.begun
+		stopped := make(chan struct{})
+		go func() {
+			s.Replica(key.Meta).Stop()
+			close(stopped)
+		}()
+		synctest.Wait()
+		close(slow.release)
+		select {
+		case <-stopped:
+		case <-time.After(time.Hour):
+			t.Fatal("it does not stop")
+		}
+		for range writes {
+			err := <-done
+			assert.NoError(t, err, "what was committed was told")
+		}
+	})
+}
+
+// slowFollower takes its time over every change.
+type slowFollower struct{ begun, release chan struct{} }
+
+func (f slowFollower) Changed([][]byte) {
+	f.begun <- struct{}{}
+	<-f.release
+}
+
+func (slowFollower) Replaced() {}
+
+// TestEntriesOfAnEarlierLeaderAreNotApplied: a message of a later leader that has no entries says that more
+// is committed than what it speaks of. What this node has there is what its own leadership left,
+// and a majority has something else (persistence/PROMISES.md, "F21").
+func TestEntriesOfAnEarlierLeaderAreNotApplied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startCluster(t, 3, 1)
+		was := c.Nodes[0]
+		group := was.Store.Replica(0)
+		row := func(n byte) []byte { return key.Record(nil, 0, "w", key.ID{n}) }
+		require.NoError(t, write(was.Store, 0, row(1)))
+		confirmed := group.Applied()
+		was.Isolate(true)
+		require.Error(t, write(was.Store, 0, row(2)), "a write was confirmed by nobody")
+
+		late := raft.NewNetworkTransport(streamLayer{c.Net.Streams("later leader")(0)}, 1, time.Second, nil)
+		request := raft.AppendEntriesRequest{
+			RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte("node1"), Addr: []byte("node1")},
+			Term:      1000, PrevLogEntry: confirmed, PrevLogTerm: group.Stats().Term, LeaderCommitIndex: confirmed + 5,
+		}
+		var answer raft.AppendEntriesResponse
+		err := late.AppendEntries("node0", raft.ServerAddress(was.Name), &request, &answer)
+		require.True(t, err == nil && answer.Success, "the message was not taken: %+v, %v", answer, err)
+		clocktest.Advance(time.Second)
+		assert.Equal(t, confirmed, group.Applied(), "entries up")
+		_, err = was.Store.Load(row(2))
+		assert.Error(t, err, "a write that nobody confirmed is there")
+		late.CloseStreams()
+		assert.NoError(t, late.Close())
+	})
+}
+
+// streamLayer has Raft's own transport use streams of the test.
+type streamLayer struct{ replica.Streams }
+
+func (streamLayer) Addr() net.Addr { return &net.UnixAddr{} }
+
+func (l streamLayer) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	return l.Streams.Dial(string(to), timeout)
 }

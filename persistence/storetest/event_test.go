@@ -149,8 +149,8 @@ func checkInstance(j Journal, sh key.Shard, id key.ID, padding int) (n uint64, e
 	err = j.Scan(key.EntryPrefix(nil, sh, id), func(k, value []byte) error {
 		n++
 		e := event{Shard: sh, Instance: id, Seq: n, Padding: padding}
-		if seq, ok := key.EntrySeq(k); !ok || seq != n {
-			return fmt.Errorf("instance %x: entry %d stands where %d should", id[:8], seq, n)
+		if entry, ok := key.Parse(k); !ok || entry.Number != n {
+			return fmt.Errorf("instance %x: entry %d stands where %d should", id[:8], entry.Number, n)
 		}
 		if string(value) != string(e.content()) {
 			return fmt.Errorf("instance %x: entry %d has another content", id[:8], n)

@@ -3,12 +3,12 @@ package compare
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/google/pprof/profile"
+
+	"troupe/bench/process"
 )
 
 type part struct {
@@ -62,31 +62,17 @@ type costs []float64
 
 // profileTarget takes a profile of a target for a time, and says what share of its processor time each part had.
 func profileTarget(ctx context.Context, t *target, length time.Duration) (costs, error) {
-	p, err := takeProfile(ctx, t.admin, length)
+	ctx, cancel := context.WithTimeout(ctx, length+30*time.Second)
+	defer cancel()
+	text, err := process.Get(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", t.admin, max(1, int(length/time.Second))))
+	if err != nil {
+		return nil, fmt.Errorf("profile of %s: %w", t.name, err)
+	}
+	p, err := profile.ParseData(text)
 	if err != nil {
 		return nil, fmt.Errorf("profile of %s: %w", t.name, err)
 	}
 	return sharesOf(p), nil
-}
-
-func takeProfile(ctx context.Context, addr string, length time.Duration) (*profile.Profile, error) {
-	seconds := max(1, int(length/time.Second))
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", addr, seconds), nil)
-	if err != nil {
-		return nil, err
-	}
-	client := &http.Client{Timeout: length + 30*time.Second}
-	defer client.CloseIdleConnections()
-	reply, err := client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = reply.Body.Close() }()
-	if reply.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(reply.Body)
-		return nil, fmt.Errorf("%s: %s", reply.Status, text)
-	}
-	return profile.Parse(reply.Body)
 }
 
 // sharesOf sums the samples of a profile by part; all together are 1.

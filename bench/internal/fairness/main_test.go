@@ -13,9 +13,11 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -24,6 +26,7 @@ import (
 
 	"troupe/bench/internal/harness"
 	"troupe/bench/load"
+	"troupe/statemachine"
 )
 
 // TestMain makes this test binary the program that is measured when it is started with one of its commands.
@@ -197,5 +200,58 @@ func TestAReportComparesWithTheBaseline(t *testing.T) {
 	text := report([]*phase{at("nobody", time.Millisecond, nil), at("flood", 30*time.Millisecond, map[string]int64{"status 503": 4})})
 	for _, part := range []string{"| flood | 90 | 4 | 1.0 | 30.0 | query |", "| 5 status 503, 1 status 200 |", "| query | 10 | 0.00 | 30.00 | 0.00 | 30.0 | 4 status 503 |"} {
 		assert.Contains(t, text, part, "the report lacks")
+	}
+}
+
+// TestALinkHasItsBytesASecond each way, for all connections together.
+func TestALinkHasItsBytesASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const megabits = 8 // a million bytes a second
+		over := newLink(megabits)
+		text := strings.Repeat("x", 1_000_000+linkBurst)
+		begun := time.Now()
+		for range 2 {
+			here, there := net.Pipe()
+			got := make(chan []byte)
+			go func() {
+				all, _ := io.ReadAll(there)
+				got <- all
+			}()
+			c := over.carry(here)
+			n, err := io.WriteString(c, text)
+			require.True(t, n == len(text) && err == nil, "sent %d, %v", n, err)
+			_ = c.Close()
+			assert.Equal(t, string([]byte(text)), string(<-got), "something else has come")
+		}
+		const want = 2*time.Second + linkBurst*time.Microsecond // a burst goes at once
+		took := time.Since(begun)
+		assert.LessOrEqual(t, (took - want).Abs(), time.Millisecond, "it took %s, want %s", took, want)
+		here, there := net.Pipe()
+		go func() {
+			_, _ = io.WriteString(there, text)
+			_ = there.Close()
+		}()
+		begun = time.Now()
+		all, err := io.ReadAll(over.carry(here))
+		assert.True(t, len(all) == len(text) && err == nil, "read %d, %v", len(all), err)
+		took = time.Since(begun)
+		assert.LessOrEqual(t, (took - time.Second).Abs(), time.Millisecond, "the way back took %s, want a second", took)
+	})
+}
+
+// TestWhatAnAuthorPublishesIsADefinition: an attack that is refused is refused for its cost, not for a slip.
+func TestWhatAnAuthorPublishesIsADefinition(t *testing.T) {
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	require.NoError(t, err)
+	texts := map[string]string{
+		"clock": schedules(100), "spin": spinning, "hidden": hidden, "fork": forking(), "wide": wide(), "guarded": guards(5, 2000),
+		"doubling": doubling(5), "pattern": patterned(2, 100),
+	}
+	for id, text := range texts {
+		if parsed, err := parser.Parse(statemachine.Source{File: id + ".yaml", Text: []byte(text)}); err != nil {
+			t.Errorf("%s: %v", id, err)
+		} else if string(parsed.ID) != id {
+			t.Errorf("%s: got the id %q", id, parsed.ID)
+		}
 	}
 }
