@@ -51,8 +51,7 @@ func TestAvailableSeesTheTimeThatStepSees(t *testing.T) {
 	assert.Equal(t, "go true: main.a>b true;", rendered(View{Instance: &r.Instance, Of: parsed}.Available(caller, late)))
 }
 
-// guarded draws charts as chart does, with guards, rights and wildcards, but not
-// "*", which takes the errors of guards as well.
+// guarded draws charts as chart does, with guards, rights and wildcards, but not "*", which takes the errors of guards as well.
 type guarded struct{ plainChart }
 
 func (g *guarded) transition(last bool) string {
@@ -99,9 +98,8 @@ func guardedChart(t *rapid.T, p *Parser) (*Definition, string) {
 	return parsed.Definition, g.b.String()
 }
 
-// TestAvailableForeseesStep: what is listed as sure moves the instance, and what
-// is listed as impossible, or is not listed, does not, whatever the data. The
-// positions of each entry are those of the instance that it led to.
+// TestAvailableForeseesStep: what is listed as sure moves the instance, and what is listed as impossible, or is not listed,
+// does not, whatever the data. The positions of each entry are those of the instance that it led to.
 func TestAvailableForeseesStep(t *testing.T) {
 	p := newParser(t)
 	callers := []*Caller{{ID: "u"}, {ID: "v"}, {ID: "v", Roles: []string{"r"}}, {ID: "u", Roles: []string{"r"}}}

@@ -73,7 +73,6 @@ func (m *macrostep) endChildren(n *chart.Node) {
 	m.end(func(t *record.TimerState) bool { return t.Child != nil && t.Child.Invoke.Node == n })
 }
 
-// cancelChildren cancels those that run and match.
 func (m *macrostep) cancelChildren(matches func(*record.ChildState) bool) {
 	cloned := false
 	for i := range m.in.State.Children {

@@ -14,7 +14,6 @@ import (
 // parser has compiled.
 type Definition struct{ chart.Definition }
 
-// newDefinition completes what the parser has compiled.
 func newDefinition(compiled *chart.Definition) *Definition {
 	d := &Definition{*compiled}
 	d.InitialNodes = chart.NewNodeSet(len(d.Nodes))

@@ -199,8 +199,7 @@ func TestTheCompleteExampleRuns(t *testing.T) {
 	assert.Equal(t, want, string(r.Instance.Public), "svcPublic")
 }
 
-// TestTheFaultsOfTheDocumentExist: each message of DEFINITION.md, "Faults", stands in
-// the scripts of TestFault.
+// TestTheFaultsOfTheDocumentExist: each message of DEFINITION.md, "Faults", stands in the scripts of TestFault.
 func TestTheFaultsOfTheDocumentExist(t *testing.T) {
 	scripts, err := filepath.Glob("testdata/fault/*.txt")
 	require.NoError(t, err)
@@ -286,8 +285,7 @@ func grouped(n int) string {
 	return s
 }
 
-// TestTheVariablesOfTheDocument: each row of DEFINITION.md, "Variables", compiles with
-// each of its fields.
+// TestTheVariablesOfTheDocument: each row of DEFINITION.md, "Variables", compiles with each of its fields.
 func TestTheVariablesOfTheDocument(t *testing.T) {
 	env := newParser(t).of.Env
 	known := []string{}

@@ -140,8 +140,7 @@ var unseen = []struct{ fault, why string }{
 	{`mail: to is|": a webhook is http`, "addresses"},
 }
 
-// TestTheSchemaSeesFaultsOfShape: of each script with faults it refuses those that have a
-// fault which a schema can see.
+// TestTheSchemaSeesFaultsOfShape: of each script with faults it refuses those that have a fault which a schema can see.
 func TestTheSchemaSeesFaultsOfShape(t *testing.T) {
 	f := format(t, DefinitionSchema())
 	used := map[string]bool{}

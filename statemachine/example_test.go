@@ -46,6 +46,5 @@ stateMachines:
 	}
 	fmt.Println(statemachine.NodeNames(order.Positions(&moved.Instance)), order.IsDone(&moved.Instance))
 	// Output:
-	// open
-	// approved true
+	// open approved true
 }

@@ -43,7 +43,6 @@ func (d *Definition) FaultOf(err error) *Fault {
 	return &Fault{File: d.Places.File, Message: cmp.Or(of.reason, err.Error())}
 }
 
-// placed is the error of an action or an expression, with what is known of its place.
 type placed struct {
 	*Fault
 	cause error
@@ -53,7 +52,6 @@ func (e *placed) Error() string { return e.cause.Error() }
 
 func (e *placed) Unwrap() error { return e.cause }
 
-// dispatchError is an error of an event that was sent. It names the send.
 type dispatchError struct {
 	event  EventName
 	sendID string

@@ -62,8 +62,7 @@ func scripts(t testing.TB) []string {
 	return out
 }
 
-// FuzzParse: any text is a definition or faults, and a definition can create an
-// instance or say why not.
+// FuzzParse: any text is a definition or faults, and a definition can create an instance or say why not.
 func FuzzParse(f *testing.F) {
 	for _, text := range scripts(f) {
 		f.Add(text)

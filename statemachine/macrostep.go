@@ -134,7 +134,6 @@ func (m *macrostep) release() {
 	macrosteps.Put(m)
 }
 
-// emptied keeps the memory of a small slice, and nothing that it pointed to.
 func emptied[T any](s []T) []T {
 	const kept = 64
 	if cap(s) > kept {
@@ -159,7 +158,6 @@ func (m *macrostep) setEvent(e expr.Event) {
 	m.scope.Event = &m.event
 }
 
-// enqueue puts an event on the internal queue, or fails the macrostep when too much waits there.
 func (m *macrostep) enqueue(e internalEvent) {
 	m.waiting += len(e.data)
 	switch {
@@ -200,7 +198,6 @@ const (
 	errorCommunication EventName = "error.communication"
 )
 
-// fail ends the macrostep; the first error counts.
 func (m *macrostep) fail(err error) {
 	if m.failure == nil {
 		m.failure = err

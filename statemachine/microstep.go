@@ -63,7 +63,6 @@ func (m *macrostep) takeInternal() {
 	}
 }
 
-// failUntaken fails the macrostep for an error.execution that no transition takes.
 func (m *macrostep) failUntaken(e internalEvent) {
 	if e.fault != nil {
 		m.fail(executionError{e.fault.Error(), e.fault})
@@ -131,7 +130,6 @@ func (m *macrostep) exit(leave chart.NodeSet) {
 	}
 }
 
-// enterAll enters the nodes in document order and raises what is done by it.
 func (m *macrostep) enterAll(enter chart.NodeSet) {
 	for i := enter.Next(1); i >= 0; i = enter.Next(i + 1) {
 		if m.Active.Has(i) {

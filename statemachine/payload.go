@@ -95,7 +95,6 @@ func (m *macrostep) childData(t *chart.Template) (data.Value, error) {
 
 var errPayload = errors.New("params can be added to an object only")
 
-// payload is absent when there is none.
 func (m *macrostep) payload(p chart.Payload) (data.Value, error) {
 	var v data.Value
 	if p.Value != nil {

@@ -14,9 +14,8 @@ import (
 	"troupe/statemachine/data"
 )
 
-// TestCallersReachPrivateDataOnlyWhereDeclared: whatever the event and its data,
-// svcPrivate stays as it is unless the event's declaration says otherwise, and
-// what names both documents in an unclear way changes nothing.
+// TestCallersReachPrivateDataOnlyWhereDeclared: whatever the event and its data, svcPrivate stays as it is unless the event's
+// declaration says otherwise, and what names both documents in an unclear way changes nothing.
 func TestCallersReachPrivateDataOnlyWhereDeclared(t *testing.T) {
 	d := parseChart(t, `
 id: w
@@ -74,8 +73,7 @@ stateMachines: {m: {initial: a, states: {a: {on: {plain: {}, both: {}, replaced:
 	}
 }
 
-// TestManyConditionsAndDefaults has more pairs of them than could be held against
-// each other.
+// TestManyConditionsAndDefaults has more pairs of them than could be held against each other.
 func TestManyConditionsAndDefaults(t *testing.T) {
 	const conditions, defaults = 300, 1200
 	var keys, guards strings.Builder

@@ -20,8 +20,7 @@ type plainChart struct {
 	count int
 }
 
-// machine draws one state machine and writes it. content writes what a node has
-// besides its states.
+// machine draws one state machine and writes it. content writes what a node has besides its states.
 func (c *plainChart) machine(name, kind string, depth int, content func(s *shape, indent string)) {
 	c.names = nil
 	root := c.shape(name, kind, depth)
@@ -95,10 +94,8 @@ func (c *plainChart) logged(s *shape, indent string) {
 	}
 }
 
-// TestRandomChartsStayWhole: whatever the chart and the events, the active nodes
-// are a configuration, every exit answers an entry, the argument of Step stays
-// as it was, and the same input gives the same bytes again
-// (persistence/PROMISES.md, "P17").
+// TestRandomChartsStayWhole: whatever the chart and the events, the active nodes are a configuration, every exit answers an
+// entry, the argument of Step stays as it was, and the same input gives the same bytes again (persistence/PROMISES.md, "P17").
 func TestRandomChartsStayWhole(t *testing.T) {
 	p := newParser(t)
 	taken := 0

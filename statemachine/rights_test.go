@@ -11,8 +11,7 @@ import (
 	"troupe/statemachine/data"
 )
 
-// TestPlainRulesTakeNoMemory holds that a right which names alone decide is found without
-// anything made for expressions.
+// TestPlainRulesTakeNoMemory holds that a right which names alone decide is found without anything made for expressions.
 func TestPlainRulesTakeNoMemory(t *testing.T) {
 	anna := &Caller{ID: "anna", Roles: []string{"clerk"}, Privileges: []string{"mod-form"}}
 	d := parseChart(t, "id: w\nallow: {create: {roles: [clerk]}, send: {roles: [manager]}}\n"+chartOfRights)

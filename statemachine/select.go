@@ -8,7 +8,6 @@ import (
 	"troupe/statemachine/internal/transit"
 )
 
-// trigger is what transitions are selected for.
 type trigger struct {
 	name EventName // "" selects the eventless ones
 	// done is the node whose completion raised the event; nil for all others.

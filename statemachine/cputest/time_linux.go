@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// threadTime is how long this thread has had a processor.
 func threadTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_THREAD, &u); err != nil {

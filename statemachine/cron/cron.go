@@ -53,7 +53,6 @@ var fields = [5][2]string{
 	{"minute", "0 to 59"}, {"hour", "0 to 23"}, {"day of the month", "1 to 31"}, {"month", "1 to 12, or JAN to DEC"}, {"day of the week", "0 (Sunday) to 6, or SUN to SAT"},
 }
 
-// fieldFault names the first field that the library does not read.
 func fieldFault(text string, err error) error {
 	for i, field := range strings.Fields(text) {
 		alone := [5]string{"*", "*", "*", "*", "*"}

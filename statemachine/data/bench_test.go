@@ -30,8 +30,7 @@ func measure(b *testing.B, name string, bytes int, do func()) {
 	})
 }
 
-// BenchmarkBody has what a request of 1 KB needs. The standard library's check, which is
-// less strict, is there for comparison.
+// BenchmarkBody has what a request of 1 KB needs. The standard library's check, which is less strict, is there for comparison.
 func BenchmarkBody(b *testing.B) {
 	compact := body()
 	spaced := []byte(strings.NewReplacer(",", ", ", ":", ": ").Replace(string(compact)))

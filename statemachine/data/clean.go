@@ -96,7 +96,6 @@ func (s *scanner) unexpected(i int, where string) int {
 	return s.fail(i, fmt.Sprintf("unexpected %s %s", Quote(string(s.src[i:i+size])), where))
 }
 
-// isSpace knows the four characters that JSON takes for white space.
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
 func (s *scanner) space(i int) int {
@@ -151,7 +150,6 @@ func (s *scanner) word(i int, word string) int {
 	return end
 }
 
-// array checks the array whose bracket is at i, which is the depth-th one open.
 func (s *scanner) array(i, depth int) int {
 	if depth > MaxDepth {
 		return s.tooDeep(i)
@@ -228,10 +226,8 @@ func (s *scanner) tooDeep(i int) int {
 	return s.fail(i, fmt.Sprintf("nested deeper than %d", MaxDepth))
 }
 
-// isDigit knows the digits of ASCII; JSON has no others.
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// digits returns the offset of the first byte from i on that is not a digit.
 func (s *scanner) digits(i int) int {
 	for i < len(s.src) && isDigit(s.src[i]) {
 		i++

@@ -37,8 +37,7 @@ func TestCleanReturnsCompactTextAsItIs(t *testing.T) {
 	assert.Equal(t, len(got), cap(got), "the value has room")
 }
 
-// tooLong is far above what linear time needs, also with the race detector, and far
-// below what quadratic time needs.
+// tooLong is far above what linear time needs, also with the race detector, and far below what quadratic time needs.
 const tooLong = 20 * time.Second
 
 // TestCleanIsLinear runs inputs made to be slow.
@@ -103,8 +102,7 @@ func TestCleanIsIdempotent(t *testing.T) {
 	})
 }
 
-// FuzzClean holds Clean against encoding/json: it takes nothing that the
-// standard library refuses, and means the same by it.
+// FuzzClean holds Clean against encoding/json: it takes nothing that the standard library refuses, and means the same by it.
 func FuzzClean(f *testing.F) {
 	for _, s := range []string{
 		`{"a":[1,2.5e-3,"x\u0000\ud83d\ude00"],"b":null}`, `{"a":1,"\u0061":2}`, ` [ true , false ] `,

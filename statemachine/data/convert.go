@@ -47,7 +47,6 @@ func appendAny(dst []byte, x any, depth int) ([]byte, error) {
 	return appendNumber(dst, x)
 }
 
-// appendNumber appends a Go number, and refuses everything else.
 func appendNumber(dst []byte, x any) ([]byte, error) {
 	switch x := x.(type) {
 	case int:

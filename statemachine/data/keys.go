@@ -50,7 +50,6 @@ func (s *scanner) addKey(set keySet, start, end int, escaped bool) (keySet, bool
 	return set, true
 }
 
-// addToMap is addKey for an object that has its keys in a map.
 func (s *scanner) addToMap(keys map[string]struct{}, start, end int, escaped bool) bool {
 	if s.text == "" {
 		s.text = string(s.src) // one allocation instead of one for each key
@@ -68,7 +67,6 @@ func (s *scanner) addToMap(keys map[string]struct{}, start, end int, escaped boo
 	return true
 }
 
-// duplicate sets the error for the key at src[start:end], and returns false.
 func (s *scanner) duplicate(start, end int) bool {
 	s.fail(start-1, "duplicate key "+Quote(decode(s.src[start:end])))
 	return false

@@ -141,10 +141,8 @@ func parseExponent(v []byte) int64 {
 	return n
 }
 
-// count returns the number of digits, n above.
 func (d *decimal) count() int { return len(d.head) + len(d.tail) }
 
-// digit returns the digit d₁ for 0, and so on, as a character.
 func (d *decimal) digit(i int) byte {
 	if i < len(d.head) {
 		return d.head[i]
@@ -152,7 +150,6 @@ func (d *decimal) digit(i int) byte {
 	return d.tail[i-len(d.head)]
 }
 
-// whole returns the digits in front of the point as a number, and false when it does not fit.
 func (d *decimal) whole() (int64, bool) {
 	if d.count() == 0 || d.scale <= 0 {
 		return 0, true
@@ -184,7 +181,6 @@ func (d *decimal) sign() int {
 	return 1
 }
 
-// compareSize orders two numbers of the same sign by their absolute values.
 func compareSize(x, y decimal) int {
 	if c := cmp.Compare(x.scale, y.scale); c != 0 {
 		return c

@@ -39,8 +39,7 @@ func TestNumbersAgreeWithExactArithmetic(t *testing.T) {
 	})
 }
 
-// respelled draws another spelling of the number s that has no exponent yet,
-// by moving its point.
+// respelled draws another spelling of the number s that has no exponent yet, by moving its point.
 func respelled(s string) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		zeros := rapid.IntRange(0, 5).Draw(t, "zeros")

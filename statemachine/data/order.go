@@ -111,7 +111,6 @@ func (c *comparison) order(depth int) int {
 	return 0
 }
 
-// orderInside is order for two arrays or two objects.
 func (c *comparison) orderInside(kind Kind, depth int) int {
 	c.i, c.j = c.i+1, c.j+1
 	for {
@@ -185,7 +184,6 @@ func (e *ordering) value(src []byte, i, depth int) int {
 	return e.body(src, i, depth)
 }
 
-// body is value without the mark.
 func (e *ordering) body(src []byte, i, depth int) int {
 	if e.full() {
 		return len(src)
@@ -218,7 +216,6 @@ func oneIf(is bool) byte {
 	return 0
 }
 
-// inside is body for an array or object whose opening bracket is in front of src[i].
 func (e *ordering) inside(src []byte, i int, kind Kind, depth int) int {
 	for {
 		var more bool

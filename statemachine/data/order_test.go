@@ -12,8 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// checkPair demands that a comes before b, is equal or comes behind, as want says, by
-// everything that compares values.
+// checkPair demands that a comes before b, is equal or comes behind, as want says, by everything that compares values.
 func checkPair(t interface{ Errorf(string, ...any) }, a, b Value, want int) {
 	x, y := AppendOrdered(nil, a), AppendOrdered(nil, b)
 	numbers, texts := want, want
@@ -39,8 +38,7 @@ func checkPair(t interface{ Errorf(string, ...any) }, a, b Value, want int) {
 	}
 }
 
-// TestOrderedEncodingIsKept holds the bytes: they are stored, so a change of
-// them needs all indexes built anew.
+// TestOrderedEncodingIsKept holds the bytes: they are stored, so a change of them needs all indexes built anew.
 func TestOrderedEncodingIsKept(t *testing.T) {
 	for _, c := range []struct{ value, want string }{
 		{``, "10"},

@@ -59,7 +59,6 @@ func Set(target Value, path Path, v Value) (Value, error) {
 	return splice(target, w.at, end, v), nil
 }
 
-// splice returns src with src[start:end] replaced by all of parts.
 func splice(src []byte, start, end int, parts ...[]byte) Value {
 	size := len(src) - (end - start)
 	for _, p := range parts {

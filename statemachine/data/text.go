@@ -159,7 +159,6 @@ func textIs(raw []byte, s string) bool {
 	return decode(raw) == s
 }
 
-// equalRaw reports whether a and b decode to the same text.
 func equalRaw(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -173,7 +172,6 @@ func equalRaw(a, b []byte) bool {
 	return compareRaw(a, b) == 0
 }
 
-// compareRaw orders two texts by code point, after decoding.
 func compareRaw(a, b []byte) int {
 	i, j := 0, 0
 	for i < len(a) && j < len(b) {

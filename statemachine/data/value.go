@@ -289,7 +289,6 @@ func hasByte(w uint64, b byte) uint64 {
 	return (w - eachByte) & ^w & highBits
 }
 
-// hasControl is like hasByte for any control character, a byte below 0x20.
 func hasControl(w uint64) uint64 {
 	return (w - eachByte*0x20) & ^w & highBits
 }

@@ -80,8 +80,7 @@ func respell(v Value) Value {
 	return b
 }
 
-// ordered decodes v so that reflect.DeepEqual means Equal: members as a list,
-// numbers as exact fractions.
+// ordered decodes v so that reflect.DeepEqual means Equal: members as a list, numbers as exact fractions.
 func ordered(v Value) any {
 	switch v.Kind() {
 	case Object:

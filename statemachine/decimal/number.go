@@ -10,7 +10,6 @@ import (
 // quotientDigits is the precision of what has no end: quotients and roots.
 const quotientDigits = 17
 
-// powers are the powers of ten that fit 64 bits.
 var powers = func() (p [20]uint64) {
 	p[0] = 1
 	for i := 1; i < len(p); i++ {
@@ -19,7 +18,6 @@ var powers = func() (p [20]uint64) {
 	return p
 }()
 
-// exactPowers are the powers of ten that a double holds exactly.
 var exactPowers = [...]float64{
 	1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
@@ -69,7 +67,6 @@ func numberOf(f float64) number {
 	return n
 }
 
-// float returns the nearest double.
 func (n number) float() float64 {
 	f := 0.0
 	if n.low <= 1<<53 && -len(exactPowers) < n.exponent && n.exponent < len(exactPowers) {
@@ -89,13 +86,11 @@ func (n number) float() float64 {
 	return f
 }
 
-// read returns the double nearest to digits · 10^exponent.
 func read(digits []byte, exponent int) float64 {
 	f, _ := strconv.ParseFloat(string(strconv.AppendInt(append(digits, 'e'), int64(exponent), 10)), 64) // beyond the range: infinite, which is the nearest
 	return f
 }
 
-// digits returns how many decimal digits n has.
 func digits(n uint64) int {
 	count := 1
 	for count < len(powers) && n >= powers[count] {
@@ -140,7 +135,6 @@ func (n number) plus(m number) (number, bool) {
 	return n, true
 }
 
-// whole returns n / 10^exponent, which is whole.
 func (n number) whole(exponent int) *big.Int {
 	c := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n.exponent-exponent)), nil)
 	if c.Mul(c, new(big.Int).SetUint64(n.low)); n.negative {

@@ -132,7 +132,6 @@ func (w *dotWriter) edge(tail string, from, to int, label string, taken bool) {
 	w.line(1, "%s -> %s [%s];", tail, w.anchor(to), strings.Join(attributes, ", "))
 }
 
-// anchor is the node that stands for a node in lines: itself, or the first one in a cluster.
 func (w *dotWriter) anchor(i int) string {
 	for len(w.chart.Nodes[i].Children) > 0 {
 		if len(w.chart.Nodes[i].Initial) > 0 {
@@ -170,7 +169,6 @@ func (w *lineWriter) line(depth int, format string, args ...any) {
 	w.WriteByte('\n')
 }
 
-// machines calls node for each state machine, and transitions for each node.
 func (w *lineWriter) machines(node func(depth, i int), transitions func(i int)) {
 	for i := range w.chart.Nodes {
 		if w.chart.Nodes[i].Parent < 0 {

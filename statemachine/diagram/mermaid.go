@@ -109,7 +109,6 @@ func (w *mermaidWriter) transitions(i int) {
 	}
 }
 
-// notes say what has no arrow: children, reactions, and transitions between a node and what is in it.
 func (w *mermaidWriter) notes() {
 	for i := range w.chart.Nodes {
 		n := &w.chart.Nodes[i]
@@ -160,7 +159,6 @@ func (w *mermaidWriter) classes() {
 	}
 }
 
-// noteEnd ends a note wherever it stands in it.
 var noteEnd = regexp.MustCompile(`(?i)(end) (note)`)
 
 // mermaidText writes the characters that mean something to Mermaid or to a page as their numbers.

@@ -212,7 +212,6 @@ func (s *scene) packMachines() {
 	}
 }
 
-// settle turns places in containers into places in the picture. Containers stand before what is in them.
 func (s *scene) settle() {
 	for i := range s.chart.Nodes {
 		b := &s.boxes[i]
@@ -226,7 +225,6 @@ func (s *scene) settle() {
 	}
 }
 
-// clean leaves out what no XML can have and what would break a line.
 func clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

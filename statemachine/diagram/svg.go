@@ -38,10 +38,8 @@ type svgWriter struct {
 	top     int
 }
 
-// f writes a line of the document. Texts must have gone through escape.
 func (w *svgWriter) f(format string, args ...any) { fmt.Fprintf(w, format, args...) }
 
-// escape is a text as it may stand in an element or in an attribute.
 func escape(text string) string {
 	var b strings.Builder
 	_ = xml.EscapeText(&b, []byte(clean(text))) // a Builder takes everything
@@ -161,7 +159,6 @@ func (w *svgWriter) containerClass(class string, i int) string {
 	return strings.TrimSuffix(w.classOf(class+" "+w.shade(i), w.marks.now[i], w.marks.visited[i]), " quiet")
 }
 
-// captions writes the titles of containers, above lines that run behind them.
 func (w *svgWriter) captions() {
 	for i := range w.chart.Nodes {
 		if w.isContainer(i) {
@@ -362,7 +359,6 @@ func (s *scene) labelBox(of *wire) (x, y int) {
 	return in.x + of.main.labelAt.X - of.label.width/2, in.y + of.main.labelAt.Y - of.label.height/2
 }
 
-// labels writes the labels, above all lines.
 func (w *svgWriter) labels() {
 	for _, of := range w.wires {
 		if of.label != nil {
@@ -392,7 +388,6 @@ func (w *svgWriter) label(of *wire) {
 	}
 }
 
-// legendWidths are those of its two halves: where the instance is now, and where it has been.
 func (w *svgWriter) legendWidths() (now, been int) {
 	return 30*max(1, len(w.classesNow())) + 3 + noteFont.width(w.words.now) + 17, 63 + noteFont.width(w.words.been)
 }
@@ -416,7 +411,6 @@ func (w *svgWriter) legend() {
 	w.f(`<text class="key" x="%d" y="%d">%s</text></g>`+"\n", x+63, y+12, w.words.been)
 }
 
-// classesNow are those of the leaves that the instance stands at, each once.
 func (w *svgWriter) classesNow() (classes []string) {
 	for i := range w.chart.Nodes {
 		if class := strings.TrimPrefix(leafClass(&w.chart.Nodes[i]), "node "); w.marks.now[i] && !w.isContainer(i) && !slices.Contains(classes, class) {

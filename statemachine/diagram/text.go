@@ -139,7 +139,6 @@ func (w *phrases) trigger(t *statemachine.ChartTransition) string {
 	return t.Event
 }
 
-// nodeText is how people see a node: its label, or its id.
 func nodeText(n *statemachine.ChartNode) string {
 	if text := n.Label.For(); text != "" {
 		return text

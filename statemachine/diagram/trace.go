@@ -43,7 +43,6 @@ type tracer struct {
 	m *marks
 }
 
-// active has the nodes at the positions with all that are around them.
 func (t *tracer) active(at []statemachine.Position) map[int]bool {
 	active := map[int]bool{}
 	for _, p := range at {
@@ -253,7 +252,6 @@ func sameKeys(a, b map[int]bool) bool {
 	return len(a) == len(b)
 }
 
-// queued is a node that waits to be left again.
 type queued struct{ cost, node int }
 
 // queue is a heap, the cheapest first, and of two the one that stands first in the chart.

@@ -113,10 +113,8 @@ func (s *scene) makeWires() {
 	}
 }
 
-// dot is the place of the initial arrow's begin in a container.
 func (s *scene) dot(container int) place { return place(len(s.chart.Nodes) + container) }
 
-// parent is the container around a place; -1 for a state machine.
 func (s *scene) parent(p place) int {
 	if int(p) >= len(s.chart.Nodes) {
 		return int(p) - len(s.chart.Nodes)
@@ -124,7 +122,6 @@ func (s *scene) parent(p place) int {
 	return s.chart.Nodes[p].Parent
 }
 
-// path has a place and the containers around it, the innermost first.
 func (s *scene) path(p place) []place {
 	path := []place{p}
 	for c := s.parent(p); c >= 0; c = s.chart.Nodes[c].Parent {
@@ -168,7 +165,6 @@ type passage struct {
 	isSource bool // its source is in the container
 }
 
-// end is the end of the wire that is in the container.
 func (p *passage) end() place {
 	if p.isSource {
 		return p.from
@@ -176,7 +172,6 @@ func (p *passage) end() place {
 	return p.to
 }
 
-// atTop reports whether the wire crosses the upper border.
 func (p *passage) atTop() bool {
 	switch {
 	case p.across:
@@ -231,7 +226,6 @@ func (s *scene) pointsOf(w *wire) []layout.Point {
 	return points
 }
 
-// meetCircle moves an end of a line, which stands on the square around a history node, to its circle.
 func (s *scene) meetCircle(p place, points []layout.Point, at int) {
 	if int(p) >= len(s.chart.Nodes) || !s.chart.Nodes[p].Kind.IsHistory() {
 		return

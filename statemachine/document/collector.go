@@ -10,7 +10,6 @@ import (
 	"troupe/statemachine/data"
 )
 
-// maxFaults bounds how many faults of one file are kept; nobody corrects more at once.
 const maxFaults = 100
 
 // Collector gathers the faults of one file. Its methods read a node as a loader wants it, and on anything else add a
@@ -102,7 +101,6 @@ func (c *Collector) Known(n *Node, allowed ...string) {
 	}
 }
 
-// is reports whether n is of a kind, and adds a fault when it is not.
 func (c *Collector) is(n *Node, want Kind) bool {
 	if n.Kind == want {
 		return true
@@ -256,7 +254,6 @@ func (c *Collector) Advise(n *Node, suggestion, reason string, args ...any) {
 	c.Add(n, reason, args...).Suggestion = suggestion
 }
 
-// maxWord is the longest word that is compared; longer ones are not typing errors.
 const maxWord = 64
 
 // maxAmong is with how many words one is compared at most: a large file has tens of thousands, and as many slips.

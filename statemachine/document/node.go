@@ -188,8 +188,7 @@ func readPlain(s string) (Kind, Fault) {
 var (
 	// decimal is a number in digits, grouped by underscores or not; the parts are sign, integer, fraction and exponent.
 	decimal = regexp.MustCompile(`^([-+]?)([0-9]+(?:_[0-9]+)*)?(?:\.([0-9]+(?:_[0-9]+)*)?)?([eE][-+]?[0-9]+)?$`)
-	// based is a hexadecimal or octal number.
-	based = regexp.MustCompile(`^0(?:x[0-9a-fA-F]+(?:_[0-9a-fA-F]+)*|o[0-7]+(?:_[0-7]+)*)$`)
+	based   = regexp.MustCompile(`^0(?:x[0-9a-fA-F]+(?:_[0-9a-fA-F]+)*|o[0-7]+(?:_[0-7]+)*)$`)
 )
 
 // maxBasedDigits bounds a hexadecimal or octal number: to convert one costs more than linear time.

@@ -80,7 +80,6 @@ type place struct {
 	line, column int
 }
 
-// newPlace returns the place of offset 0.
 func newPlace(src []byte) place { return place{src: src, line: 1, column: 1} }
 
 func (p *place) move(offset int) (line, column int) {
@@ -226,7 +225,6 @@ func (r *jsonReader) items(n *Node) {
 	r.at++
 }
 
-// scalar returns the text of the scalar at r.at and moves behind it.
 func (r *jsonReader) scalar() []byte {
 	start := r.at
 	if r.src[r.at] == '"' {

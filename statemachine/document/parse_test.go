@@ -26,8 +26,7 @@ func dataOf(t rapid.TB, file, src string) string {
 	return v.String()
 }
 
-// TestFilesMadeToCostMuch runs files that are small and stand for something
-// large, or are slow for a careless reader.
+// TestFilesMadeToCostMuch runs files that are small and stand for something large, or are slow for a careless reader.
 func TestFilesMadeToCostMuch(t *testing.T) {
 	bomb := "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
 	for c := 'b'; c < 'j'; c++ {
@@ -77,8 +76,7 @@ func TestJSONMeansTheSameAsYAML(t *testing.T) {
 	})
 }
 
-// tree draws what encoding/json writes; no characters that YAML wants escaped
-// differently.
+// tree draws what encoding/json writes; no characters that YAML wants escaped differently.
 func tree(depth int) *rapid.Generator[any] {
 	text := rapid.StringMatching(`[a-zé0-9 :#'"\[\]{},&*!|>%@~-]{0,8}`)
 	leaf := rapid.OneOf(

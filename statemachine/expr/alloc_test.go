@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAGuardReadsNoMoreThanItNeeds holds the budget of the hot path. With the race
-// detector, pools drop what they are given.
+// TestAGuardReadsNoMoreThanItNeeds holds the budget of the hot path. With the race detector, pools drop what they are given.
 func TestAGuardReadsNoMoreThanItNeeds(t *testing.T) {
 	e, s := newEnv(t), sample(t)
 	for src, most := range map[string]float64{

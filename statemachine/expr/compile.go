@@ -75,7 +75,6 @@ func (e *Env) compile(src string, fits func(*cel.Type) bool) (p *Program, err er
 	}, nil
 }
 
-// worstCase returns the cost of an evaluation on data of the assumed sizes, or a *CompileError when it is above the limit.
 func (e *Env) worstCase(checked *cel.Ast) (uint64, error) {
 	estimate, err := e.cel.EstimateCost(checked, sizes{})
 	if err != nil {

@@ -18,11 +18,9 @@ const (
 	defaultCostMax    = 1_000_000
 	defaultTrackAbove = 1_000
 
-	// maxSourceBytes is how long an expression may be.
 	maxSourceBytes = 16 << 10
 	// maxNodes is how many nodes it may have, after macros.
-	maxNodes = 10_000
-	// maxNesting is how deep its parentheses and the like may be nested.
+	maxNodes   = 10_000
 	maxNesting = 100
 )
 

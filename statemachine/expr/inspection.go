@@ -33,7 +33,6 @@ type inspection struct {
 	bad *CompileError
 }
 
-// run visits every node, outer ones first.
 func (i *inspection) run() {
 	ast.PreOrderVisit(i.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		switch e.Kind() {
@@ -64,7 +63,6 @@ func (i *inspection) refuse(e ast.Expr, reason string) {
 // fixedZone is a time zone that needs no table of the machine.
 var fixedZone = regexp.MustCompile(`^(UTC|[+-]?[0-9]{2}:[0-9]{2})$`)
 
-// call looks at a function call: In, and the parts of a timestamp.
 func (i *inspection) call(e ast.Expr) {
 	call := e.AsCall()
 	switch name := call.FunctionName(); {
@@ -91,7 +89,6 @@ func (i *inspection) call(e ast.Expr) {
 	}
 }
 
-// member notes that a member of a variable is named.
 func (i *inspection) member(of ast.Expr, name string) {
 	switch {
 	case isIdent(of, nodesRoot):

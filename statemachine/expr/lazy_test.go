@@ -16,8 +16,7 @@ import (
 	"troupe/statemachine/expr/internal/values"
 )
 
-// eager decodes v into Go maps and slices, which cel-go then reads with its own
-// code: the slow obvious way to give JSON to CEL.
+// eager decodes v into Go maps and slices, which cel-go then reads with its own code: the slow obvious way to give JSON to CEL.
 func eager(v data.Value) any {
 	switch v.Kind() {
 	case data.Object:
@@ -47,8 +46,7 @@ func eager(v data.Value) any {
 	return nil
 }
 
-// normal is what two ways to the same result agree on: not the order of keys,
-// nor the spelling of numbers.
+// normal is what two ways to the same result agree on: not the order of keys, nor the spelling of numbers.
 func normal(v data.Value) any {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -41,7 +41,6 @@ func (e *Env) check(src string) (*cel.Ast, *cel.Issues) {
 	}
 }
 
-// loosen puts dyn(…) around the last operand but one of the calls.
 func loosen(tree *ast.AST, calls []int64) {
 	if len(calls) == 0 {
 		return

@@ -12,7 +12,6 @@ import (
 	"cel.dev/cel-go/common/operators"
 )
 
-// fault is a CompileError about the expression as a whole.
 func fault(format string, args ...any) *CompileError {
 	return &CompileError{Line: 1, Column: 1, Reason: oneLine(fmt.Sprintf(format, args...))}
 }
@@ -26,7 +25,6 @@ func faultAt(at common.Location, reason string) *CompileError {
 // syntaxError begins what the parser says. All but its first are about how it went on.
 const syntaxError = "Syntax error"
 
-// allIssues returns the first of cel-go's errors, by position, and the others with it.
 func allIssues(src string, issues []*cel.Error) *CompileError {
 	slices.SortStableFunc(issues, byPlace)
 	var first *CompileError

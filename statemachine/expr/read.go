@@ -118,7 +118,6 @@ func namedBy(e ast.Expr, constants map[string]data.Value) (named []*path) {
 	return named
 }
 
-// operandOf is what a step of a path is made from, which is visited next; 0: it is none.
 func operandOf(e ast.Expr) int64 {
 	switch {
 	case e.Kind() == ast.SelectKind:

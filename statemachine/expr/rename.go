@@ -126,7 +126,6 @@ func (r *renaming) rename(e ast.Expr, hidden []string) {
 	}
 }
 
-// nameOf returns the name of a variable, "" for everything else.
 func nameOf(e ast.Expr) string {
 	if e == nil || e.Kind() != ast.IdentKind {
 		return ""

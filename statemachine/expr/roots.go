@@ -65,7 +65,6 @@ var (
 	})
 )
 
-// newRoot returns a type whose fields can be selected and tested with has.
 func newRoot(name string, fields []field) *root {
 	return &root{name: name, typ: cel.ObjectType(name, traits.FieldTesterType, traits.IndexerType), fields: fields}
 }
@@ -81,7 +80,6 @@ func texts(get func(*Scope) []string) func(*activation) ref.Val {
 	}
 }
 
-// field returns the field with that name, or nil.
 func (r *root) field(name string) *field {
 	for i := range r.fields {
 		if r.fields[i].name == name {
@@ -127,7 +125,6 @@ func (v *view) IsSet(name ref.Val) ref.Val {
 	return types.Bool(f != nil && f.isSet(v.activation))
 }
 
-// named returns the field that a value names, or nil.
 func (v *view) named(name ref.Val) *field {
 	s, ok := name.(types.String)
 	if !ok {

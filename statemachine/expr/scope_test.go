@@ -21,8 +21,7 @@ func TestAConditionThatIsNoBoolFails(t *testing.T) {
 	assert.True(t, !ok && errors.Is(err, ErrEval) && err.Error() == want, "got %v, %v, want false, %s", ok, err, want)
 }
 
-// TestAPanicBecomesAnError has the only code of others that an evaluation
-// calls: the functions in the Scope.
+// TestAPanicBecomesAnError has the only code of others that an evaluation calls: the functions in the Scope.
 func TestAPanicBecomesAnError(t *testing.T) {
 	e := newEnv(t)
 	s := sample(t)
@@ -40,8 +39,7 @@ func TestAPanicBecomesAnError(t *testing.T) {
 	assert.Equal(t, `"bob"`, outcome(t, e, `user.id`, s), "afterwards")
 }
 
-// TestTheSameScopeGivesTheSameBytes runs what cel-go would answer in the order
-// of a Go map.
+// TestTheSameScopeGivesTheSameBytes runs what cel-go would answer in the order of a Go map.
 func TestTheSameScopeGivesTheSameBytes(t *testing.T) {
 	e, s := newEnv(t), sample(t)
 	const letters = `{"f": 1, "b": svcPublic.rate, "q": 3, "a": [user], "zz": event, "e": {"y": 1, "x": 2, "w": now}}`
@@ -72,8 +70,7 @@ func TestTheSameScopeGivesTheSameBytes(t *testing.T) {
 	}
 }
 
-// TestCelAloneWouldNotGiveTheSameBytes is the control: without this package's
-// plan, the order is that of a Go map.
+// TestCelAloneWouldNotGiveTheSameBytes is the control: without this package's plan, the order is that of a Go map.
 func TestCelAloneWouldNotGiveTheSameBytes(t *testing.T) {
 	e := newEnv(t)
 	checked, issues := e.check(`{"f": 1, "b": user.id, "q": 3, "a": 4, "zz": 5, "e": 6}.map(k, k)`)

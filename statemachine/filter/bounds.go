@@ -43,7 +43,6 @@ func (f *Filter) Bounds(field *Field, single bool) (ranges []Range, ok bool) {
 // span is the keys from from to before to; neither is nil.
 type span struct{ from, to []byte }
 
-// isPoint reports whether there is only one key that a span can have. Behind k comes k followed by 0.
 func (s span) isPoint() bool {
 	return len(s.to) == len(s.from)+1 && s.to[len(s.from)] == 0 && bytes.HasPrefix(s.to, s.from)
 }
@@ -213,7 +212,6 @@ func cut(key []byte) []byte {
 	return key[:n:n]
 }
 
-// behind returns the key that comes directly behind.
 func behind(key []byte) []byte { return append(bytes.Clone(key), 0) }
 
 // behindAll returns the key that comes after all that begin with a prefix.

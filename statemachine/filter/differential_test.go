@@ -12,12 +12,10 @@ import (
 	"testing"
 )
 
-// TestDifferential asks two other readers of the language, mingo and sift, the
-// same questions. Neither is right alone, so every difference must be one of
-// knownDifferences; and one of those that nothing needs is out of date.
+// TestDifferential asks two other readers of the language, mingo and sift, the same questions. Neither is right alone, so every
+// difference must be one of knownDifferences; and one of those that nothing needs is out of date.
 //
-// It needs node, and the packages in the folder differential; .ci/differential
-// installs them and runs it.
+// It needs node, and the packages in the folder differential; .ci/differential installs them and runs it.
 func TestDifferential(t *testing.T) {
 	asked := askPartners(t)
 	needed, alike, unexplained := map[string]int{}, map[string]int{}, 0
@@ -59,8 +57,7 @@ func TestDifferential(t *testing.T) {
 
 var partners = []string{"mingo", "sift"}
 
-// answered is a question with what the partners answer: true, false, or a text
-// when one refuses the filter.
+// answered is a question with what the partners answer: true, false, or a text when one refuses the filter.
 type answered struct {
 	question
 	answers map[string]any
@@ -68,9 +65,8 @@ type answered struct {
 
 func (d difference) title() string { return d.partner + ": " + d.name }
 
-// partnerQuestion is the question of a seed. JavaScript rounds numbers and
-// forgets how they were spelled, so most questions have only numbers that it
-// holds.
+// partnerQuestion is the question of a seed. JavaScript rounds numbers and forgets how they were spelled, so most questions
+// have only numbers that it holds.
 func partnerQuestion(seed int) question {
 	q := questions().Example(seed)
 	if seed%5 == 0 {
@@ -130,8 +126,7 @@ func askPartners(t *testing.T) []answered {
 	return asked
 }
 
-// explain returns the known differences that apply to something in the
-// question.
+// explain returns the known differences that apply to something in the question.
 func (q question) explain(partner string) (known []difference) {
 	asked := asked(decode(q.Filter).(object), q.decoded())
 	for _, d := range knownDifferences {
@@ -142,8 +137,7 @@ func (q question) explain(partner string) (known []difference) {
 	return known
 }
 
-// ask is one operator on one path in one document, which may be an
-// element that $elemMatch looks at.
+// ask is one operator on one path in one document, which may be an element that $elemMatch looks at.
 type ask struct {
 	operator string
 	operand  any

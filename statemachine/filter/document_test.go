@@ -46,8 +46,7 @@ func sameWords(t *testing.T, what string, documented, known []string) {
 	assert.True(t, slices.Equal(documented, known), "%s: FILTER.md has\n%q, the parser knows\n%q", what, documented, known)
 }
 
-// TestTheDocumentHasEveryOperator compares the table with the words that the
-// package's code compares with.
+// TestTheDocumentHasEveryOperator compares the table with the words that the package's code compares with.
 func TestTheDocumentHasEveryOperator(t *testing.T) {
 	word := regexp.MustCompile(`^\$[a-zA-Z]+$`)
 	known := map[string]bool{}

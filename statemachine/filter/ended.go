@@ -9,7 +9,6 @@ import (
 )
 
 const (
-	// lookEvery is the work between two calls of Document.Ended, in steps of an expression for one byte: some milliseconds.
 	lookEvery = 1 << 18
 	// wholeMax is how much work an expression may be without a call of Document.Ended in between.
 	wholeMax = 1 << 20

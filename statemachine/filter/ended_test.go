@@ -35,8 +35,7 @@ func TestAMatchCanBeEnded(t *testing.T) {
 	}
 }
 
-// TestALongTextIsReadLikeAShortOne: rune by rune nothing is found that would not
-// be found otherwise, and the other way round.
+// TestALongTextIsReadLikeAShortOne: rune by rune nothing is found that would not be found otherwise, and the other way round.
 func TestALongTextIsReadLikeAShortOne(t *testing.T) {
 	fill := strings.Repeat("ü-x ", 4_000)
 	for _, pattern := range []string{

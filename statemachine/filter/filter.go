@@ -161,7 +161,6 @@ func (m *matching) condition(c *condition, element data.Value) bool {
 	return m.below(c, m.root(c.root), c.path)
 }
 
-// root returns the value of a root that is one.
 func (m *matching) root(r root) data.Value {
 	switch r {
 	case rootStates:

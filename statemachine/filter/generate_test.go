@@ -41,8 +41,7 @@ func (q question) parse(t interface{ Fatalf(string, ...any) }) *Filter {
 	return f
 }
 
-// questions draws an instance and a filter for it. Half of the operands are
-// something that the instance has.
+// questions draws an instance and a filter for it. Half of the operands are something that the instance has.
 func questions() *rapid.Generator[question] {
 	return rapid.Custom(func(t *rapid.T) question {
 		q := question{
@@ -201,8 +200,7 @@ func (g *generator) list(there []any, least int) string {
 	return "[" + strings.Join(parts, ",") + "]"
 }
 
-// operatorNames has some twice, so that they are drawn more often; flatNames are
-// those that hold no others.
+// operatorNames has some twice, so that they are drawn more often; flatNames are those that hold no others.
 var (
 	flatNames = []string{
 		"$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$gt", "$lte", "$in", "$nin", "$in", "$exists", "$type", "$regex", "$regex",
@@ -268,8 +266,7 @@ func (g *generator) elementMatch(there []any, depth, positions int) string {
 	return g.operators(inside, depth-1, positions)
 }
 
-// encode is the inverse of decode; missing becomes null. With backward set the
-// members of objects change their order.
+// encode is the inverse of decode; missing becomes null. With backward set the members of objects change their order.
 func encode(v any, backward bool) string {
 	var parts []string
 	switch x := v.(type) {

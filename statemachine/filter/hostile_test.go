@@ -9,12 +9,10 @@ import (
 	"troupe/statemachine/data"
 )
 
-// TestHostile has filters and instances that were made for each other. Each
-// takes milliseconds; where a limit did not hold, it would take hours, which is
-// how this test fails.
+// TestHostile has filters and instances that were made for each other. Each takes milliseconds; where a limit did not hold, it
+// would take hours, which is how this test fails.
 func TestHostile(t *testing.T) {
-	// ways is nested so that a position can be taken as a key and as a place at
-	// every level.
+	// ways is nested so that a position can be taken as a key and as a place at every level.
 	ways := strings.Repeat(`[{"0":`, 30) + `[]` + strings.Repeat(`}]`, 30)
 	many := "[0" + strings.Repeat(",0", 100_000) + "]"
 	long := strings.Repeat("x", 50_000)

@@ -159,8 +159,7 @@ func (a ask) takesApart() bool {
 	return !a.is("$exists") && slices.ContainsFunc(a.reached(true), hasNested)
 }
 
-// arrays returns the arrays that the path passes through before its end, with
-// the segment that follows.
+// arrays returns the arrays that the path passes through before its end, with the segment that follows.
 func (a ask) arrays() (all []passed) {
 	var walk func(v any, path []string)
 	walk = func(v any, path []string) {

@@ -8,7 +8,6 @@ import (
 	"troupe/statemachine/data"
 )
 
-// operatorOf returns the first key of an object that holds operators, and false when v is a plain value.
 func operatorOf(v data.Value) (operator string, ok bool, err error) {
 	for key := range v.Members() {
 		if key == "$oid" {
@@ -30,7 +29,6 @@ var bitOperators = map[string]op{
 	"$bitsAllSet": opBitsAllSet, "$bitsAllClear": opBitsAllClear, "$bitsAnySet": opBitsAnySet, "$bitsAnyClear": opBitsAnyClear,
 }
 
-// operators reads an object of operators, which all must hold.
 func (p *parser) operators(s *subject, object data.Value) ([]node, error) {
 	var all []node
 	for operator, operand := range object.Members() {
@@ -80,7 +78,6 @@ func (p *parser) operator(s *subject, operator string, operand, object data.Valu
 	return p.simple(s, operator, operand)
 }
 
-// simple reads an operator that is one condition and takes a plain operand.
 func (p *parser) simple(s *subject, operator string, operand data.Value) ([]node, error) {
 	var what predicate
 	var err error
@@ -202,7 +199,6 @@ func parseMod(operand data.Value) (predicate, error) {
 	return predicate{op: opRemainder, number: numbers[0], remainder: numbers[1]}, nil
 }
 
-// parseBits reads a mask, or a list of bit positions. Position 63 stands for itself and for all above.
 func parseBits(operator string, operand data.Value) (int64, error) {
 	const why = "takes a number that is integral and not negative, or an array of those"
 	if operand.Kind() != data.Array {
@@ -323,7 +319,6 @@ func plain(v data.Value) data.Value {
 	return v
 }
 
-// objectID returns s of {"$oid": s}.
 func objectID(v data.Value) (data.Value, bool) {
 	var id data.Value
 	for key, member := range v.Members() {

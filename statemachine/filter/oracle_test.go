@@ -9,13 +9,10 @@ import (
 	"strings"
 )
 
-// The oracle is the slow and obvious matcher: it decodes everything, collects
-// all values that a path leads to, and then looks whether one is as wanted. It
-// follows FILTER.md sentence by sentence, and trusts that the filter is
-// well-formed.
+// The oracle is the slow and obvious matcher: it decodes everything, collects all values that a path leads to, and then looks
+// whether one is as wanted. It follows FILTER.md sentence by sentence, and trusts that the filter is well-formed.
 
-// member and list make decoded objects and arrays different types; objects keep
-// their order. A number keeps its spelling.
+// member and list make decoded objects and arrays different types; objects keep their order. A number keeps its spelling.
 type (
 	member  struct{ key, value any }
 	object  []member
@@ -112,9 +109,8 @@ type oracle struct {
 	elementsHaveSize bool
 }
 
-// reach returns all values that path leads to from v
-// (statemachine/filter/FILTER.md, "Paths"). An array at the end is opened unless
-// whole is set.
+// reach returns all values that path leads to from v (statemachine/filter/FILTER.md, "Paths"). An array at the end is opened
+// unless whole is set.
 func (o oracle) reach(v any, path []string, whole bool) []any {
 	if l, ok := v.(list); ok {
 		return o.reachInList(l, path, whole)

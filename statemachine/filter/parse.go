@@ -105,7 +105,6 @@ func historyLast(nodes []node) []node {
 	return nodes
 }
 
-// combination reads an operator that stands where paths do.
 func (p *parser) combination(operator string, value data.Value, around *subject) ([]node, error) {
 	kind := allOf
 	switch operator {
@@ -185,7 +184,6 @@ func (p *parser) count() error {
 	return nil
 }
 
-// condition returns a predicate on a subject, as a list of one.
 func (p *parser) condition(s *subject, what predicate) ([]node, error) {
 	if err := p.count(); err != nil {
 		return nil, err
@@ -205,7 +203,6 @@ func negated(all []node, err error) ([]node, error) {
 	return []node{combined(noneOf, []node{joined(all)})}, nil
 }
 
-// subject reads a path. Inside of $elemMatch it begins at the element.
 func (p *parser) subject(key string, around *subject) (*subject, error) {
 	if strings.Count(key, ".") >= maxDepth {
 		return nil, fmt.Errorf("%w: a path of more than %d segments", ErrTooLarge, maxDepth)

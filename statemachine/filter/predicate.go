@@ -149,7 +149,6 @@ func (p *predicate) takesNull() bool {
 	return p.want.Kind() == data.Null
 }
 
-// lists reports whether v is in the list, by binary search.
 func (p *predicate) lists(v data.Value) bool {
 	if len(v) == 0 {
 		return p.takesNull() // what equals null equals missing

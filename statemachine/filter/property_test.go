@@ -101,9 +101,8 @@ func show(ranges []Range) string {
 	return strings.Join(parts, " ")
 }
 
-// indexFault says what an index with the given keys would get wrong about a
-// question whose filter matches; "": nothing. used says whether the filter says
-// anything about the field.
+// indexFault says what an index with the given keys would get wrong about a question whose filter matches; "": nothing. used
+// says whether the filter says anything about the field.
 func indexFault(f *Filter, field *Field, keys [][]byte) (fault string, used bool) {
 	ranges, ok := f.Bounds(field, len(keys) == 1) // NB: with one key, all conditions hold by it
 	if !ok {
@@ -120,8 +119,7 @@ func indexFault(f *Filter, field *Field, keys [][]byte) (fault string, used bool
 	return fmt.Sprintf("no key of %x is in %s", keys, show(ranges)), true
 }
 
-// TestIndexesFindEveryMatch: what matches is in each superset that the filter
-// tells the planner.
+// TestIndexesFindEveryMatch: what matches is in each superset that the filter tells the planner.
 func TestIndexesFindEveryMatch(t *testing.T) {
 	said := 0
 	defer func() { assert.NotZero(t, said, "no bounds said anything: the test tested nothing") }()
@@ -175,8 +173,7 @@ func readsHistory(f *Filter, d Document) (called bool) {
 	return called
 }
 
-// FuzzParse gives Parse any text, and what it takes to Match, and holds the two
-// against the oracle.
+// FuzzParse gives Parse any text, and what it takes to Match, and holds the two against the oracle.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		`{"states.nodeId":"review"}`, `{"svcPublic.a.0":{"$oid":"x"},"_id":null}`, `{"$and":[{}]}`, `{"a":{"$gt":1}}`,
@@ -218,8 +215,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// hugeExponent reports whether a text may have a number that the oracle cannot
-// hold: an exponent of four digits or more.
+// hugeExponent reports whether a text may have a number that the oracle cannot hold: an exponent of four digits or more.
 func hugeExponent(src []byte) bool {
 	for i := range src {
 		if src[i]|0x20 == 'e' {

@@ -15,7 +15,6 @@ func (m *matching) below(c *condition, v data.Value, path []segment) bool {
 	return m.inObject(c, v, path)
 }
 
-// inObject follows path, which is not empty, from v, which is not an array. In what is not an object everything is missing.
 func (m *matching) inObject(c *condition, v data.Value, path []segment) bool {
 	member, ok := v.Lookup(path[0].key)
 	if !ok {

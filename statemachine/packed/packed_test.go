@@ -8,16 +8,14 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestTextHasNoRoom holds that whoever appends to what was read does not overwrite what
-// comes behind it.
+// TestTextHasNoRoom holds that whoever appends to what was read does not overwrite what comes behind it.
 func TestTextHasNoRoom(t *testing.T) {
 	r := NewReader(AppendText(AppendText(nil, "first"), "second"))
 	_ = append(r.Text(), "more"...)
 	assert.Equal(t, "second", string(r.Text()))
 }
 
-// TestReader: a reader returns what was written, and fails on everything shorter or
-// longer.
+// TestReader: a reader returns what was written, and fails on everything shorter or longer.
 func TestReader(t *testing.T) {
 	whole := binary.AppendVarint(binary.AppendUvarint(AppendText([]byte{7}, "text"), 1<<40), -5)
 	whole = append(whole, "rest"...)

@@ -35,7 +35,6 @@ func (e *fault) Error() string {
 	return text
 }
 
-// errOutside is the fault of a reference to what no file of the folder is.
 var errOutside = errors.New("leads outside the folder")
 
 // faultOf says a fault of the schema library in the words of this service.
@@ -72,7 +71,6 @@ func leadsNowhere(address string) error {
 	return &fault{leads: address, reason: "the reference " + data.Quote(data.Shorten(fileOf(address))) + " leads to nothing"}
 }
 
-// fileOf is an address as its author writes it; that of the schema itself is "".
 func fileOf(address string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(address, baseURL), ownName)
 }
@@ -173,7 +171,6 @@ func FaultAt(n *document.Node, err error) *document.Node {
 	return n
 }
 
-// referenceTo finds the reference that leads to an address; nil: another file has it.
 func referenceTo(n *document.Node, address string) *document.Node {
 	if plain, err := url.PathUnescape(address); err == nil {
 		address = plain

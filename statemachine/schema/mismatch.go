@@ -45,7 +45,6 @@ type comparison struct {
 	left       uint64 // what it may still cost, in the units of checks
 }
 
-// pays reports whether there is enough left for something that costs so much.
 func (c *comparison) pays(cost int) bool {
 	if uint64(cost) > c.left {
 		c.left = 0

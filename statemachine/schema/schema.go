@@ -21,7 +21,6 @@ import (
 // ErrInvalidData: the data does not fit a JSON Schema. The text names the place; tell whoever has sent it.
 var ErrInvalidData = errors.New("data does not fit the schema")
 
-// maxCheckCost bounds the cost of a check: what all expressions of an event may cost together.
 const maxCheckCost = 10_000_000
 
 // Schema is a compiled JSON Schema 2020-12. It is built once and never changed,
@@ -244,7 +243,6 @@ func farNumber(x any) (at []string, far bool) {
 	return at, far
 }
 
-// isFar reports whether a number's literal is beyond the bounds.
 func isFar(literal string) bool {
 	if e := strings.IndexAny(literal, "eE"); e >= 0 {
 		exponent, err := strconv.Atoi(literal[e+1:])

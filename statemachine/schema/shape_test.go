@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestShape: fields that a schema has for certain, through $ref and allOf, and those
-// that it can have.
+// TestShape: fields that a schema has for certain, through $ref and allOf, and those that it can have.
 func TestShape(t *testing.T) {
 	s := compiled(t, `{
 		"$ref": "#/$defs/base", "required": ["b", "a"], "properties": {"a": {"type": "string"}, "list": {"items": {"$ref": "#/$defs/line"}}},

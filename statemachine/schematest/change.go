@@ -32,7 +32,6 @@ func valueOf(v data.Value) *value {
 	return out
 }
 
-// text appends the value as JSON.
 func (v *value) text(dst []byte) []byte {
 	if v.kind != data.Object && v.kind != data.Array {
 		return append(dst, v.scalar...)
@@ -54,7 +53,6 @@ func (v *value) text(dst []byte) []byte {
 	return append(dst, shut)
 }
 
-// walk visits the value and everything below.
 func (v *value) walk(visit func(*value)) {
 	visit(v)
 	for _, part := range v.values {
@@ -79,7 +77,6 @@ var small = []data.Value{
 	data.Value(`[]`), data.Value(`{}`), data.Value(`["x"]`), data.Value(`[null]`), data.Value(`{"x":1}`), data.Value(`[{}]`),
 }
 
-// changed draws a file with one to three changes.
 func (f *Format) changed(t testing.TB, files []string) *rapid.Generator[data.Value] {
 	t.Helper()
 	if len(files) == 0 {
@@ -100,7 +97,6 @@ func (f *Format) changed(t testing.TB, files []string) *rapid.Generator[data.Val
 	})
 }
 
-// change changes one thing in a file.
 func change(t *rapid.T, file *value, words []string) {
 	var all, groups []*value
 	file.walk(func(v *value) {
@@ -147,14 +143,12 @@ func change(t *rapid.T, file *value, words []string) {
 	}
 }
 
-// rename gives a member another key, unless there is such a member.
 func (v *value) rename(i int, key string) {
 	if !slices.Contains(v.keys, key) {
 		v.keys[i] = key
 	}
 }
 
-// add adds a member, unless there is one of its key, or an element.
 func (v *value) add(key string, part *value) {
 	if v.kind == data.Object {
 		if slices.Contains(v.keys, key) {

@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-// decode returns a schema as Go values.
 func decode(t testing.TB, schema string) map[string]any {
 	t.Helper()
 	var v map[string]any
@@ -80,7 +79,6 @@ func walk(schema any, path string, visit func(path string, at map[string]any)) {
 	// NB: what stands in allOf, if, then and else narrows keys that are described beside it.
 }
 
-// eachKey calls visit with each key that the schema has for mappings, and its subschema.
 func eachKey(t testing.TB, schema string, visit func(key string, about map[string]any)) {
 	t.Helper()
 	walk(decode(t, schema), "", func(path string, at map[string]any) {
@@ -93,7 +91,6 @@ func eachKey(t testing.TB, schema string, visit func(key string, about map[strin
 	})
 }
 
-// allKeys are all keys of the schema, in alphabetical order, each once.
 func allKeys(t testing.TB, schema string) []string {
 	t.Helper()
 	var keys []string

@@ -27,7 +27,6 @@ type mapping struct{ *document.Node }
 
 func newMapping() mapping { return mapping{&document.Node{Kind: document.Mapping}} }
 
-// set adds a member, or replaces it. A nil value adds nothing.
 func (m mapping) set(key string, v *document.Node) mapping {
 	if v == nil {
 		return m
@@ -59,7 +58,6 @@ func (m mapping) remove(key string) {
 	m.Fields = slices.DeleteFunc(m.Fields, func(f document.Field) bool { return f.Key.Text == key })
 }
 
-// orNil is the mapping, and nil when it has no members.
 func (m mapping) orNil() *document.Node {
 	if len(m.Fields) == 0 {
 		return nil

@@ -68,7 +68,6 @@ func (i *importer) datum(e *element, later bool, context, public mapping) *docum
 
 func (i *importer) isLate(v *document.Node) bool { return isExpression(v) }
 
-// datumValue returns nil for data without a value.
 func (i *importer) datumValue(e *element) *document.Node {
 	if src, ok := e.attribute("src"); ok {
 		return i.dataFile(e, src)
@@ -210,7 +209,6 @@ func (i *importer) nameOf(e *element) string {
 	return i.machineName()
 }
 
-// maxFiles bounds how many documents one import reads.
 const maxFiles = 100
 
 // beside is the workflow of a document in a file of its own. It is imported as well, where it can be read.

@@ -168,7 +168,6 @@ func (w *xmlWriter) start(name string, attributes ...attribute) {
 	}
 }
 
-// attribute adds one to the element that has just been started. An empty one is left out.
 func (w *xmlWriter) attribute(name, value string) {
 	if value == "" {
 		return

@@ -12,7 +12,6 @@ import (
 // maxActions bounds what named actions can grow into.
 const maxActions = 10_000
 
-// itemsOf are the elements of a list, or the one that n is.
 func itemsOf(n *document.Node) []*document.Node {
 	if n.Kind == document.Sequence {
 		return n.Items
@@ -110,7 +109,6 @@ func computedOr(name string, v *document.Node) []attribute {
 	return []attribute{{name, v.Text}}
 }
 
-// raise writes an event for the internal queue. With data, SCXML sends it there.
 func (e *exporter) raise(v *document.Node) {
 	if v.Kind == document.String {
 		e.start("raise", attribute{"event", v.Text})

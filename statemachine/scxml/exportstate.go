@@ -81,7 +81,6 @@ func (e *exporter) targets(n *document.Node) string {
 	return strings.Join(ids, " ")
 }
 
-// opening writes the transition of initial or of a history state.
 func (e *exporter) opening(n *document.Node) {
 	to, actions := n, (*document.Node)(nil)
 	if n.Kind == document.Mapping {
@@ -128,7 +127,6 @@ func (e *exporter) on(n *document.Node) {
 	}
 }
 
-// afterEvent is the event of a delay.
 func afterEvent(delay, state string, computed *int) string {
 	if strings.HasPrefix(delay, "${") {
 		delay = "computed"
@@ -171,7 +169,6 @@ func (e *exporter) handlers(element string, actions, afters *document.Node, name
 	e.end()
 }
 
-// delay writes a delay as SCXML has it, in seconds or milliseconds.
 func (e *exporter) delay(n *document.Node) {
 	if strings.HasPrefix(n.Text, "${") {
 		e.attribute("delayexpr", unwrap(n.Text))
@@ -235,7 +232,6 @@ func (e *exporter) invokes(n *document.Node, name string) {
 	}
 }
 
-// invoke writes one child: src is where another tool may look for it, and troupe:invoke has it whole.
 func (e *exporter) invoke(n *document.Node) {
 	workflow := textOf(n.Field("workflow"))
 	e.start("invoke", attribute{"type", "http://www.w3.org/TR/scxml/"})

@@ -11,7 +11,6 @@ import (
 	"troupe/statemachine/scxml/ecmascript"
 )
 
-// declare collects the variables of the whole document, which share one scope (W3C SCXML, section B.2.2): data, and those of foreach.
 func (i *importer) declare(e *element) {
 	for _, c := range e.children {
 		if !c.isSCXML() {
@@ -54,7 +53,6 @@ func isName(s string) bool {
 	return ok && len(path) == 0 && variable == s
 }
 
-// variable returns the CEL of a variable; "" when nobody declares it.
 func (i *importer) variable(name string) string {
 	if !slices.Contains(i.data, name) {
 		return ""
@@ -71,7 +69,6 @@ func (i *importer) scope() ecmascript.Names {
 	return ecmascript.Names{Variable: i.variable, Title: i.title}
 }
 
-// parse reads an expression of ECMAScript; nil after a fault.
 func (i *importer) parse(e *element, src string) *ecmascript.Expression {
 	x, err := ecmascript.Parse(src)
 	if err != nil {
@@ -119,7 +116,6 @@ func (i *importer) refuse(e *element, src string, err error) {
 	}
 }
 
-// shorten bounds what a message quotes.
 func shorten(s string) string { return data.Clip(strings.Join(strings.Fields(s), " "), 80) }
 
 func (i *importer) condition(e *element, src string) string {
@@ -198,7 +194,6 @@ func (i *importer) place(e *element, location string) string {
 	return strings.Join(append([]string{"svcPublic", name}, path...), ".")
 }
 
-// logText is the text of a log: the label, and what is logged.
 func (i *importer) logText(e *element) string {
 	label, labelled := e.attribute("label")
 	expr, ok := e.attribute("expr")

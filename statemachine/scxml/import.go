@@ -188,7 +188,6 @@ func (i *importer) definition() *document.Node {
 	return out.set("stateMachines", i.machines(setup)).Node
 }
 
-// machines makes the state machines: one of the whole document, unless Export has written several.
 func (i *importer) machines(setup []*document.Node) *document.Node {
 	of := i.root
 	if p := of.first("parallel"); p != nil {
@@ -230,7 +229,6 @@ func (i *importer) rest(e *element, m mapping) {
 	}
 }
 
-// ownValue is a value as Export writes it beside what SCXML has; nil when there is none.
 func (i *importer) ownValue(e *element, name string) *document.Node {
 	text, ok := e.own(name)
 	if !ok {
@@ -244,7 +242,6 @@ func (i *importer) ownValue(e *element, name string) *document.Node {
 	return plain(v)
 }
 
-// machineName is the name of the state machine. Machines and states of a document share one space of names.
 func (i *importer) machineName() string {
 	name := "main"
 	if own, ok := i.root.own("machine"); ok {

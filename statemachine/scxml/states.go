@@ -14,7 +14,6 @@ func isState(name string) bool {
 	return name == "state" || name == "parallel" || name == "final" || name == "history"
 }
 
-// nameStates gives every state its name: its id, or one that is made.
 func (i *importer) nameStates(e *element) {
 	var unnamed []*element
 	var walk func(e *element)
@@ -51,7 +50,6 @@ func (i *importer) nameStates(e *element) {
 	}
 }
 
-// maxSuggestions bounds for how many unknown states the closest one is looked for.
 const maxSuggestions = 20
 
 func (i *importer) targets(e *element, value string) []string {
@@ -125,7 +123,6 @@ func (i *importer) compound(e *element, m mapping, setup []*document.Node) {
 	i.content(e, m, setup...)
 }
 
-// opening is the transition of initial or of a history state.
 func (i *importer) opening(t *element) *document.Node {
 	i.attributes(t, "target", "type")
 	target, _ := t.attribute("target")
@@ -190,7 +187,6 @@ func (i *importer) content(e *element, m mapping, setup ...*document.Node) {
 	m.set("states", states.orNil())
 }
 
-// handlers adds entry and exit. Each onentry is a block of its own.
 func (i *importer) handlers(e *element, m mapping, setup []*document.Node) {
 	for _, of := range []struct{ element, key string }{{"onentry", "entry"}, {"onexit", "exit"}} {
 		var blocks []*document.Node
@@ -299,7 +295,6 @@ type toldTransition struct {
 	tree *document.Node
 }
 
-// addTold adds to an invoke the transitions for its end.
 func (i *importer) addTold(state *element, number int, m mapping) {
 	for _, t := range i.told {
 		key, at, _ := strings.Cut(t.told, " ")
@@ -316,7 +311,6 @@ func orOne(items []*document.Node) *document.Node {
 	return list(items...)
 }
 
-// transition returns the events, "" for none, and the tree.
 func (i *importer) transition(t *element) (events string, tree *document.Node) {
 	i.attributes(t, "event", "cond", "target", "type")
 	value, _ := t.attribute("event")

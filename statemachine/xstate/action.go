@@ -32,7 +32,6 @@ func (r *reader) noFunction(n *document.Node) {
 	r.add(n, `name the action, and say what it does in a map "actions" at the top`, "the action was a function, which JSON leaves out")
 }
 
-// action makes the actions that one of XState is: a name, {type, params}, or one of XState's own.
 func (r *reader) action(n *document.Node) []*document.Node {
 	switch {
 	case tree.IsWord(n):
@@ -54,7 +53,6 @@ func (r *reader) action(n *document.Node) []*document.Node {
 	return r.namedAction(t, t.Text, n.Field("params"))
 }
 
-// namedAction makes a reference to an action of the map, or what it does when that depends on params.
 func (r *reader) namedAction(at *document.Node, name string, given *document.Node) []*document.Node {
 	entry := r.actions.get(name)
 	if entry == nil {
@@ -83,7 +81,6 @@ func (r *reader) namedAction(at *document.Node, name string, given *document.Nod
 	return out
 }
 
-// entryActions makes the actions of an entry of the map: ours, as they are, and XState's.
 func (r *reader) entryActions(entry *document.Node) []*document.Node {
 	var out []*document.Node
 	for _, a := range tree.Items(entry) {
@@ -99,7 +96,6 @@ func (r *reader) entryActions(entry *document.Node) []*document.Node {
 	return out
 }
 
-// actionMap makes the map of actions: those that stand for themselves.
 func (r *reader) actionMap() *document.Node {
 	if r.actions.node == nil || r.native != nil {
 		return r.actions.node

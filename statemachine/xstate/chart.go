@@ -11,7 +11,6 @@ import (
 	"troupe/statemachine/xstate/internal/tree"
 )
 
-// machineName is the state machine that a machine with one root becomes.
 const machineName = "main"
 
 // maxStates is how many states a definition may have (statemachine/DEFINITION.md, "Limits"). A state without children

@@ -179,7 +179,6 @@ func (r *reader) grow(at *document.Node, bytes int) bool {
 	return r.grown <= most
 }
 
-// enter notes that a name is being read, unless it contains itself.
 func (r *reader) enter(at *document.Node, what, name string) bool {
 	key := what + " " + name
 	if slices.Contains(r.expanding, key) {
@@ -196,7 +195,6 @@ func (r *reader) enter(at *document.Node, what, name string) bool {
 
 func (r *reader) leave() { r.expanding = r.expanding[:len(r.expanding)-1] }
 
-// joined returns the conditions of and, or and not, put together.
 func (r *reader) joined(n *document.Node, operator string) string {
 	inner := firstField(n, "guards", "guard", "children")
 	var parts []string
@@ -214,7 +212,6 @@ func (r *reader) joined(n *document.Node, operator string) string {
 	return r.fits(n, strings.Join(parts, operator))
 }
 
-// firstField returns the first of some members, of the object itself or of its params.
 func firstField(n *document.Node, keys ...string) *document.Node {
 	for _, at := range []*document.Node{n, n.Field("params")} {
 		for _, key := range keys {
@@ -226,7 +223,6 @@ func firstField(n *document.Node, keys ...string) *document.Node {
 	return nil
 }
 
-// stateIn returns the condition that a state is active: "#id", a path from the root, or a state value.
 func (r *reader) stateIn(n *document.Node) string {
 	v := firstField(n, "stateValue", "state", "value")
 	if v == nil {

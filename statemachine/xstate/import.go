@@ -225,7 +225,6 @@ func (r *reader) leavesRegion(t *document.Node, s, region *state) bool {
 	return false
 }
 
-// transitionsOf returns all transitions in the configuration of a state, as they are written.
 func transitionsOf(n *document.Node) []*document.Node {
 	out := slices.Concat(tree.Items(n.Field("always")), tree.Items(n.Field("onDone")))
 	for _, key := range []string{"on", "after"} {
@@ -264,7 +263,6 @@ func (r *reader) workflowID(root *state) string {
 	return id[:min(len(id), 128)]
 }
 
-// version returns the version of the definition; nil when the machine has none.
 func (r *reader) version(n *document.Node) *document.Node {
 	if n == nil {
 		return nil

@@ -100,7 +100,6 @@ func (r *reader) raise(n *document.Node) *document.Node {
 	return tree.Only(n, "send", out)
 }
 
-// assign makes assign. What is assigned are values by the keys of the context, in order.
 func (r *reader) assign(n *document.Node) *document.Node {
 	values := firstField(n, "assignment", "context")
 	if values == nil {
@@ -121,7 +120,6 @@ func (r *reader) assign(n *document.Node) *document.Node {
 	return tree.Only(n, "assign", out)
 }
 
-// log makes log. A label stands before the value.
 func (r *reader) log(n *document.Node) *document.Node {
 	value, label := firstField(n, "value", "message", "args"), firstField(n, "label")
 	switch {
@@ -155,7 +153,6 @@ func (r *reader) delayOf(n *document.Node) *document.Node {
 	return r.namedDelay(n, n.Text)
 }
 
-// isMilliseconds reports whether a key of after is a number and no name.
 func isMilliseconds(s string) bool {
 	return s == "0" || s != "" && s[0] != '0' && strings.Trim(s, "0123456789") == ""
 }
@@ -272,7 +269,6 @@ func (r *reader) invoke(s *state, n *document.Node) *document.Node {
 	return out
 }
 
-// assigns reports whether actions assign something, which XState takes for a change.
 func (r *reader) assigns(n *document.Node) bool {
 	for _, a := range tree.Items(n) {
 		name := a.Text

@@ -212,7 +212,6 @@ func (r *reader) restore(out, meta *document.Node) {
 	}
 }
 
-// keptIn is what an export of ours has kept of the keys of a node or transition.
 func keptIn(meta *document.Node) *document.Node {
 	kept := meta.Field(tree.OwnMeta)
 	if kept.Field("definition") != nil || kept.Field("machine") != nil { // the root
@@ -295,7 +294,6 @@ func (r *reader) top(root *state, machines *document.Node) *document.Node {
 	return out
 }
 
-// topOfOurs makes the definition from what an export of ours has kept of it.
 func (r *reader) topOfOurs(out *document.Node, root *state, machines *document.Node) {
 	kept := r.native.Field("definition")
 	if kept.Kind != document.Mapping {
@@ -326,7 +324,6 @@ func (r *reader) knownTop(n *document.Node) {
 	}
 }
 
-// context makes the defaults of the data. private is what an export of ours has kept.
 func (r *reader) context(n, private *document.Node) *document.Node {
 	if n == nil && private == nil {
 		return nil

@@ -43,7 +43,6 @@ func (s *state) find(path []string) *state {
 	return s
 }
 
-// lookUp finds what a target means in a state: "sibling", "sibling.child", ".child", "#id" or "#id.child".
 func (r *reader) lookUp(target string, from *state) *state {
 	switch {
 	case strings.HasPrefix(target, "#"):
@@ -60,7 +59,6 @@ func (r *reader) lookUp(target string, from *state) *state {
 	return from.parent.find(statePath(target))
 }
 
-// targets reads the value of "target": the states that it means, in order.
 func (r *reader) targets(n *document.Node, from *state) []*state {
 	if n == nil || tree.IsWord(n) && n.Text == "" {
 		return nil
@@ -201,7 +199,6 @@ func isPattern(name string) bool { return name == "*" || strings.HasSuffix(name,
 
 func (r *reader) doneName(s *state) string { return "done.state." + s.name }
 
-// patternName checks the name in front of ".*".
 func (r *reader) patternName(at *document.Node, name string) bool {
 	if name == "done" || statemachine.IsReserved(statemachine.EventName(name+".x")) {
 		r.add(at, "give the events another name", "%q would take events that the machine itself raises here", at.Text)

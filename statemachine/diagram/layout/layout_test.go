@@ -84,8 +84,7 @@ func graphs() *rapid.Generator[*Graph] {
 	})
 }
 
-// TestPlace: edges lead from node to node in horizontal and vertical pieces, and leave and come in at the sides that
-// Up says.
+// TestPlace: edges lead from node to node in horizontal and vertical pieces, and leave and come in at the sides that Up says.
 func TestPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := graphs().Draw(t, "graph")

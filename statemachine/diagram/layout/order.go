@@ -116,7 +116,6 @@ func (p *placement) sortRow(layer int, byUpper bool) {
 	}
 }
 
-// touch is where a link touches its neighbour, as a part of the neighbour's width: up to 1 << 12.
 func (p *placement) touch(l int, atUpper bool) int {
 	x, v := p.links[l].lowerX, p.links[l].lower
 	if atUpper {
@@ -272,7 +271,6 @@ func (p *placement) link(edge, upper, lower int) {
 	p.vertices[lower].upper = append(p.vertices[lower].upper, at)
 }
 
-// longest reports for each edge whether it is one of the longest, which exceed bendsMax.
 func (p *placement) longest() []bool {
 	marginal := make([]bool, len(p.g.Edges))
 	span := func(i int) int {

@@ -2,7 +2,6 @@ package layout
 
 import "slices"
 
-// piece is the horizontal part of a link in its channel.
 type piece struct {
 	link, from, to int // from above, to below
 	track          int
@@ -58,7 +57,6 @@ func (p *placement) route() {
 	p.finish(top, height, trackY)
 }
 
-// pads are the distances of the horizontal pieces from the layers above and below. There is an arrow before a node.
 func (p *placement) pads(layer int) (above, below int) {
 	isNarrow := func(layer int) bool {
 		return !slices.ContainsFunc(p.rows[layer], func(v int) bool { return !p.vertices[v].bend && p.vertices[v].height > 0 })

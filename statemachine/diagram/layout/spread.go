@@ -54,7 +54,6 @@ func floorDiv(a, b int) int {
 
 const unbounded = 1 << 40
 
-// gap is the distance between two neighbours of a layer.
 func (p *placement) gap(left, right int) int {
 	a, b := &p.vertices[left], &p.vertices[right]
 	switch {
@@ -257,10 +256,8 @@ func (p *placement) straighten(chain []int) {
 	}
 }
 
-// isPinned reports whether a vertex is a node at a border, which has one edge.
 func (p *placement) isPinned(v int) bool { return v < len(p.g.Nodes) && p.g.Nodes[v].Pin != Free }
 
-// room is between what a vertex may stand without moving its neighbours.
 func (p *placement) room(v int) (left, right int) {
 	left, right = -unbounded, unbounded
 	row := p.rows[p.vertices[v].layer]

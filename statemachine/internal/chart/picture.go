@@ -131,7 +131,6 @@ func (d *Definition) Chart() *Picture {
 	return c
 }
 
-// indexesOf are those of the nodes in a Picture, which lacks the root.
 func indexesOf(nodes []*Node) (indexes []int) {
 	for _, n := range nodes {
 		indexes = append(indexes, n.Index-1)

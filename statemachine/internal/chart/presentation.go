@@ -97,7 +97,6 @@ func (d *Definition) LabelOfTarget(from Position, target NodeID) NodeLabel {
 	return d.LabelOf(Position{from.Machine, target})
 }
 
-// nodeAt returns the node at a position; nil when there is none.
 func (d *Definition) nodeAt(p Position) *Node {
 	region := d.RegionByID[p.Machine]
 	if region == nil {

@@ -74,7 +74,6 @@ func (b *Reader) Compile(n *document.Node, text string, with func(string) (*expr
 
 const patternsTogether = "the instructions of its regular expressions"
 
-// schema reads a JSON Schema; nil when there is none or it has a fault.
 func (b *Reader) schema(n *document.Node) *schema.Schema {
 	if n == nil || !b.GoesOn() {
 		return nil

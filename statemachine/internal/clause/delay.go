@@ -36,7 +36,6 @@ func (b *Reader) Delay(n *document.Node) chart.Delay {
 	return chart.Delay{Constant: d, Text: n.Text}
 }
 
-// pathOfData is a text that was meant as an expression.
 var pathOfData = regexp.MustCompile(`^(svcPublic|svcPrivate|event|const|now|instance)\b[\w.]*$`)
 
 func (b *Reader) constantDelay(n *document.Node) time.Duration {

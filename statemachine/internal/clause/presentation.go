@@ -48,7 +48,6 @@ func (b *Reader) Columns(n *document.Node) {
 	}
 }
 
-// column reads one: a path, or a path with a label.
 func (b *Reader) column(n *document.Node) (c chart.Column, ok bool) {
 	at := n
 	if n.Kind == document.Mapping {

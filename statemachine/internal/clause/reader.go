@@ -128,7 +128,6 @@ func (b *Reader) Context(n *document.Node) {
 	}
 }
 
-// object reads a mapping as JSON; nil when n is nil or no mapping.
 func (b *Reader) object(n *document.Node) data.Value {
 	if n == nil {
 		return nil
@@ -154,7 +153,6 @@ func (b *Reader) Schemas(n *document.Node) {
 	b.Definition.PrivateSchema = b.schema(n.Field("svcPrivate"))
 }
 
-// readRef reads a file that a schema refers to, and remembers its name.
 func (b *Reader) readRef(name string) ([]byte, error) {
 	if name == "" || path.Clean(name) != name || strings.HasPrefix(name, "../") || strings.HasPrefix(name, "/") {
 		return nil, fmt.Errorf("%q is not a file beside the definition", data.Shorten(name))

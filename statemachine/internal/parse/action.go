@@ -117,7 +117,6 @@ const (
 	MaxParsedActions = 10_000
 )
 
-// assign reads {path: value, …}.
 func (b *builder) assign(n *document.Node) chart.Action {
 	if n.Kind != document.Mapping {
 		b.Add(n, "assign is a mapping of paths to values")

@@ -315,7 +315,6 @@ func (b *builder) target(at *document.Node, n *chart.Node, found func(*chart.Nod
 	}
 }
 
-// resolve finds the nodes that were referred to.
 func (b *builder) resolve() {
 	for _, p := range b.pending {
 		names := b.byName[p.machine]

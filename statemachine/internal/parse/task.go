@@ -9,7 +9,6 @@ import (
 
 const taskPriorityMax = 100
 
-// task reads what work a node has for people. Without the key it has some when a transition of its own names who may take it.
 func (b *builder) task(n *chart.Node, v *document.Node) {
 	if n.Machine == n || n.Kind == chart.Final || n.Kind.IsHistory() {
 		return

@@ -32,7 +32,6 @@ func (c *counter) charge(cost uint64) {
 	c.left -= cost
 }
 
-// visit follows validator.validate of the library.
 func (c *counter) visit(s *jsonschema.Schema, v any) {
 	same := c.around[c.since:]
 	depth := uint64(len(same))
@@ -117,7 +116,6 @@ func (c *counter) part(s *jsonschema.Schema, v any) {
 	c.since = before
 }
 
-// object follows validator.objValidate of the library.
 func (c *counter) object(s *jsonschema.Schema, v map[string]any) {
 	c.charge(2 * uint64(len(v)))
 	if s.Properties == nil && s.PatternProperties == nil && s.PropertyNames == nil && s.UnevaluatedProperties == nil {
@@ -149,7 +147,6 @@ func (c *counter) object(s *jsonschema.Schema, v map[string]any) {
 	}
 }
 
-// list follows validator.arrValidate of the library.
 func (c *counter) list(s *jsonschema.Schema, v []any) {
 	c.charge(2 * uint64(len(v)))
 	if s.UniqueItems {

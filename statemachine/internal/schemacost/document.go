@@ -67,7 +67,6 @@ func (d *Documents) object() error {
 	return nil
 }
 
-// anchor refuses what would make a reference mean different things in different places: its cost could not be told.
 func (d *Documents) anchor(v map[string]any) error {
 	if name, is := v["$dynamicAnchor"].(string); is {
 		if d.dynamic[name] {
@@ -97,7 +96,6 @@ func isFar(literal string) bool {
 	return len(literal) > digitsMax
 }
 
-// known is a regular expression whose size is known.
 type known struct {
 	*regexp.Regexp
 	cost pattern.Cost
@@ -148,7 +146,6 @@ func (p *Patterns) Compile(text string) (jsonschema.Regexp, error) {
 	return made, nil
 }
 
-// measured compiles a regular expression unless it is too large.
 func measured(text string) (*known, error) {
 	re, cost, err := pattern.Compile(text)
 	if err != nil {

@@ -88,7 +88,6 @@ type unfolding struct {
 	most   uint64
 }
 
-// add visits s, which has depth schemas about the same value around it.
 func (u *unfolding) add(s *jsonschema.Schema, depth uint64) {
 	if s == nil {
 		return
@@ -213,7 +212,6 @@ func (e *Estimate) pattern(re jsonschema.Regexp) {
 	e.texts += size/patternShare + 1
 }
 
-// numberChecks counts the numbers that s holds a number against, and their digits as units.
 func numberChecks(s *jsonschema.Schema) (checks, digits uint64) {
 	for _, number := range []*big.Rat{s.Minimum, s.Maximum, s.ExclusiveMinimum, s.ExclusiveMaximum, s.MultipleOf} {
 		if number != nil {

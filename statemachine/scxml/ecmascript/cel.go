@@ -235,7 +235,6 @@ func (w *writer) isOfVariable(n *node) bool {
 	return n.op == opName && (n.text == "_event" || w.names.Variable(n.text) != "")
 }
 
-// fields are those of _event that are always there.
 var fields = []string{"name", "type", "sendid", "origin", "origintype", "invokeid", "data"}
 
 func (w *writer) member(n *node) (cel, error) {
@@ -326,7 +325,6 @@ func (w *writer) choose(condition cel, yes, no *node) (cel, error) {
 	return cel{condition.within(orLevel) + " ? " + a.within(orLevel) + " : " + b.within(choiceLevel), choiceLevel, known}, nil
 }
 
-// errSyntax: the text is no expression of ECMAScript.
 var errSyntax = errors.New("not an expression of ECMAScript")
 
 // Refused is what an expression has that cannot be expressed in CEL.

@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// functions are those of the standard library that CEL has as well; %s are the operands.
 var functions = map[string]struct {
 	cel      string
 	operands int
@@ -21,7 +20,6 @@ var functions = map[string]struct {
 	"Array.isArray": {"type(%s) == list", 1, boolType}, "In": {"In(%s)", 1, boolType},
 }
 
-// methods are those that texts and lists have; the first %s is the text or list.
 var methods = map[string]struct {
 	cel      string
 	operands int
@@ -97,7 +95,6 @@ func (w *writer) apply(form string, operands int, of typ, name string, args []*n
 
 const powerMax = 8
 
-// power is a product: CEL has no powers.
 func (w *writer) power(args []*node) (cel, error) {
 	if len(args) == 2 && args[1].op == opNumber {
 		if times, err := strconv.Atoi(args[1].text); err == nil && times > 0 && times <= powerMax {

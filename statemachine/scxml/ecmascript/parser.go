@@ -99,7 +99,6 @@ func nestedDeep(src string) bool {
 // IsBroken reports whether the text is no expression, so that it fails when it runs.
 func (e *Expression) IsBroken() bool { return e.root == nil }
 
-// reading turns the tree of the parser into nodes.
 type reading struct{ depth int }
 
 func (r *reading) all(op string, of ...ast.Expression) (*node, error) {

@@ -20,7 +20,6 @@ import (
 // under the names that the cost model knows, and with the two mixes (statemachine/DEFINITION.md, "Numbers"). Doubles are
 // calculated as the decimals that JSON writes, so that 0.1 * 3 is 0.3.
 
-// standardLibrary is CEL's standard library without what is declared here.
 func standardLibrary() cel.EnvOption {
 	var excluded []*env.Function
 	for _, name := range []string{operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo} {
@@ -127,7 +126,6 @@ func add(a, b ref.Val) ref.Val {
 // plus is add without a limit.
 var plus = mixing(decimal.Add, traits.Adder.Add)
 
-// sums declares list.sum() and sum(list), and the root of a double as a decimal.
 func sums() []cel.EnvOption {
 	list := []*cel.Type{cel.ListType(cel.TypeParamType("T"))}
 	// A number far from the others takes longer than the usual one.

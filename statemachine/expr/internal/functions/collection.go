@@ -15,7 +15,6 @@ import (
 )
 
 const (
-	// maxRange is how many numbers lists.range makes.
 	maxRange = 10_000
 
 	// maxComparedBytes bounds how many bytes of lists and maps one call compares
@@ -107,7 +106,6 @@ func bagOf(l traits.Lister) *bag {
 	return b
 }
 
-// scalarKey returns the key of v, and false when v has none. Numbers of all types share the keys of float64.
 func scalarKey(v ref.Val) (any, bool) {
 	switch v := v.(type) {
 	case types.Int:
@@ -152,7 +150,6 @@ func holds(found []ref.Val, v ref.Val) bool {
 	return slices.ContainsFunc(found, func(x ref.Val) bool { return types.Equal(v, x) == types.True })
 }
 
-// distinct returns the elements of l without those that equal an earlier one.
 func distinct(l ref.Val) ref.Val {
 	seen := newBag(0)
 	var kept []ref.Val
@@ -241,7 +238,6 @@ func SortLists(args ...ref.Val) ref.Val {
 	return values.NewList(sorted)
 }
 
-// isNumber reports whether v compares with every other number.
 func isNumber(v ref.Val) bool {
 	switch v.(type) {
 	case types.Int, types.Uint, types.Double:

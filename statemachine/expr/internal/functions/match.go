@@ -23,8 +23,7 @@ import (
 const (
 	// PatternBytesMax is how long a regular expression from the data may be.
 	PatternBytesMax = 256
-	// matchMax is what one match may cost.
-	matchMax = 1_000_000
+	matchMax        = 1_000_000
 )
 
 // patternLimit is the cel.ASTValidator of regular expressions that an expression writes.

@@ -71,7 +71,6 @@ func (m *member) value() ref.Val {
 	return m.val
 }
 
-// list returns the index, which it makes when there is none.
 func (o *Object) list() *memberIndex {
 	if o.index == nil {
 		x := &memberIndex{byKey: make(map[string]int)}

@@ -28,7 +28,6 @@ func (w *writer) namedActions() {
 	}
 }
 
-// guardOf writes a guard as a name. A condition without one is its own name.
 func (w *writer) guardOf(n *document.Node) *document.Node {
 	if n.Kind == document.Mapping {
 		n = n.Field("type")
@@ -114,7 +113,6 @@ func (w *writer) invokes(p *place, n *document.Node) *document.Node {
 	return tree.OneOrMore(n, list)
 }
 
-// checkNode warns where a node of our own semantics does something else in XState.
 func (w *writer) checkNode(p *place) {
 	if !w.native {
 		return
@@ -145,7 +143,6 @@ func (w *writer) checkNode(p *place) {
 	}
 }
 
-// checkWildcard warns of a "*" that takes timers and the ends of children in XState.
 func (w *writer) checkWildcard(p *place) {
 	for _, f := range fieldsOf(p.at.Field("on")) {
 		for around := p; around != nil && f.Key.Text == "*"; around = around.parent {
@@ -173,7 +170,6 @@ func (p *place) events(names map[string]bool) {
 	}
 }
 
-// checkCrossing warns of a transition between regions, which leaves their parallel node here and not in XState.
 func (w *writer) checkCrossing(p *place, v *document.Node) {
 	if !w.native || p.parent == nil {
 		return

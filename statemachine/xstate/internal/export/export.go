@@ -39,7 +39,6 @@ func Machine(parser *statemachine.Parser, src statemachine.Source) (machine []by
 	return out.Bytes(), w.Faults(), nil
 }
 
-// writer makes the configuration of one definition. Its collector has the warnings.
 type writer struct {
 	document.Collector
 	top *document.Node
@@ -139,7 +138,6 @@ func (w *writer) parallelRoot(out *document.Node) {
 	tree.Put(out, "meta", w.ownMeta(nil, own))
 }
 
-// ownMeta is meta with what is ours.
 func (w *writer) ownMeta(meta, own *document.Node) *document.Node {
 	out := tree.Mapping(own)
 	tree.Put(out, tree.OwnMeta, own)

@@ -43,7 +43,6 @@ func (w *writer) node(out *document.Node, p *place) {
 	}
 }
 
-// member writes what one key of a node becomes; own gets what XState has no key for.
 func (w *writer) member(out, own *document.Node, p *place, f document.Field) {
 	v := f.Value
 	switch f.Key.Text {
@@ -97,7 +96,6 @@ func mentionsExpression(n *document.Node) bool {
 		slices.ContainsFunc(n.Fields, func(f document.Field) bool { return mentionsExpression(f.Value) })
 }
 
-// initial writes the initial state, which XState wants to be one of the node's own.
 func (w *writer) initial(out, own *document.Node, p *place) {
 	if kind := p.kind(); kind != tree.Compound {
 		return
@@ -170,7 +168,6 @@ func (w *writer) on(p *place, n *document.Node) *document.Node {
 	return out
 }
 
-// transitionItems are the transitions of a value; null is one.
 func transitionItems(n *document.Node) []*document.Node {
 	if n.Kind == document.Null {
 		return []*document.Node{n}
@@ -300,7 +297,6 @@ func (w *writer) after(own *document.Node, p *place, n *document.Node) *document
 	return out
 }
 
-// asObjects writes targets in a list as objects: XState takes no texts in a list of delayed transitions.
 func asObjects(v *document.Node) *document.Node {
 	for i, t := range v.Items {
 		if tree.IsWord(t) {

@@ -109,7 +109,6 @@ func (w *Writer) field(f document.Field, indent int) {
 // longestKey is how long a key may be, in bytes, that stands in one line with its value: YAML allows 1,024 characters.
 const longestKey = 512
 
-// behindKey writes the value of a member.
 func (w *Writer) behindKey(n *document.Node, indent int) {
 	switch {
 	case n.Kind == document.Mapping && len(n.Fields) > 0:
@@ -136,7 +135,6 @@ func (w *Writer) items(n *document.Node, indent int) {
 	}
 }
 
-// value writes a value where the writer stands, in column indent+1 when it is a mapping or a list.
 func (w *Writer) value(n *document.Node, indent int) {
 	w.place(n)
 	switch n.Kind {
