@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"path"
 	"strings"
@@ -133,115 +134,65 @@ func parseJSON(c *Collector, src []byte) *Node {
 		}
 		return nil
 	}
-	r := jsonReader{builder: builder{faults: c}, src: src, place: newPlace(src)}
+	r := jsonReader{builder: builder{faults: c}, src: src, in: json.NewDecoder(bytes.NewReader(src)), place: newPlace(src)}
+	r.in.UseNumber()
 	return r.value()
 }
 
 type jsonReader struct {
 	builder
 	src   []byte
-	at    int
+	in    *json.Decoder
 	place place
-}
-
-func (r *jsonReader) peek() byte {
-	for {
-		switch c := r.src[r.at]; c {
-		case ' ', '\t', '\r', '\n':
-			r.at++
-		default:
-			return c
-		}
-	}
 }
 
 // value reads the next value. It returns nil when a limit is reached.
 func (r *jsonReader) value() *Node {
+	start := int(r.in.InputOffset())
+	for strings.IndexByte(" \t\r\n,:", r.src[start]) >= 0 {
+		start++
+	}
+	token, _ := r.in.Token() // data.Clean has seen the text
 	kind := Number
-	switch r.peek() {
-	case '{':
+	switch token {
+	case json.Delim('{'):
 		kind = Mapping
-	case '[':
+	case json.Delim('['):
 		kind = Sequence
-	case '"':
-		kind = String
-	case 't', 'f':
+	case true, false:
 		kind = Bool
-	case 'n':
+	case nil:
 		kind = Null
 	}
-	line, column := r.place.move(r.at)
+	text, isText := token.(string)
+	if isText {
+		kind = String
+	} else if kind < Sequence {
+		text = string(r.src[start:r.in.InputOffset()])
+	}
+	line, column := r.place.move(start)
 	n := r.node(kind, line, column)
 	if n == nil {
 		return nil
 	}
-	switch kind {
-	case Mapping:
-		r.fields(n)
-	case Sequence:
-		r.items(n)
-	case String:
-		n.Text = data.Value(r.scalar()).Text()
-	default:
-		n.Text = string(r.scalar())
+	n.Text = text
+	first := map[string]*Node{}
+	for kind >= Sequence && r.in.More() {
+		item := r.value()
+		if kind == Mapping && !r.stopped {
+			key := item
+			if item = r.value(); !r.stopped {
+				r.add(n, first, key, item)
+			}
+		} else if !r.stopped {
+			n.Items = append(n.Items, item)
+		}
+		if r.stopped {
+			return n
+		}
+	}
+	if kind >= Sequence {
+		_, _ = r.in.Token() // what closes it
 	}
 	return n
-}
-
-func (r *jsonReader) fields(n *Node) {
-	first := make(map[string]*Node)
-	r.at++
-	for r.peek() != '}' {
-		key := r.value()
-		if r.stopped {
-			return
-		}
-		r.peek()
-		r.at++ // the colon
-		value := r.value()
-		if r.stopped {
-			return
-		}
-		r.add(n, first, key, value)
-		if r.peek() == ',' {
-			r.at++
-		}
-	}
-	r.at++
-}
-
-func (r *jsonReader) items(n *Node) {
-	r.at++
-	for r.peek() != ']' {
-		item := r.value()
-		if r.stopped {
-			return
-		}
-		n.Items = append(n.Items, item)
-		if r.peek() == ',' {
-			r.at++
-		}
-	}
-	r.at++
-}
-
-func (r *jsonReader) scalar() []byte {
-	start := r.at
-	if r.src[r.at] == '"' {
-		for r.at++; r.src[r.at] != '"'; r.at++ {
-			if r.src[r.at] == '\\' {
-				r.at++
-			}
-		}
-		r.at++
-		return r.src[start:r.at]
-	}
-	for r.at < len(r.src) {
-		switch r.src[r.at] {
-		case ' ', '\t', '\r', '\n', ',', '}', ']':
-			return r.src[start:r.at]
-		}
-		r.at++
-	}
-	return r.src[start:]
 }
