@@ -3,6 +3,7 @@ package statemachine
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 
 	"troupe/statemachine/data"
@@ -119,25 +120,32 @@ func (m *macrostep) runForEach(a *chart.ForEach) error {
 	if err != nil {
 		return err
 	}
-	if list.Kind() != data.Array {
-		return errors.New("foreach: not a list")
-	}
 	outer := m.scope.Locals
 	defer func() { m.scope.Locals = outer }()
 	locals := make(map[string]data.Value, len(outer)+2)
-	for k, v := range outer {
-		locals[k] = v
-	}
+	maps.Copy(locals, outer)
 	m.scope.Locals = locals
+	return m.loop(list, a.Body, func(i int, v data.Value) error {
+		if locals[a.Item] = v; a.Index != "" {
+			locals[a.Index] = data.Value(strconv.Itoa(i))
+		}
+		return nil
+	})
+}
+
+// loop runs a body for each element of a list, after what sets the variables.
+func (m *macrostep) loop(list data.Value, body []chart.Action, set func(i int, v data.Value) error) error {
+	if list.Kind() != data.Array {
+		return errors.New("foreach: not a list")
+	}
 	for i, v := range list.Elements() {
 		if m.budget.Charge(1); m.isSpent() { // the body may be empty
 			return m.failure
 		}
-		locals[a.Item] = v
-		if a.Index != "" {
-			locals[a.Index] = data.Value(fmt.Append(nil, i))
+		if err := set(i, v); err != nil {
+			return err
 		}
-		if err := m.runAll(a.Body); err != nil {
+		if err := m.runAll(body); err != nil {
 			return err
 		}
 	}
@@ -186,35 +194,21 @@ func (m *macrostep) runSetPlaces(a *chart.SetPlaces) error {
 	return nil
 }
 
-var errNoList = errors.New("foreach: not a list")
-
 func (m *macrostep) runForEachPlace(a *chart.ForEachPlace) error {
 	list, err := a.List.Eval(&m.scope)
 	switch {
 	case err != nil:
 		return err
-	case list.Kind() != data.Array:
-		return errNoList
-	case a.Item.Bad != nil:
+	case list.Kind() == data.Array && a.Item.Bad != nil:
 		return a.Item.Bad
-	case a.Index != nil && a.Index.Bad != nil:
+	case list.Kind() == data.Array && a.Index != nil && a.Index.Bad != nil:
 		return a.Index.Bad
 	}
-	for i, v := range list.Elements() {
-		if m.budget.Charge(1); m.isSpent() { // the body may be empty
-			return m.failure
+	return m.loop(list, a.Body, func(i int, v data.Value) error {
+		err := m.setPlace(&a.Item, v)
+		if err == nil && a.Index != nil {
+			err = m.setPlace(a.Index, data.Value(strconv.Itoa(i)))
 		}
-		if err := m.setPlace(&a.Item, v); err != nil {
-			return err
-		}
-		if a.Index != nil {
-			if err := m.setPlace(a.Index, data.Value(strconv.Itoa(i))); err != nil {
-				return err
-			}
-		}
-		if err := m.runAll(a.Body); err != nil {
-			return err
-		}
-	}
-	return nil
+		return err
+	})
 }

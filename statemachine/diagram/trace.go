@@ -2,6 +2,7 @@ package diagram
 
 import (
 	"container/heap"
+	"maps"
 	"slices"
 
 	"troupe/statemachine"
@@ -65,20 +66,20 @@ func (t *tracer) step(s *Step) {
 	}
 	from := &search{tracer: t, event: s.Event, start: start, cost: map[int]int{}, by: map[int]arrival{}}
 	from.run()
-	for _, i := range sortedKeys(end) {
+	for _, i := range slices.Sorted(maps.Keys(end)) {
 		isInnermost := !slices.ContainsFunc(t.c.Nodes[i].Children, func(c int) bool { return end[c] })
 		if !start[i] && isInnermost {
 			from.mark(i)
 		}
 	}
-	if sameKeys(start, end) {
+	if maps.Equal(start, end) {
 		t.stay(s.Event, start)
 	}
 }
 
 // stay marks the first transition that an event triggers and that leads to where the instance stands already.
 func (t *tracer) stay(event statemachine.EventName, active map[int]bool) {
-	for _, i := range slices.Backward(sortedKeys(active)) {
+	for _, i := range slices.Backward(slices.Sorted(maps.Keys(active))) {
 		for k := range t.c.Nodes[i].Transitions {
 			tr := &t.c.Nodes[i].Transitions[k]
 			if tr.Takes(event) && !slices.ContainsFunc(tr.Targets, func(to int) bool { return !active[to] && !t.c.Nodes[to].Kind.IsHistory() }) {
@@ -119,7 +120,7 @@ func (s *search) run() {
 			}
 		}
 	}
-	for _, i := range sortedKeys(s.start) {
+	for _, i := range slices.Sorted(maps.Keys(s.start)) {
 		s.leaveFrom(i, i, 0)
 	}
 	for s.queue.Len() > 0 {
@@ -232,24 +233,6 @@ func (s *search) mark(i int) {
 		}
 		i = by.from
 	}
-}
-
-func sortedKeys(set map[int]bool) []int {
-	keys := make([]int, 0, len(set))
-	for k := range set {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-func sameKeys(a, b map[int]bool) bool {
-	for k := range a {
-		if !b[k] {
-			return false
-		}
-	}
-	return len(a) == len(b)
 }
 
 type queued struct{ cost, node int }
