@@ -14,7 +14,6 @@ import (
 	"troupe/statemachine/data"
 )
 
-// rendered is a list of events as one line each.
 func rendered(events []Available) string {
 	var lines []string
 	for _, e := range events {
@@ -84,7 +83,6 @@ func (g *guarded) on(_ *shape, indent string) {
 	fmt.Fprintf(&g.b, "%s  go: {target: %s}\n", indent, g.pick(g.names...)) // or too many nodes have no exit
 }
 
-// guardedChart draws a definition; nil when it has faults.
 func guardedChart(t *rapid.T, p *Parser) (*Definition, string) {
 	g := &guarded{plainChart{t: t}}
 	fmt.Fprintf(&g.b, "id: random\nunmatched: %s\ncontext: {svcPublic: {k: 1}}\nstateMachines:\n", g.pick("record", "reject", "ignore"))
@@ -143,7 +141,6 @@ func TestAvailableForeseesStep(t *testing.T) {
 	}
 }
 
-// unforeseen says what is wrong about an outcome; "" when nothing is.
 func unforeseen(available []Available, name EventName, outcome Outcome, err error, counts map[string]int) string {
 	moved := err == nil && outcome == Moved
 	for _, a := range available {
@@ -169,7 +166,6 @@ func unforeseen(available []Available, name EventName, outcome Outcome, err erro
 	return ""
 }
 
-// holdStates holds StatesOf, and that the instance is whole.
 func holdStates(t *rapid.T, d *Definition, r *Result, text string) {
 	if !d.IsWhole(r.Instance.State.At.Active) {
 		t.Fatalf("no configuration: %s\n%s", d.States(&r.Instance), text)

@@ -48,7 +48,6 @@ stateMachines:
           taken: {}
 `
 
-// stepGreedily sends one event and returns what it allocated.
 func stepGreedily(t *testing.T, event EventName, given string) (Result, uint64, error) {
 	t.Helper()
 	text := strings.Replace(greedy, "TEN", strings.TrimSuffix(strings.Repeat(`'${event.data.note}',`, 100), ","), 1)

@@ -13,7 +13,6 @@ import (
 	"troupe/statemachine/internal/transit"
 )
 
-// chartOf is a definition with a parallel node p, whose first region is r0.
 func chartOf(t *testing.T, p, r0 string, regions int, region string) *Definition {
 	t.Helper()
 	var b strings.Builder
@@ -27,7 +26,6 @@ func chartOf(t *testing.T, p, r0 string, regions int, region string) *Definition
 	return parsed.Definition
 }
 
-// events are the members of an "on", each of which leads to b.
 func events(n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -24,7 +24,6 @@ import (
 	"troupe/statemachine/schema"
 )
 
-// readDocument returns DEFINITION.md, to which these tests hold the code.
 func readDocument(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("DEFINITION.md")
@@ -32,7 +31,6 @@ func readDocument(t *testing.T) string {
 	return string(text)
 }
 
-// firstCells returns the first column of the n-th table below a heading.
 func firstCells(t *testing.T, heading string, n int) []string {
 	t.Helper()
 	tables := markdown.Tables(markdown.Section(readDocument(t), heading))
@@ -121,7 +119,6 @@ func TestTheDocumentHasEveryWord(t *testing.T) {
 	assert.Len(t, firstCells(t, "Unmatched events", 0), len(clause.UnmatchedWords), "unmatched events")
 }
 
-// parseExample parses the complete example of DEFINITION.md.
 func parseExample(t *testing.T) (text string, parsed *Parsed) {
 	t.Helper()
 	section := markdown.Section(readDocument(t), "A complete example")
@@ -276,7 +273,6 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 
 func mebibytes(n int) string { return fmt.Sprintf("%d MiB", n>>20) }
 
-// grouped writes a number with a comma before each three digits.
 func grouped(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

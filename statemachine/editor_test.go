@@ -20,7 +20,6 @@ import (
 	"troupe/statemachine/schematest"
 )
 
-// beside are files that the definitions of tests refer to.
 func beside(name string) ([]byte, error) {
 	if name == "amount.schema.json" || name == "invoice.schema.json" {
 		return []byte(`{"type": "object", "properties": {"amount": {"type": "number"}}}`), nil
@@ -38,7 +37,6 @@ func format(t testing.TB, schema string) *schematest.Format {
 	})
 }
 
-// accepted are the definitions in the tree that the parser takes.
 func accepted(t testing.TB) (texts []string) {
 	t.Helper()
 	all := scripts(t)

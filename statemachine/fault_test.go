@@ -3,8 +3,6 @@ package statemachine_test
 import (
 	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -73,7 +71,7 @@ func TestWhatWasAcceptedStaysReadable(t *testing.T) {
 	stored, err := statemachine.NewParser(statemachine.ParserOptions{Stored: true})
 	require.NoError(t, err)
 	datadriven.RunTest(t, "testdata/stored/stored.txt", func(t *testing.T, cmd *datadriven.TestData) string {
-		src := statemachine.Source{File: "w.yaml", Text: []byte(expand(cmd.Input))}
+		src := statemachine.Source{File: "w.yaml", Text: []byte(statemachine.Expand(cmd.Input))}
 		_, err := parser.Parse(src)
 		_, asNew := stored.With(options).Parse(src)
 		_, asStored := stored.Parse(src)
@@ -90,21 +88,6 @@ func written(err error) string {
 	return err.Error() + "\n"
 }
 
-var repeated = regexp.MustCompile(`(?s)⟨(.*?)⟩\{(\d+)\}`)
-
-// expand writes out each ⟨text⟩{n}, n times the text, with # as the number of the time.
-func expand(text string) string {
-	return repeated.ReplaceAllStringFunc(text, func(part string) string {
-		m, all := repeated.FindStringSubmatch(part), ""
-		n, _ := strconv.Atoi(m[2])
-		for i := range n {
-			all += strings.ReplaceAll(m[1], "#", strconv.Itoa(i))
-		}
-		return all
-	})
-}
-
-// twoVersions are what the plans of testdata/fault/plan.txt are about.
 func twoVersions(t *testing.T, parser *statemachine.Parser) func(uint64) (*statemachine.Definition, error) {
 	all := map[uint64]*statemachine.Definition{}
 	for number, machines := range map[uint64]string{

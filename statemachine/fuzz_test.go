@@ -34,7 +34,6 @@ func parseChart(t testing.TB, text string) *Definition {
 	return parsed.Definition
 }
 
-// started returns a new instance that u has created in 1970.
 func started(t rapid.TB, d *Definition) Result {
 	t.Helper()
 	r, err := d.Create(Creation{ID: "i", Caller: &Caller{ID: "u"}, Public: data.Value(`{"a":1}`), Now: time.Unix(0, 0)})
@@ -42,7 +41,6 @@ func started(t rapid.TB, d *Definition) Result {
 	return r
 }
 
-// scripts returns the definitions of the scenario files.
 func scripts(t testing.TB) []string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*/*.txt")

@@ -28,7 +28,6 @@ func (c *plainChart) machine(name, kind string, depth int, content func(s *shape
 	c.print(root, "    ", content)
 }
 
-// shape is the chart before its transitions are drawn.
 type shape struct {
 	name, kind string
 	children   []*shape
@@ -139,7 +138,6 @@ func TestRandomChartsStayWhole(t *testing.T) {
 	assert.NotZero(t, taken, "no random chart was free of faults: the test tested nothing")
 }
 
-// follow plays entries and exits; each must fit what was active before.
 func follow(t *rapid.T, active map[string]bool, logs []string) {
 	for _, line := range logs {
 		name := line[1:]

@@ -24,7 +24,6 @@ func TestPlainRulesTakeNoMemory(t *testing.T) {
 
 const chartOfRights = "stateMachines: {m: {initial: a, states: {a: {on: {go: b}}, b: {type: final}}}}\n"
 
-// requested returns an instance that anna has requested, under a version of its own.
 func requested(t *testing.T) View {
 	t.Helper()
 	of := parseChart(t, "id: w\nversion: 7\n"+chartOfRights)

@@ -130,7 +130,6 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 	return ""
 }
 
-// tasks prints what waits in the instance.
 func (s *scenario) tasks(c *statemachine.Caller) string {
 	var b strings.Builder
 	available := statemachine.View{Instance: &s.in, Of: s.d}.Available(c, s.now)
@@ -164,7 +163,6 @@ func (s *scenario) tasks(c *statemachine.Caller) string {
 	return b.String()
 }
 
-// migrate goes to another version.
 func (s *scenario) migrate(cmd *datadriven.TestData) string {
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
 	require.NoError(s.t, err)
@@ -187,7 +185,6 @@ func (s *scenario) migrate(cmd *datadriven.TestData) string {
 	return s.show(result, err)
 }
 
-// wait fires what is due within a time, each timer at its own.
 func (s *scenario) wait(text string) string {
 	d, err := time.ParseDuration(text)
 	require.NoError(s.t, err)
@@ -253,7 +250,6 @@ func caller(cmd *datadriven.TestData) *statemachine.Caller {
 	return c
 }
 
-// show prints what happened and takes the result over, through its stored form.
 func (s *scenario) show(r statemachine.Result, err error) string {
 	if err != nil {
 		for _, known := range []error{
@@ -323,7 +319,6 @@ func fingerprint(d *statemachine.Definition, in *statemachine.Instance) string {
 	return string(d.AppendRecord(nil, in, statemachine.Chain{}, nil))
 }
 
-// restored writes the instance and reads it again; both must be the same.
 func restored(t *testing.T, d *statemachine.Definition, in *statemachine.Instance) statemachine.Instance {
 	t.Helper()
 	stored := fingerprint(d, in)

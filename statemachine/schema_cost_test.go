@@ -26,11 +26,9 @@ func unfolding() string {
 	return b.String()
 }
 
-// repeating is a pattern of 1,080,000 instructions.
 var repeating = `{properties: {a: {type: string,
   pattern: '^(` + strings.Repeat(`(a?){900}`, 300) + `)*$'}}}`
 
-// costlyDefinition has one schema, somewhere.
 func costlyDefinition(key, schema string) string {
 	text := map[string]string{"create": "{}", "schema": "{}", "events": "{go: {}}"}
 	switch key {

@@ -223,6 +223,9 @@ func rightsBy(t *testing.T, rule string) string {
 	return fmt.Sprintf("%s, may read %t", map[Right]string{Granted: "granted", Denied: "denied", ByInstance: "by instance"}[right], d.MayRead(in, anna, now))
 }
 
+// Expand is for the tests outside the package.
+var Expand = expand
+
 var repeated = regexp.MustCompile(`(?s)⟨(.*?)⟩\{(\d+)\}`)
 
 // expand writes out each ⟨text⟩{n}, n times the text, with # as the number of the time.

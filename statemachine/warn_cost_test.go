@@ -12,7 +12,6 @@ import (
 	"troupe/statemachine/cputest"
 )
 
-// parseWithin parses a text that would take much longer without a bound.
 func parseWithin(t *testing.T, text string, most time.Duration) *Parsed {
 	t.Helper()
 	took := cputest.Watch()

@@ -119,7 +119,6 @@ func (s *State) Machine() *State {
 func isAtomicState(s *State) bool  { return s.Kind == Atomic || s.Kind == Final }
 func isHistoryState(s *State) bool { return s.Kind == ShallowHistory || s.Kind == DeepHistory }
 
-// isDescendant reports whether s1 lies somewhere below s2.
 func isDescendant(s1, s2 *State) bool {
 	for p := s1.Parent; p != nil; p = p.Parent {
 		if p == s2 {
@@ -142,7 +141,6 @@ func getProperAncestors(s1, s2 *State) []*State {
 	return ancestors
 }
 
-// set is an ordered set of states, as a list in the order of insertion.
 type set []*State
 
 func (s *set) add(state *State) {
@@ -165,12 +163,10 @@ func (s set) isMember(state *State) bool { return slices.Contains(s, state) }
 
 func (s set) hasIntersection(other set) bool { return slices.ContainsFunc(s, other.isMember) }
 
-// inDocumentOrder sorts a copy: ancestors before descendants, and the order of the file.
 func (s set) inDocumentOrder() set {
 	return slices.SortedFunc(slices.Values(s), func(a, b *State) int { return a.Order - b.Order })
 }
 
-// inExitOrder sorts a copy: the reverse of the document order.
 func (s set) inExitOrder() set {
 	return slices.SortedFunc(slices.Values(s), func(a, b *State) int { return b.Order - a.Order })
 }

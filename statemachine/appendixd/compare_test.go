@@ -59,7 +59,6 @@ var ErrRefused = errors.New("definition refused")
 // firesMost bounds the timers that come in one pause: an after of no time can begin itself again.
 const firesMost = 8
 
-// begin is when the first instance is created; appendixd counts milliseconds from it.
 var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // Run takes all steps of a case with both. The error is a *Difference, or wraps ErrRefused.
@@ -82,7 +81,6 @@ func Run(p *statemachine.Parser, c Case) (Tally, error) {
 	return tally, nil
 }
 
-// both is one instance, taken by both.
 type both struct {
 	definition *statemachine.Definition
 	chart      *Chart
@@ -246,7 +244,6 @@ func differs(what string, ours, other []string) error {
 	return fmt.Errorf("%s:\n  ours       %q\n  Appendix D %q", what, ours, other)
 }
 
-// compareEntry compares the history entry.
 func (b *both) compareEntry(entry *statemachine.Entry, event string, before []string) error {
 	if string(entry.Event) != event {
 		return fmt.Errorf("event of the entry: %q, want %q", entry.Event, event)
@@ -276,7 +273,6 @@ func texts[T ~string](list []T) []string {
 	return out
 }
 
-// compareInstances compares all that can be seen of the instance, and reads it from its stored form.
 func (b *both) compareInstances() error {
 	stored := b.definition.AppendRecord(nil, &b.ours, statemachine.Chain{}, nil)
 	record, err := statemachine.ParseRecord(stored)
@@ -330,7 +326,6 @@ func positionsOf(c *Chart, in Instance) []string {
 	return out
 }
 
-// activeAt lists the states that are active when an instance has these positions: those that they name, with their ancestors.
 func activeAt(c *Chart, positions []string) []string {
 	active := map[*State]bool{}
 	for _, p := range positions {
@@ -360,7 +355,6 @@ func isIn(s *State, region string) bool {
 	return false
 }
 
-// timersOf lists timers in the order in which they began.
 func timersOf(in *statemachine.Instance) []string {
 	var out []string
 	for _, t := range slices.SortedFunc(slices.Values(in.Timers()), compareIDs) {

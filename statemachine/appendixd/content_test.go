@@ -43,7 +43,6 @@ func sum(variable string, n int) *Expression {
 	return &Expression{fmt.Sprintf("'${svcPublic.%s + %d}'", variable, n), func(i *interpreter) (int, bool) { return i.datamodel[variable] + n, true }}
 }
 
-// brought is the member n of the event's data.
 func brought() *Expression {
 	return &Expression{"'${event.data.n}'", func(i *interpreter) (int, bool) {
 		if i.event == nil || i.event.Data == nil {
@@ -53,7 +52,6 @@ func brought() *Expression {
 	}}
 }
 
-// missing is a variable that is not there.
 func missing() *Expression {
 	return &Expression{"'${svcPublic.missing}'", func(*interpreter) (int, bool) { return 0, false }}
 }
@@ -111,7 +109,6 @@ func assign(variable string, value *Expression) Action {
 	}}
 }
 
-// raise puts an event on the internal queue. data: nil for none.
 func raise(event string, data *Expression) Action {
 	return Action{"{raise: {event: " + event + dataText(data) + "}}", func(i *interpreter) bool {
 		e := Event{Name: event}
@@ -170,7 +167,6 @@ func (d Delay) evaluate(i *interpreter) (milliseconds int, ok bool) {
 	return value, ok && value >= 0
 }
 
-// cancel removes what was sent under an id.
 func cancel(id string) Action {
 	return Action{"{cancel: " + id + "}", func(i *interpreter) bool {
 		if !i.wrong("cancels nothing") {
@@ -180,7 +176,6 @@ func cancel(id string) Action {
 	}}
 }
 
-// log writes a line: a text, and behind it an integer.
 func log(text string, value *Expression) Action {
 	if value == nil {
 		return Action{"{log: '" + text + "'}", func(i *interpreter) bool { i.log = append(i.log, text); return true }}
@@ -203,7 +198,6 @@ func logEvent(text string) Action {
 	}}
 }
 
-// choice carries out the first branch whose condition holds.
 func choice(branches []Branch) Action {
 	var text, more string
 	for k, b := range branches {

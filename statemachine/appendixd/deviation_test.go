@@ -132,7 +132,6 @@ func (i *interpreter) untaken(e Event) {
 	}
 }
 
-// undo ends the macrostep: nothing of it stays.
 func (i *interpreter) undo(why string) {
 	if i.undone == "" {
 		i.undone = why

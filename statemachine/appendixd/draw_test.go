@@ -58,7 +58,6 @@ func operation(t *rapid.T, events []string) Operation {
 	return o
 }
 
-// drawing draws one chart.
 type drawing struct {
 	t       *rapid.T
 	regions int // of all machines: they share one space of names
@@ -66,7 +65,6 @@ type drawing struct {
 	traces  int
 }
 
-// machine is the state machine that is being drawn.
 type machine struct {
 	root    *State
 	count   int
@@ -151,7 +149,6 @@ func (d *drawing) state(id string, kind Kind, parent *State, depth int) *State {
 	return s
 }
 
-// kind draws what a child of a compound state is.
 func (d *drawing) kind(depth int) Kind {
 	if depth >= depthMost || d.machine.count > statesMost {
 		return pick(d, Atomic, Atomic, Final)
@@ -180,7 +177,6 @@ func (d *drawing) child(parent *State, kind Kind, depth int) {
 	}
 }
 
-// entries draws initial states and the defaults of history states.
 func (d *drawing) entries() {
 	for _, s := range append([]*State{d.machine.root}, d.machine.states...) {
 		for _, h := range s.Histories {
@@ -203,7 +199,6 @@ func (d *drawing) entries() {
 	}
 }
 
-// below are all states inside s.
 func below(s *State, histories bool) []*State {
 	var all []*State
 	for _, c := range s.Children {
@@ -235,13 +230,11 @@ func (d *drawing) orthogonal(among []*State) []*State {
 	return out
 }
 
-// lead adds a transition by an event, in front of the others.
 func (d *drawing) lead(from *State, event string, to ...*State) {
 	t := &Transition{Source: from, Event: event, Target: to, Content: []Action{d.transitionLog()}}
 	from.Transitions = append([]*Transition{t}, from.Transitions...)
 }
 
-// sendable are the events that some transition takes.
 func sendable(c *Chart) []string {
 	var out []string
 	for _, name := range names {
@@ -287,7 +280,6 @@ func grouped(transitions []*Transition) []*Transition {
 	return slices.Concat(on, done, others)
 }
 
-// declarations draws what the chart says of some events.
 func (d *drawing) declarations(c *Chart) {
 	for _, name := range sendable(c) {
 		if !slices.ContainsFunc(c.States(), func(s *State) bool {

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// content draws what a state does and where it leads.
 func (d *drawing) content(c *Chart, s *State) {
 	if isHistoryState(s) {
 		return
@@ -137,7 +136,6 @@ func (d *drawing) bound(t *Transition, chance int) {
 	t.Content = append([]Action{count}, t.Content...)
 }
 
-// counter draws a guard and the action that makes it false in the end.
 func (d *drawing) counter() (*Condition, Action) {
 	c := pick(d, "c0", "c1", "c2")
 	return less(c, 2+d.below(8)), assign(c, sum(c, 1))
@@ -241,7 +239,6 @@ func (d *drawing) expression() *Expression {
 	return sum(pick(d, "v0", "v1", "v2", "n"), d.below(3))
 }
 
-// traced are actions that begin with a line of the log.
 func (d *drawing) traced(text string, more int) []Action {
 	return append([]Action{log(text, nil)}, d.some(more)...)
 }

@@ -166,7 +166,6 @@ func (i *interpreter) takeExternalEvent(before Instance, e Event) (Instance, Rep
 	return i.finish(before, Moved)
 }
 
-// microstep takes one set of transitions.
 func (i *interpreter) microstep(enabledTransitions []*Transition) {
 	if !i.boundMicrosteps() {
 		return
@@ -202,7 +201,6 @@ func (i *interpreter) dequeue() Event {
 	return e
 }
 
-// isInFinalState reports whether a state is done.
 func (i *interpreter) isInFinalState(s *State) bool {
 	switch {
 	case s.Kind == Compound:
@@ -213,7 +211,6 @@ func (i *interpreter) isInFinalState(s *State) bool {
 	return false
 }
 
-// finish makes the instance of a macrostep that is complete.
 func (i *interpreter) finish(before Instance, outcome string) (Instance, Report) {
 	report := Report{Outcome: outcome, Log: i.log}
 	if i.undone != "" {
@@ -231,7 +228,6 @@ func (i *interpreter) finish(before Instance, outcome string) (Instance, Report)
 	}, report
 }
 
-// wrong reports whether the interpreter makes a mistake on purpose.
 func (i *interpreter) wrong(mistake string) bool { return i.chart.Mistake == mistake }
 
 func (i *interpreter) count(feature string) { i.counts[feature]++ }

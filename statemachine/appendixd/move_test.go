@@ -28,7 +28,6 @@ func (i *interpreter) selectEnabled(fits func(*Transition) bool) []*Transition {
 	return i.removeConflictingTransitions(enabledTransitions)
 }
 
-// searched is the state and its proper ancestors.
 func (i *interpreter) searched(state *State) []*State {
 	all := append([]*State{state}, getProperAncestors(state, nil)...)
 	if i.wrong("searches outer states first") {
@@ -179,7 +178,6 @@ func (i *interpreter) enter(statesToEnter set) {
 	}
 }
 
-// done raises what entering a final state completes.
 func (i *interpreter) done(s *State) {
 	parent := s.Parent
 	event := Event{Name: "done.state." + parent.ID, done: parent}
@@ -254,7 +252,6 @@ func initialTargets(s *State) []*State {
 	return s.Initial
 }
 
-// addOtherRegions adds the regions of a parallel state in which nothing is entered yet.
 func (i *interpreter) addOtherRegions(parallel *State, statesToEnter *set) {
 	if i.wrong("leaves regions out") && !isImplicitRoot(parallel.Parent) {
 		return

@@ -83,7 +83,6 @@ func (r *rendering) state(s *State, indent int) {
 	}
 }
 
-// transitions writes "on", "onDone", "always" and "after", each where its first transition stands.
 func (r *rendering) transitions(s *State, indent int) {
 	section, key := "", ""
 	for _, t := range s.Transitions {

@@ -19,7 +19,6 @@ func body() Value {
 
 var patch = Value(`{"data":{"svcPublic":{"amount":1900.25,"approvedBy":"bert.brecht","approvedAt":"2026-11-21T10:20:30.123Z","comment":"agreed by telephone with the customer","urgent":null,"address":{"city":"Neuss"}}}}`)
 
-// measure runs a benchmark; bytes are those that do reads, 0 for none.
 func measure(b *testing.B, name string, bytes int, do func()) {
 	b.Run(name, func(b *testing.B) {
 		b.SetBytes(int64(bytes))

@@ -185,7 +185,6 @@ func mustMarshal(t testing.TB, x any) string {
 	return string(b)
 }
 
-// mustClean is for literals in tests.
 func mustClean(t testing.TB, src string) Value {
 	t.Helper()
 	v, err := Clean([]byte(src))

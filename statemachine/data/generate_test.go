@@ -60,7 +60,6 @@ func value(depth int) *rapid.Generator[Value] {
 	return rapid.Map(valueText(depth), func(s string) Value { return Value(s) })
 }
 
-// spacedText draws a value with white space wherever JSON allows it.
 func spacedText() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		text := valueText(3).Draw(t, "text")
@@ -87,7 +86,6 @@ func spacedText() *rapid.Generator[string] {
 	})
 }
 
-// keysOf returns an object's keys in their order, read by encoding/json.
 func keysOf(v Value) []string {
 	var keys []string
 	d := json.NewDecoder(strings.NewReader(string(v)))

@@ -99,7 +99,6 @@ func mergeMaps(target, patch any, deep bool) any {
 	return result
 }
 
-// mergedKeys returns the keys that got should have, in their order, given that it has the right ones.
 func mergedKeys(target, patch, got Value) []string {
 	if patch.Kind() != Object {
 		return keysOf(patch)

@@ -77,7 +77,6 @@ func TestOrderedProperties(t *testing.T) {
 	})
 }
 
-// near draws a value that differs from v in little, if at all.
 func near(t *rapid.T, v Value) Value {
 	old := rapid.SampledFrom([]string{"1", "0", "a", "null", "true", ",", "]", "}"}).Draw(t, "old")
 	text := rapid.SampledFrom([]string{"1", "10", "b", "null", "false", `,"z":1}`, ",1]", "}", "]", ","}).Draw(t, "new")

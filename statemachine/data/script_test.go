@@ -69,7 +69,6 @@ func TestValues(t *testing.T) {
 	})
 }
 
-// one answers for one line of several.
 func one(t *testing.T, d *datadriven.TestData, of Value, line string) string {
 	v := read(line)
 	switch d.Cmd {
@@ -112,7 +111,6 @@ func read(text string) Value {
 
 func written(v Value) string { return cmp.Or(string(v), "absent") }
 
-// shortened cuts a long text.
 func shortened(text string) string {
 	if len(text) > 100 {
 		return fmt.Sprintf("%.20s… of %d bytes", text, len(text))

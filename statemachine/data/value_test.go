@@ -74,7 +74,6 @@ func TestEqualAgreesWithDecodedValues(t *testing.T) {
 	})
 }
 
-// respell writes v with the standard library: other escapes, same order.
 func respell(v Value) Value {
 	b, _ := json.Marshal(v)
 	return b

@@ -15,7 +15,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// exactly returns the decimal that f is written as.
 func exactly(f float64) *big.Rat {
 	r, ok := new(big.Rat).SetString(strconv.FormatFloat(f, 'e', -1, 64))
 	if !ok {
@@ -24,13 +23,11 @@ func exactly(f float64) *big.Rat {
 	return r
 }
 
-// nearest returns the double next to r.
 func nearest(r *big.Rat) float64 {
 	f, _ := r.Float64()
 	return f
 }
 
-// amount draws a decimal of at most n digits, as people write it.
 func amount(t *rapid.T, label string, n int) float64 {
 	most := int64(powers[n]) - 1
 	c := rapid.Int64Range(-most, most).Draw(t, label)
@@ -40,7 +37,6 @@ func amount(t *rapid.T, label string, n int) float64 {
 	return f
 }
 
-// any draws any finite double but 0.
 func anyDouble(t *rapid.T, label string) float64 {
 	return rapid.Custom(func(t *rapid.T) float64 { return math.Float64frombits(rapid.Uint64().Draw(t, "bits")) }).
 		Filter(func(f float64) bool { return f-f == 0 && f != 0 }).Draw(t, label)
@@ -218,38 +214,6 @@ func TestTheUsualAllocatesNothing(t *testing.T) {
 }
 
 var sink float64
-
-func BenchmarkDecimal(b *testing.B) {
-	for _, c := range []struct {
-		name string
-		op   func(a, b float64) float64
-		a, b float64
-	}{
-		{"add", Add, 3071.32, 0.1},
-		{"mul", Mul, 438.76, 7},
-		{"div", Div, 100, 7},
-		{"add/17", Add, 2.0 / 3, 1.0 / 7},
-		{"mul/17", Mul, 2.0 / 3, 1.0 / 7},
-		{"add/apart", Add, 1e308, 1e-308},
-		{"mod", Mod, 438.76, 0.05},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				sink = c.op(c.a, c.b)
-			}
-		})
-	}
-	b.Run("total/wide", func(b *testing.B) {
-		for b.Loop() {
-			var t Total
-			for _, f := range [...]float64{1e300, 1e-300, 1, 1e-320, 1e305} {
-				t.Add(f)
-			}
-			sink = t.Float()
-		}
-	})
-}
 
 // TestADifferenceThatIsNothingIsZero, and not -0, which JSON would show.
 func TestADifferenceThatIsNothingIsZero(t *testing.T) {

@@ -58,18 +58,6 @@ func flatChart(nodes int) *statemachine.Chart {
 	return c
 }
 
-func BenchmarkSVGFlat(b *testing.B) {
-	for _, nodes := range []int{50, 500, 2000, 4000} {
-		p := &Picture{Chart: flatChart(nodes)}
-		b.Run(fmt.Sprint(nodes), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				p.SVG()
-			}
-		})
-	}
-}
-
 func BenchmarkSVG(b *testing.B) {
 	for _, nodes := range []int{50, 500, 2000, 4000} {
 		p := &Picture{Chart: bigChart(nodes)}

@@ -51,7 +51,6 @@ func colourOf(t *testing.T, text string) (c colour) {
 	return c
 }
 
-// over is a colour that half covers another.
 func (c colour) over(below colour) (mixed colour) {
 	for i := range c {
 		mixed[i] = (c[i] + below[i]) / 2
@@ -59,7 +58,6 @@ func (c colour) over(below colour) (mixed colour) {
 	return mixed
 }
 
-// contrast is that of WCAG 2.
 func contrast(a, b colour) float64 {
 	luminance := func(c colour) (sum float64) {
 		for i, weight := range []float64{.2126, .7152, .0722} {

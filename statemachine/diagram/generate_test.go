@@ -38,7 +38,6 @@ type generator struct {
 	left int
 }
 
-// node adds a node with what is in it, and returns its index.
 func (g *generator) node(parent, depth int) int {
 	g.left--
 	i := len(g.c.Nodes)
@@ -70,7 +69,6 @@ func (g *generator) node(parent, depth int) int {
 	return i
 }
 
-// label is none, or one in some languages.
 func (g *generator) label() (label statemachine.Text) {
 	for _, language := range rapid.SampledFrom([][]string{nil, {""}, {"en", "de"}}).Draw(g.t, "languages") {
 		label = append(label, statemachine.Translation{Language: language, Text: name(g.t)})
@@ -78,7 +76,6 @@ func (g *generator) label() (label statemachine.Text) {
 	return label
 }
 
-// transitions adds transitions and defaults of history nodes, within each machine.
 func (g *generator) transitions() {
 	begin := 0
 	for i := range g.c.Nodes {

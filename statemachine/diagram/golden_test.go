@@ -39,7 +39,6 @@ var gallery = []struct {
 	{"testdata/labels.yaml", []string{`john: submit`, `john: ask`, `john: refuse`}, []string{"de-AT", "en"}},
 }
 
-// parseFile reads a definition of the gallery.
 func parseFile(t *testing.T, file string) *statemachine.Definition {
 	t.Helper()
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
@@ -51,7 +50,6 @@ func parseFile(t *testing.T, file string) *statemachine.Definition {
 	return parsed.Definition
 }
 
-// play has the machine take the events, and returns the instance as its history tells it.
 func play(t *testing.T, d *statemachine.Definition, events []string) *Instance {
 	t.Helper()
 	now := time.Date(2026, 11, 26, 9, 0, 0, 0, time.UTC)

@@ -22,7 +22,6 @@ import (
 	"troupe/statemachine/diagram/layout"
 )
 
-// rectangle is a part of the picture.
 type rectangle struct{ left, top, right, bottom int }
 
 func (a rectangle) overlaps(b rectangle) bool {
@@ -49,7 +48,6 @@ func faultsOf(s *scene) []string {
 	return slices.Concat(s.nodeFaults(), s.lineFaults(), s.labelFaults())
 }
 
-// nodeFaults are overlapping nodes, and those that stand out of their containers.
 func (s *scene) nodeFaults() (faults []string) {
 	for i := range s.chart.Nodes {
 		items := s.items(i)
@@ -67,7 +65,6 @@ func (s *scene) nodeFaults() (faults []string) {
 	return faults
 }
 
-// lineFaults are lines that slant, or run through a node.
 func (s *scene) lineFaults() (faults []string) {
 	for _, w := range s.wires {
 		points := s.pointsOf(w)
@@ -83,7 +80,6 @@ func (s *scene) lineFaults() (faults []string) {
 	return faults
 }
 
-// labelFaults are labels that cover a node or another label, or that a line runs through which is not theirs.
 func (s *scene) labelFaults() (faults []string) {
 	lines := map[*wire][]layout.Point{}
 	for _, w := range s.wires {
@@ -118,7 +114,6 @@ func (s *scene) labelRectangle(w *wire) rectangle {
 	return rectangle{x, y, x + w.label.width, y + w.label.height}
 }
 
-// runsThrough reports whether a line runs through a part of the picture; along its border is not through it.
 func runsThrough(points []layout.Point, of rectangle) bool {
 	inner := rectangle{of.left + 1, of.top + 1, of.right - 1, of.bottom - 1}
 	for k := 1; k < len(points); k++ {
@@ -129,7 +124,6 @@ func runsThrough(points []layout.Point, of rectangle) bool {
 	return false
 }
 
-// pieceOf is a piece of a wire.
 func pieceOf(a, b layout.Point) rectangle {
 	return rectangle{min(a.X, b.X), min(a.Y, b.Y), max(a.X, b.X) + 1, max(a.Y, b.Y) + 1}
 }
@@ -190,7 +184,6 @@ func TestSVGIsWhole(t *testing.T) {
 	})
 }
 
-// drawn counts the nodes and transitions of a document.
 func drawn(text []byte) (map[string]int, error) {
 	got := map[string]int{}
 	d := xml.NewDecoder(bytes.NewReader(text))

@@ -14,7 +14,6 @@ import (
 	"troupe/statemachine"
 )
 
-// takenIn lists the marked transitions: "draft submit review".
 func takenIn(p *Picture) string {
 	m := marksOf(p)
 	var out []string

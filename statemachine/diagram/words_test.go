@@ -32,7 +32,6 @@ stateMachines:
       d: {type: final}
 `
 
-// shownTexts are what a reader of a picture sees and hears.
 var shownTexts = regexp.MustCompile(`<(?:title|desc|text)[^>]*>([^<]+)<`)
 
 func textsOf(t *testing.T, languages ...string) []string {
@@ -53,7 +52,6 @@ func textsOf(t *testing.T, languages ...string) []string {
 	return texts
 }
 
-// each calls f with every text of phrases, under the name of its field.
 func (w *phrases) each(f func(name, text string)) {
 	of := reflect.ValueOf(w).Elem()
 	for i := range of.NumField() {

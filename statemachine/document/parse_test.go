@@ -16,7 +16,6 @@ import (
 	"troupe/statemachine/data"
 )
 
-// dataOf parses src and returns its JSON.
 func dataOf(t rapid.TB, file, src string) string {
 	t.Helper()
 	n, err := Parse(file, []byte(src))
@@ -117,7 +116,6 @@ func FuzzParseJSON(f *testing.F) {
 	})
 }
 
-// checkParse parses src and holds what comes out to what Parse promises.
 func checkParse(t *testing.T, file string, src []byte) *Node {
 	watched := cputest.Watch()
 	n, err := Parse(file, src)

@@ -97,7 +97,6 @@ func places(out *strings.Builder, n *Node, path string) {
 
 var repeated = regexp.MustCompile(`⟨(.*?)⟩\{(\d+)\}`)
 
-// expand writes out each ⟨text⟩{n}, n times the text.
 func expand(text string) string {
 	return repeated.ReplaceAllStringFunc(text, func(part string) string {
 		m := repeated.FindStringSubmatch(part)

@@ -40,7 +40,6 @@ const samplePublic = `{"amount":1500,"rate":1.5,"requester":"ada","items":[{"qty
 	`"tags":["x","y"],"nothing":null,"big":12345678901234567890,"whole":1500.0,"address":{"zip":"1010","city":"Wien"},` +
 	`"flag":true,"mixed":[3,1.5,2],"text":"Grüße","empty":{},"none":[]}`
 
-// sample returns a scope with something behind every name.
 func sample(tb testing.TB) *Scope {
 	tb.Helper()
 	return &Scope{
@@ -57,7 +56,6 @@ func sample(tb testing.TB) *Scope {
 	}
 }
 
-// outcome evaluates src and returns its JSON, or the error's text.
 func outcome(tb testing.TB, e *Env, src string, s *Scope) string {
 	tb.Helper()
 	p, err := e.Compile(src)
@@ -95,7 +93,6 @@ func TestExpressions(t *testing.T) {
 	})
 }
 
-// play does one command; what it answers in place of "" is "ok".
 func play(t *testing.T, e **Env, s **Scope, cmd, text string) (answer string, err error) {
 	var p *Program
 	next := *e
@@ -155,7 +152,6 @@ func play(t *testing.T, e **Env, s **Scope, cmd, text string) (answer string, er
 
 var repeated = regexp.MustCompile(`⟨(.*?)⟩\{(\d+)\}`)
 
-// expand writes out each ⟨text⟩{n}, n times the text.
 func expand(text string) string {
 	return repeated.ReplaceAllStringFunc(text, func(part string) string {
 		m := repeated.FindStringSubmatch(part)

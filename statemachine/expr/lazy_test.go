@@ -59,7 +59,6 @@ func normal(v data.Value) any {
 	return x
 }
 
-// lookups are expressions over svcPublic, whatever it holds.
 var lookups = []string{
 	`svcPublic`, `svcPublic.a`, `svcPublic.a.b`, `svcPublic.l[0]`, `svcPublic["a"]["b"]`,
 	`has(svcPublic.a)`, `has(svcPublic.a.b)`, `svcPublic.?a.?b`, `svcPublic.?a.b.orValue(7)`, `svcPublic.l[?1].orValue("x")`,
@@ -83,13 +82,11 @@ var lookups = []string{
 	`lists.range(20).map(i, svcPublic.l == [svcPublic.a])[19]`, `lists.range(20).all(i, svcPublic.size() == svcPublic.map(k, k).size())`,
 }
 
-// reporter is what compareWithEager needs of a test.
 type reporter interface {
 	Helper()
 	Errorf(format string, args ...any)
 }
 
-// compareWithEager evaluates all lookups on v, and on what was decoded of it.
 func compareWithEager(tb reporter, programs []*Program, v data.Value, decoded any) {
 	tb.Helper()
 	vars := map[string]any{"svcPublic": decoded}
@@ -136,7 +133,6 @@ var (
 	keys = rapid.SampledFrom([]string{"a", "b", "l", "k1", "k2", "k3", "\\u0061a"})
 )
 
-// jsonTexts generates JSON of at most the given depth.
 func jsonTexts(depth int) *rapid.Generator[string] {
 	if depth == 0 {
 		return scalars
@@ -174,7 +170,6 @@ func TestReadingInPlaceIsAsGoodAsDecoding(t *testing.T) {
 	})
 }
 
-// complaints counts what a comparison reports.
 type complaints int
 
 func (c *complaints) Helper()               {}

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hostile is a scope with large data, as a caller may send it.
 func hostile(tb testing.TB) *Scope {
 	tb.Helper()
 	s := sample(tb)
@@ -35,7 +34,6 @@ func TestNothingBlowsUp(t *testing.T) {
 	})
 }
 
-// measure returns the error, compiling or evaluating, and what was allocated.
 func measure(e *Env, src string, s *Scope) (string, uint64) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

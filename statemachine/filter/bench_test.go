@@ -7,7 +7,6 @@ import (
 	"troupe/statemachine/data"
 )
 
-// measure runs a benchmark.
 func measure(b *testing.B, name string, do func()) {
 	b.Run(name, func(b *testing.B) {
 		b.ReportAllocs()

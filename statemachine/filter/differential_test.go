@@ -99,7 +99,6 @@ func tame(v any) any {
 	return v
 }
 
-// askPartners asks both partners the questions of all seeds.
 func askPartners(t *testing.T) []answered {
 	t.Helper()
 	asked := make([]answered, 24_000)
@@ -126,7 +125,6 @@ func askPartners(t *testing.T) []answered {
 	return asked
 }
 
-// explain returns the known differences that apply to something in the question.
 func (q question) explain(partner string) (known []difference) {
 	asked := asked(decode(q.Filter).(object), q.decoded())
 	for _, d := range knownDifferences {
@@ -147,7 +145,6 @@ type ask struct {
 	itself bool
 }
 
-// asked lists all operators in a filter, with all documents that they see.
 func asked(filter object, document any) (all []ask) {
 	for _, m := range filter {
 		key := m.key.(string)
@@ -200,7 +197,6 @@ func askedOf(ops object, path []string, document any, itself bool) (all []ask) {
 	return all
 }
 
-// reached returns the values that the operator sees.
 func (a ask) reached(whole bool) []any {
 	if a.itself {
 		return []any{a.document}

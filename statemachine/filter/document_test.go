@@ -19,7 +19,6 @@ import (
 	"troupe/statemachine/internal/markdown"
 )
 
-// readDocument returns FILTER.md, to which these tests hold the code.
 func readDocument(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("FILTER.md")
@@ -27,7 +26,6 @@ func readDocument(t *testing.T) string {
 	return string(text)
 }
 
-// wordsOf returns the first cells of the first table below a heading.
 func wordsOf(t *testing.T, heading string) []string {
 	t.Helper()
 	tables := markdown.Tables(markdown.Section(readDocument(t), heading))

@@ -121,7 +121,6 @@ func TestRules(t *testing.T) {
 
 func yes(is bool) string { return map[bool]string{true: "yes", false: "no"}[is] }
 
-// kindOf names the error of which this is one.
 func kindOf(t *testing.T, err error) string {
 	for name, kind := range map[string]error{"syntax": ErrSyntax, "unsupported": ErrUnsupported, "root": ErrRoot, "too large": ErrTooLarge} {
 		if errors.Is(err, kind) {
@@ -207,7 +206,6 @@ func TestMatchAllocatesNothing(t *testing.T) {
 	assert.True(t, f.Match(d) && f.Match(Document{Public: data.Value(`{"customer":{"city":"K\u00f6ln"}}`)}))
 }
 
-// instance is a typical one, of about 1 KB.
 func instance(t testing.TB) Document {
 	var lines []string
 	for i := range 6 {
@@ -221,7 +219,6 @@ func instance(t testing.TB) Document {
 	}
 }
 
-// keysOf returns the keys of values.
 func keysOf(values ...string) [][]byte {
 	keys := make([][]byte, 0, len(values))
 	for _, v := range values {

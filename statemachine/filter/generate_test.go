@@ -17,12 +17,10 @@ type question struct {
 	Filter, Public, States, History string
 }
 
-// text is the instance as one JSON object.
 func (q question) text() string {
 	return fmt.Sprintf(`{"_id":"i1","workflowId":"w","states":%s,"svcPublic":%s,"svcPrivate":{"a":1},"svcHistory":%s}`, q.States, q.Public, q.History)
 }
 
-// decoded is the instance as the oracle sees it.
 func (q question) decoded() any { return decode(q.text()) }
 
 func (q question) document() Document {
@@ -58,7 +56,6 @@ func questions() *rapid.Generator[question] {
 	})
 }
 
-// realStates draws states as instances have them.
 func realStates(t *rapid.T) string {
 	var states []string
 	for range rapid.IntRange(1, 3).Draw(t, "states") {
@@ -72,7 +69,6 @@ func state(t *rapid.T) string {
 		rapid.SampledFrom([]string{"m", "n"}).Draw(t, "machine"), rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "node"))
 }
 
-// generator draws one filter.
 type generator struct {
 	t   *rapid.T
 	doc any
@@ -151,7 +147,6 @@ func (g *generator) path(positions int, top bool) string {
 	return strings.Join(keys, ".")
 }
 
-// onStates draws what is usually asked of states.
 func (g *generator) onStates() (path, condition string) {
 	node := func() string {
 		return pick(g.t, `"a"`, `"b"`, `{"$in":["a","c"]}`, `{"$in":["a",null]}`, `{"$ne":"a"}`, `{"$in":["b"]}`)
@@ -172,7 +167,6 @@ func (g *generator) onStates() (path, condition string) {
 	return "states", `{"$elemMatch":{"stateMachineId":` + machine() + `,"nodeId":` + node() + `}}`
 }
 
-// condition draws what is asked of a path that leads to the values in there.
 func (g *generator) condition(there []any, depth, positions int) string {
 	if rapid.IntRange(0, 3).Draw(g.t, "plain") == 0 {
 		return g.operand(there)

@@ -87,7 +87,6 @@ func isStructured(v any) bool {
 	return false
 }
 
-// some reports whether f holds for v or something in it.
 func some(v any, f func(any) bool) bool {
 	switch x := v.(type) {
 	case object:
@@ -122,7 +121,6 @@ func roundedInJavaScript(v any) bool {
 	})
 }
 
-// hasNested reports whether v is an array with an array in it.
 func hasNested(v any) bool {
 	l, ok := v.(list)
 	return ok && slices.ContainsFunc(l, func(e any) bool { _, ok := e.(list); return ok })
@@ -139,7 +137,6 @@ func isNoNumber(v any) bool { _, ok := v.(number); return !ok }
 
 func hasFraction(v any) bool { n, ok := v.(number); return ok && !n.rat().IsInt() }
 
-// has reports whether a member has a value.
 func (o object) has(value any) bool {
 	return slices.ContainsFunc(o, func(m member) bool { return m.value == value })
 }

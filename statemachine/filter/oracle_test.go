@@ -55,7 +55,6 @@ func decodeNext(d *json.Decoder) any {
 	return token
 }
 
-// rat returns the exact value.
 func (n number) rat() *big.Rat {
 	r, ok := new(big.Rat).SetString(string(n))
 	if !ok {
@@ -64,14 +63,12 @@ func (n number) rat() *big.Rat {
 	return r
 }
 
-// truncated returns the value without its fraction, and whether it fits.
 func (n number) truncated() (int64, bool) {
 	r := n.rat()
 	whole := new(big.Int).Quo(r.Num(), r.Denom())
 	return whole.Int64(), whole.IsInt64()
 }
 
-// get returns a member's value, and nil when there is none.
 func (o object) get(key string) any {
 	for _, m := range o {
 		if m.key == key {
@@ -81,7 +78,6 @@ func (o object) get(key string) any {
 	return nil
 }
 
-// operators returns v as an object of operators.
 func operators(v any) (object, bool) {
 	o, ok := v.(object)
 	return o, ok && len(o) > 0 && strings.HasPrefix(o[0].key.(string), "$")
@@ -156,7 +152,6 @@ func (o oracle) reachInList(l list, path []string, whole bool) (all []any) {
 	return all
 }
 
-// match decides about a document, which a nested array may be, too.
 func (o oracle) match(filter, doc any) bool {
 	for _, m := range filter.(object) {
 		if !o.matchMember(m.key.(string), m.value, doc) {
@@ -185,7 +180,6 @@ func (o oracle) matchMember(key string, value, doc any) bool {
 	return slices.ContainsFunc(values(false), func(v any) bool { return o.equal(v, value) })
 }
 
-// all decides about operators on what values returns.
 func (o oracle) all(ops object, values func(whole bool) []any) bool {
 	for _, m := range ops {
 		if !o.one(m.key.(string), m.value, ops, values) {
@@ -271,7 +265,6 @@ func (o oracle) elementMatches(v any, want object) bool {
 	})
 }
 
-// ofValues tells the two forms of $elemMatch apart.
 func ofValues(want object) bool {
 	ops, ok := operators(want)
 	return ok && !slices.Contains([]string{"$and", "$or", "$nor"}, ops[0].key.(string))
@@ -400,7 +393,6 @@ func (o oracle) compares(operator string, v, want any) bool {
 	return order <= 0
 }
 
-// rank is the place of a kind in the sort order.
 func rank(v any) int {
 	switch v.(type) {
 	case missing:

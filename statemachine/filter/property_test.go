@@ -24,7 +24,6 @@ func TestMatchAgreesWithTheOracle(t *testing.T) {
 	})
 }
 
-// oracleBugs are what a matcher may have.
 var oracleBugs = map[string]oracle{
 	"arrays at a position are expanded":      {expandPositions: true},
 	"scalars in arrays give missing":         {missingInArrays: true},
@@ -62,7 +61,6 @@ func TestTheOracleTellsBugs(t *testing.T) {
 	assert.True(t, matches >= tries/20 && matches <= tries*19/20, "%d of %d questions match, want some of both", matches, tries)
 }
 
-// indexPaths are the fields that the questions ask for most.
 var indexPaths = []string{
 	"svcPublic.a", "svcPublic.b", "svcPublic.0", "svcPublic.a.a", "svcPublic.a.b", "svcPublic.b.a", "svcPublic.a.0", "svcPublic.a.1",
 	"svcPublic.0.a", "svcPublic.a.a.a", "svcPublic.a.0.a", "svcPublic.a.a.0", "svcPrivate.a",
@@ -80,7 +78,6 @@ func mustField(t interface{ Fatalf(string, ...any) }, text string) *Field {
 	return field
 }
 
-// contains reports whether a range has a key.
 func (r Range) contains(key []byte) bool {
 	if r.Point {
 		return bytes.Equal(key, r.From)
@@ -88,7 +85,6 @@ func (r Range) contains(key []byte) bool {
 	return bytes.Compare(key, r.From) >= 0 && (r.To == nil || bytes.Compare(key, r.To) < 0)
 }
 
-// show writes ranges for a message.
 func show(ranges []Range) string {
 	var parts []string
 	for _, r := range ranges {
@@ -155,7 +151,6 @@ func TestIndexesFindEveryMatch(t *testing.T) {
 // isReal reports whether states are such as instances have.
 func isReal(states string) bool { return strings.HasPrefix(states, `[{"stateMachineId":`) }
 
-// isIn reports whether one of states is at a position.
 func isIn(p Positions, states string) bool {
 	for _, s := range data.Value(states).Elements() {
 		machine, _ := s.Lookup("stateMachineId")

@@ -82,7 +82,6 @@ func (n *tally) count(passed bool) {
 	}
 }
 
-// readReasons reads lines of a file and why it does not pass.
 func readReasons(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/suites.txt")
@@ -100,7 +99,6 @@ func readReasons(t *testing.T) map[string]string {
 	return reasons
 }
 
-// suiteScript is what a file of the suites is played with.
 type suiteScript struct {
 	InitialConfiguration []string
 	Events               []struct {
@@ -113,7 +111,6 @@ type suiteScript struct {
 	}
 }
 
-// playFile returns nil when the file behaves as its script says.
 func playFile(file, script string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -136,7 +133,6 @@ func playFile(file, script string) error {
 	return nil
 }
 
-// exportedAndImported is what comes back of definitions that go to SCXML.
 func exportedAndImported(files []File) (again []File, err error) {
 	for _, f := range files {
 		x, err := Export(f.ID+".yaml", f.Text)
@@ -214,7 +210,6 @@ type stage struct {
 	log         []string
 }
 
-// actor is one instance on the stage.
 type actor struct {
 	id       string
 	d        *statemachine.Definition
@@ -311,7 +306,6 @@ func (s *stage) take(a *actor, r statemachine.Result, err error) error {
 	return nil
 }
 
-// send puts a message on the way.
 func (s *stage) send(from *actor, out statemachine.Delivery, mark statemachine.ElementID) {
 	s.letters = append(s.letters, func() error {
 		switch {
@@ -385,7 +379,6 @@ func (s *stage) forward(from *actor, f *statemachine.Forward, mark statemachine.
 	return s.take(to, r, err)
 }
 
-// stageSteps bounds what a file of the suites does.
 const stageSteps = 10_000
 
 // settle carries messages and fires timers until nothing is due any more.
@@ -415,7 +408,6 @@ func (s *stage) settle(until time.Time) error {
 	return errors.New("it does not come to rest")
 }
 
-// nextTimer is the one that is due first.
 func (s *stage) nextTimer() (of *actor, first statemachine.Timer, ok bool) {
 	for _, a := range s.actors {
 		for _, t := range a.in.Timers() {
@@ -428,7 +420,6 @@ func (s *stage) nextTimer() (of *actor, first statemachine.Timer, ok bool) {
 	return of, first, ok
 }
 
-// isIn compares the innermost active states.
 func (a *actor) isIn(want []string) error {
 	positions := a.d.Positions(&a.in)
 	var got []string

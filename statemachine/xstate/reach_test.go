@@ -39,7 +39,6 @@ type reached struct {
 	Output  json.RawMessage `json:"output"` // of the machine, or what an actor has brought
 }
 
-// machines returns the names of the machines in a folder of testdata.
 func machines(t *testing.T, folder string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", folder, "*.events.json"))
@@ -129,7 +128,6 @@ func TestReachControl(t *testing.T) {
 	}
 }
 
-// play is a definition that is played step by step.
 type play struct {
 	t      *testing.T
 	d      *statemachine.Definition
@@ -155,7 +153,6 @@ func newPlay(t *testing.T, text []byte) *play {
 
 var caller = &statemachine.Caller{ID: "john", Roles: []string{"clerk"}}
 
-// follow takes a result over.
 func (p *play) follow(r statemachine.Result, err error) {
 	p.t.Helper()
 	require.NoError(p.t, err)
@@ -184,7 +181,6 @@ func (p *play) take(line reached) {
 	}
 }
 
-// wait fires what is due within a time, each timer at its own.
 func (p *play) wait(d time.Duration) {
 	p.t.Helper()
 	for until := p.now.Add(d); ; {
@@ -202,7 +198,6 @@ func (p *play) wait(d time.Duration) {
 	}
 }
 
-// tell tells the instance what has become of its only child that runs.
 func (p *play) tell(failed bool, brought string) {
 	p.t.Helper()
 	for _, c := range p.in.Children() {
@@ -254,7 +249,6 @@ func sameData(a, b []byte) bool {
 	return bytes.Equal(left, right)
 }
 
-// leaves are the nodes that a state value of XState names innermost.
 func leaves(out []string, value any, path string, nodeOf map[string]string) []string {
 	switch v := value.(type) {
 	case string:
@@ -270,7 +264,6 @@ func leaves(out []string, value any, path string, nodeOf map[string]string) []st
 	return out
 }
 
-// namesOf reads what the states of a machine are named, by their paths.
 func namesOf(t *testing.T, text []byte) map[string]string {
 	t.Helper()
 	tree, err := document.Parse("machine.json", text)
@@ -312,7 +305,6 @@ func (p *play) activeNodes(positions []string) map[string]*document.Node {
 	return active
 }
 
-// innermost returns the active nodes without states, in order of their names.
 func (p *play) innermost(active map[string]*document.Node) []string {
 	var out []string
 	for name, n := range active {

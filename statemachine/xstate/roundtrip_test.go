@@ -99,7 +99,6 @@ func TestRoundTripControl(t *testing.T) {
 	}
 }
 
-// eventsOf returns the names of the events that a definition spells out.
 func eventsOf(t *testing.T, src statemachine.Source) []string {
 	t.Helper()
 	top, err := document.Parse(src.File, src.Text)
@@ -160,10 +159,8 @@ func walk(a, b *statemachine.Definition, events []string, seed uint64) string {
 	}
 }
 
-// whereItStands is where an expression stands, which is elsewhere after a round trip.
 var whereItStands = regexp.MustCompile(`[\w.-]+\.yaml:\d+: `)
 
-// shown is all that one can see of a result.
 func shown(d *statemachine.Definition, r statemachine.Result, err error) string {
 	if err != nil {
 		return err.Error()

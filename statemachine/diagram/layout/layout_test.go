@@ -55,7 +55,6 @@ func TestSettle(t *testing.T) {
 	})
 }
 
-// graphs draws graphs with pins, labels and edges anywhere.
 func graphs() *rapid.Generator[*Graph] {
 	return rapid.Custom(func(t *rapid.T) *Graph {
 		g := &Graph{TopMin: rapid.IntRange(0, 100).Draw(t, "title")}

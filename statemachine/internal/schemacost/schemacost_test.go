@@ -14,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// compile compiles a schema without any bound.
 func compile(tb testing.TB, text string) *jsonschema.Schema {
 	tb.Helper()
 	var p Patterns

@@ -16,7 +16,6 @@ import (
 	"troupe/statemachine/expr"
 )
 
-// known are the variables of the tests.
 var known = []string{"a", "b", "list", "text", "o", "none"}
 
 func names() Names {
@@ -50,7 +49,6 @@ func TestExpressions(t *testing.T) {
 
 var repeated = regexp.MustCompile(`⟨(.*?)⟩\{(\d+)\}`)
 
-// rewritten writes all that becomes of an expression.
 func rewritten(t *testing.T, src string) (string, error) {
 	e, err := Parse(src)
 	if err != nil {
@@ -80,7 +78,6 @@ func rewritten(t *testing.T, src string) (string, error) {
 	return out, nil
 }
 
-// evaluate gives the JSON of an expression on sample data, or why it fails.
 func evaluate(t *testing.T, src string) string {
 	t.Helper()
 	env, err := expr.New(expr.Options{})

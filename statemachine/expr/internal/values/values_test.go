@@ -23,7 +23,6 @@ func TestWalksThatNoExpressionTakes(t *testing.T) {
 	assert.True(t, types.IsError(got), "an element behind the end: got %v, want an error", got)
 }
 
-// folder takes every entry.
 type folder func(key, val any)
 
 func (f folder) FoldEntry(key, val any) bool {
