@@ -10,27 +10,27 @@ import (
 )
 
 // Callback takes what happened to a child, as Receive takes an event. It returns ErrNoChild when nobody waits for it.
-func (d *Definition) Callback(in *Instance, id ElementID, failed bool, brought data.Value, now time.Time) (Result, error) {
+func (d *Definition) Callback(in *Instance, id ElementID, failed bool, eventData data.Value, now time.Time) (Result, error) {
 	next, child, ok := in.WithoutChild(id, failed)
 	if !ok {
 		return Result{}, ErrNoChild
 	}
 	if d.Semantics == chart.SCXMLSemantics {
-		return d.step(&next, callbackEvent(in, id, failed, brought, now), trigger{name: callbackName(in, id, failed)})
+		return d.step(&next, callbackEvent(in, id, failed, eventData, now), trigger{name: callbackName(in, id, failed)})
 	}
-	return d.step(&next, &Event{Name: child.Event(), Data: brought, Caller: chart.SystemCaller, Now: now}, trigger{name: child.Event(), child: child})
+	return d.step(&next, &Event{Name: child.Event(), Data: eventData, Caller: chart.SystemCaller, Now: now}, trigger{name: child.Event(), child: child})
 }
 
 // FailCallback returns the instance with what Callback could not take, as a timer that has failed.
-func (d *Definition) FailCallback(in *Instance, id ElementID, failed bool, brought data.Value, now time.Time) (Instance, error) {
+func (d *Definition) FailCallback(in *Instance, id ElementID, failed bool, eventData data.Value, now time.Time) (Instance, error) {
 	next, child, ok := in.WithoutChild(id, failed)
 	if !ok {
 		return next, ErrNoChild
 	}
 	if d.Semantics == chart.SCXMLSemantics {
-		return next.WithIncident(record.TimerState{Due: now, Event: callbackName(in, id, failed), Data: callbackEvent(in, id, failed, brought, now).Data}), nil
+		return next.WithIncident(record.TimerState{Due: now, Event: callbackName(in, id, failed), Data: callbackEvent(in, id, failed, eventData, now).Data}), nil
 	}
-	return next.WithIncident(record.TimerState{Due: now, Child: child, Data: brought}), nil
+	return next.WithIncident(record.TimerState{Due: now, Child: child, Data: eventData}), nil
 }
 
 // Cancel takes parent.cancelled, which the instance may handle, and ends it: it takes nothing more, has no timers, and its
@@ -94,10 +94,10 @@ func callbackName(in *Instance, id ElementID, failed bool) EventName {
 	return EventName("done.invoke." + in.State.ChildName(id))
 }
 
-func callbackEvent(in *Instance, id ElementID, failed bool, brought data.Value, now time.Time) *Event {
-	e := &Event{Name: callbackName(in, id, failed), Data: brought, Caller: chart.SystemCaller, Now: now}
+func callbackEvent(in *Instance, id ElementID, failed bool, eventData data.Value, now time.Time) *Event {
+	e := &Event{Name: callbackName(in, id, failed), Data: eventData, Caller: chart.SystemCaller, Now: now}
 	e.signal.invokeID = in.State.ChildName(id)
-	if output, ok := brought.Lookup("output"); ok && !failed {
+	if output, ok := eventData.Lookup("output"); ok && !failed {
 		e.Data = output
 		if output.Kind() == data.Null {
 			e.Data = nil
@@ -126,13 +126,13 @@ func (d *Definition) Fire(in *Instance, id ElementID, now time.Time) (Result, er
 }
 
 // Receive takes an event that the service itself sends, such as what happened to a delivery. Otherwise it is Fire.
-func (d *Definition) Receive(in *Instance, name EventName, brought data.Value, now time.Time) (Result, error) {
-	return d.step(in, &Event{Name: name, Data: brought, Caller: chart.SystemCaller, Now: now}, trigger{name: name, exact: d.Semantics != chart.SCXMLSemantics})
+func (d *Definition) Receive(in *Instance, name EventName, eventData data.Value, now time.Time) (Result, error) {
+	return d.step(in, &Event{Name: name, Data: eventData, Caller: chart.SystemCaller, Now: now}, trigger{name: name, exact: d.Semantics != chart.SCXMLSemantics})
 }
 
 // FailEvent returns the instance with an event that Receive could not take, as a timer that has failed.
-func (d *Definition) FailEvent(in *Instance, name EventName, brought data.Value, now time.Time) Instance {
-	return in.WithIncident(record.TimerState{Due: now, Event: name, Data: brought})
+func (d *Definition) FailEvent(in *Instance, name EventName, eventData data.Value, now time.Time) Instance {
+	return in.WithIncident(record.TimerState{Due: now, Event: name, Data: eventData})
 }
 
 // Fail returns the instance with a timer that does not come on its own any more, because its event failed.

@@ -239,8 +239,8 @@ type signal struct {
 }
 
 // setSignal sets the variable _event. What is not known is null.
-func (m *macrostep) setSignal(name EventName, s *signal, brought data.Value) {
-	m.budget.ChargeBytes(len(brought))
+func (m *macrostep) setSignal(name EventName, s *signal, eventData data.Value) {
+	m.budget.ChargeBytes(len(eventData))
 	v := data.AppendString(data.Value(`{"name":`), string(name))
 	v = data.AppendString(append(v, `,"type":`...), signalKinds[s.kind])
 	origin := ""
@@ -258,10 +258,10 @@ func (m *macrostep) setSignal(name EventName, s *signal, brought data.Value) {
 		v = data.AppendString(v, member.text)
 	}
 	v = append(v, `,"data":`...)
-	if len(brought) == 0 {
-		brought = data.Value("null")
+	if len(eventData) == 0 {
+		eventData = data.Value("null")
 	}
-	m.scope.Locals = map[string]data.Value{chart.SignalVariable: append(append(v, brought...), '}')}
+	m.scope.Locals = map[string]data.Value{chart.SignalVariable: append(append(v, eventData...), '}')}
 }
 
 // noSignal are the variables before the first event.

@@ -105,7 +105,7 @@ func TestTheSizeOfTheDataDecidesWhatACheckCosts(t *testing.T) {
 		assert.False(t, err != nil && strings.Contains(err.Error(), "costs"), "%.40s: %d: got %v", c.schema, c.few, err)
 		err = s.Check(data.Value(c.value(c.n)))
 		assert.True(t, err != nil && strings.Contains(err.Error(), "costs more than"), "%.40s: %d: got %.100v, want a refusal by its cost", c.schema, c.n, err)
-		assert.LessOrEqual(t, len(s.Unreachable(data.Value(c.value(c.n)))), 200, "%.40s: too many strays", c.schema)
+		assert.LessOrEqual(t, len(s.Unreachable(data.Value(c.value(c.n)))), 200, "%.40s: too many are unreachable", c.schema)
 	}
 }
 

@@ -43,7 +43,7 @@ func sum(variable string, n int) *Expression {
 	return &Expression{fmt.Sprintf("'${svcPublic.%s + %d}'", variable, n), func(i *interpreter) (int, bool) { return i.datamodel[variable] + n, true }}
 }
 
-func brought() *Expression {
+func eventData() *Expression {
 	return &Expression{"'${event.data.n}'", func(i *interpreter) (int, bool) {
 		if i.event == nil || i.event.Data == nil {
 			return 0, false

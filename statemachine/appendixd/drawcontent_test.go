@@ -229,7 +229,7 @@ func (d *drawing) expression() *Expression {
 		return number(d.below(3))
 	case 3:
 		if d.percent(50) {
-			return brought()
+			return eventData()
 		}
 	case 4:
 		if d.percent(15) {

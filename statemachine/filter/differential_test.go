@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestDifferential asks two other readers of the language, mingo and sift, the same questions. Neither is right alone, so every
@@ -38,20 +41,14 @@ func TestDifferential(t *testing.T) {
 			}
 		}
 	}
-	if unexplained > 20 {
-		t.Errorf("%d differences are not explained, of which 20 are shown", unexplained)
-	}
+	assert.Zero(t, unexplained, "differences are not explained, of which 20 are shown")
 	for _, d := range knownDifferences {
 		t.Logf("%6d alone explained by: %s (%s)", needed[d.title()], d.title(), d.rule)
-		if needed[d.title()] == 0 {
-			t.Errorf("no difference needs %q to be explained: it is out of date", d.title())
-		}
+		assert.NotZero(t, needed[d.title()], "no difference needs %q to be explained: it is out of date", d.title())
 	}
 	for _, partner := range partners {
 		t.Logf("of %d questions %s answers %d like us", len(asked), partner, alike[partner])
-		if alike[partner] < len(asked)*3/4 || alike[partner] == len(asked) {
-			t.Errorf("%s answers %d of %d questions like us, want most and not all", partner, alike[partner], len(asked))
-		}
+		assert.True(t, alike[partner] >= len(asked)*3/4 && alike[partner] < len(asked), "%s answers %d of %d questions like us, want most and not all", partner, alike[partner], len(asked))
 	}
 }
 
@@ -110,17 +107,11 @@ func askPartners(t *testing.T) []answered {
 	command := exec.Command("node", "differential/verdicts.mjs")
 	command.Stdin, command.Stderr = &in, &faults
 	out, err := command.Output()
-	if err != nil {
-		t.Fatalf("node: %v: %s", err, faults.Bytes())
-	}
+	require.NoError(t, err, "node: %s", faults.Bytes())
 	lines := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
-	if len(lines) != len(asked) {
-		t.Fatalf("%d questions have %d answers", len(asked), len(lines))
-	}
+	require.Len(t, lines, len(asked), "answers")
 	for seed, line := range lines {
-		if err := json.Unmarshal(line, &asked[seed].answers); err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
+		require.NoError(t, json.Unmarshal(line, &asked[seed].answers), "%s", line)
 	}
 	return asked
 }

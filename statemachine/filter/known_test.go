@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/statemachine/internal/markdown"
 )
 
@@ -234,9 +236,7 @@ func TestDifferentialKnownAreDocumented(t *testing.T) {
 	var documented, known []string
 	for _, row := range markdown.Tables(markdown.Section(readDocument(t), "Differences from mingo and sift"))[0].Rows {
 		documented = append(documented, strings.Join(row, ": "))
-		if markdown.Section(readDocument(t), row[2]) == "" {
-			t.Errorf("FILTER.md has no heading %q", row[2])
-		}
+		assert.NotEmpty(t, markdown.Section(readDocument(t), row[2]), "FILTER.md has no heading %q", row[2])
 	}
 	for _, d := range knownDifferences {
 		known = append(known, strings.Join([]string{d.partner, d.name, d.rule}, ": "))

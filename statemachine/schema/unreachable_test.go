@@ -11,8 +11,8 @@ import (
 	"troupe/statemachine/data"
 )
 
-// TestAStrayNeverFits holds that a value with a place that does not fit its type or choices fails the schema.
-func TestAStrayNeverFits(t *testing.T) {
+// TestWhatIsUnreachableNeverFits holds that a value with a place that does not fit its type or choices fails the schema.
+func TestWhatIsUnreachableNeverFits(t *testing.T) {
 	rule := rapid.SampledFrom([]string{`{}`, `{"type":"string"}`, `{"type":["integer","null"]}`, `{"enum":["x",1]}`, `{"type":"array","items":{"type":"boolean"}}`, `{"properties":{"a":{"type":"string"}}}`})
 	value := rapid.SampledFrom([]string{`null`, `1`, `"x"`, `"y"`, `[true]`, `[1]`, `{"a":1}`, `{"a":"x"}`, `{}`})
 	unreachable := 0
@@ -24,7 +24,7 @@ func TestAStrayNeverFits(t *testing.T) {
 			require.Error(rt, s.Check(v), "%s takes %s, and %s unreachable", s.Text(), v, place.Pointer)
 		}
 	})
-	assert.NotZero(t, unreachable, "nothing strayed: the test tested nothing")
+	assert.NotZero(t, unreachable, "nothing was unreachable: the test tested nothing")
 	many := `{"a":1`
 	for n := range 2 * unreachableMax {
 		many += fmt.Sprintf(`,"x%d":1`, n)

@@ -49,22 +49,22 @@ func (s *session) add(name string, text []byte, id string) error {
 
 type importer struct {
 	*document.Collector
-	session   *session
-	source    []byte
-	root      *element
-	id        string
-	title     string // _name
-	semantics string
-	isCEL     bool                // expressions are CEL already
-	late      bool                // data of a state gets its value when that is entered first
-	names     map[*element]string // of states
-	parents   map[*element]*element
-	known     map[string]*element // states by name
-	data      []string            // declared variables
-	notes     document.Faults
-	told      []toldTransition
-	unknown   int // names of states that are not there
-	slips     int // names in expressions that look like slips
+	session          *session
+	source           []byte
+	root             *element
+	id               string
+	title            string // _name
+	semantics        string
+	isCEL            bool                // expressions are CEL already
+	late             bool                // data of a state gets its value when that is entered first
+	names            map[*element]string // of states
+	parents          map[*element]*element
+	known            map[string]*element // states by name
+	data             []string            // declared variables
+	notes            document.Faults
+	childTransitions []childTransition
+	unknown          int // names of states that are not there
+	slips            int // names in expressions that look like slips
 }
 
 func (s *session) document(faults *document.Collector, root *element, source []byte, id string) {

@@ -172,7 +172,7 @@ func (i *importer) content(e *element, m mapping, setup ...*document.Node) {
 	var invokes []*document.Node
 	for n, c := range e.all("invoke") {
 		made := i.invoke(e, c)
-		i.addTold(e, n, made)
+		i.addChildTransitions(e, n, made)
 		invokes = append(invokes, made.Node)
 	}
 	if len(invokes) > 0 {
@@ -275,8 +275,8 @@ func (i *importer) ownTransition(t *element, tree *document.Node, m mapping) boo
 			m.set("after", newMapping().Node)
 		}
 		into, key = mapping{m.Field("after")}, delay
-	} else if told, ok := t.own("told"); ok {
-		i.told = append(i.told, toldTransition{t, told, tree})
+	} else if key, ok := t.own("told"); ok {
+		i.childTransitions = append(i.childTransitions, childTransition{t, key, tree})
 		if m.Field("invoke") == nil {
 			m.set("invoke", list()) // its place
 		}
@@ -288,16 +288,16 @@ func (i *importer) ownTransition(t *element, tree *document.Node, m mapping) boo
 	return true
 }
 
-// toldTransition is one of an invoke, which is made later.
-type toldTransition struct {
+// childTransition is one of an invoke, which is made later.
+type childTransition struct {
 	of   *element
-	told string // "onDone 0": the key, and the number of the invoke
+	key  string // "onDone 0": the key, and the number of the invoke
 	tree *document.Node
 }
 
-func (i *importer) addTold(state *element, number int, m mapping) {
-	for _, t := range i.told {
-		key, at, _ := strings.Cut(t.told, " ")
+func (i *importer) addChildTransitions(state *element, number int, m mapping) {
+	for _, t := range i.childTransitions {
+		key, at, _ := strings.Cut(t.key, " ")
 		if at == strconv.Itoa(number) && slices.Contains(state.children, t.of) && (key == "onDone" || key == "onError") {
 			m.add(key, t.tree)
 		}

@@ -31,7 +31,7 @@ func TestSuites(t *testing.T) {
 		t.Skipf("%s is not set: .ci/suites runs this test", suitesVariable)
 	}
 	reasons := readReasons(t)
-	counts := map[string]*tally{}
+	passed, of := map[string]int{}, map[string]int{}
 	err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
 		script, isTest := strings.CutSuffix(path, ".scxml")
 		if err != nil || !isTest {
@@ -48,11 +48,10 @@ func TestSuites(t *testing.T) {
 		if suite == "W3C" && strings.Contains(rel, "sub") {
 			return nil // a document that others invoke
 		}
-		if counts[suite] == nil {
-			counts[suite] = &tally{}
-		}
 		failed := playFile(path, script+".json")
-		counts[suite].count(failed == nil)
+		if of[suite]++; failed == nil {
+			passed[suite]++
+		}
 		reason, listed := reasons[filepath.ToSlash(rel)]
 		delete(reasons, filepath.ToSlash(rel))
 		switch {
@@ -67,18 +66,8 @@ func TestSuites(t *testing.T) {
 	for file := range reasons {
 		t.Errorf("%s is on the list and not in the suites", file)
 	}
-	for suite, n := range counts {
-		t.Logf("%s: %d of %d passed", suite, n.passed, n.passed+n.failed)
-	}
-}
-
-type tally struct{ passed, failed int }
-
-func (n *tally) count(passed bool) {
-	if passed {
-		n.passed++
-	} else {
-		n.failed++
+	for suite, n := range of {
+		t.Logf("%s: %d of %d passed", suite, passed[suite], n)
 	}
 }
 

@@ -198,11 +198,11 @@ func (p *play) wait(d time.Duration) {
 	}
 }
 
-func (p *play) tell(failed bool, brought string) {
+func (p *play) tell(failed bool, eventData string) {
 	p.t.Helper()
 	for _, c := range p.in.Children() {
 		if c.Status == statemachine.ChildRuns {
-			p.follow(p.d.Callback(&p.in, c.ID, failed, data.Value(brought), p.now))
+			p.follow(p.d.Callback(&p.in, c.ID, failed, data.Value(eventData), p.now))
 			return
 		}
 	}

@@ -122,7 +122,7 @@ func (c *Checker) membersOf(root string) *members {
 	}
 	m.names = append(m.names, own.Shape().Fields()...)
 	m.takes(created)
-	c.brought(m)
+	c.eventData(m)
 	m.assigned(c.Tree)
 	if schedules := c.Tree.Field("schedules"); schedules != nil {
 		for _, f := range schedules.Fields {
@@ -136,7 +136,7 @@ func (c *Checker) membersOf(root string) *members {
 	return m
 }
 
-func (c *Checker) brought(m *members) {
+func (c *Checker) eventData(m *members) {
 	for _, n := range c.Definition.Nodes {
 		for _, t := range n.On {
 			if t.OnDone != nil || t.After != nil || t.Child != nil {

@@ -54,11 +54,11 @@ func (b *builder) invoke(n *chart.Node, v *document.Node) {
 			}
 		}
 	}
-	b.tellings(inv, v)
+	b.callbacks(inv, v)
 }
 
-// tellings reads what takes the end of a child: in one order, so that a file always means the same.
-func (b *builder) tellings(inv *chart.Invoke, v *document.Node) {
+// callbacks reads what takes the end of a child: in one order, so that a file always means the same.
+func (b *builder) callbacks(inv *chart.Invoke, v *document.Node) {
 	for _, of := range []struct {
 		key    string
 		failed bool
