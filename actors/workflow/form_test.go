@@ -9,10 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
 	"troupe/actors/form"
@@ -20,7 +18,6 @@ import (
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/message"
 	"troupe/actors/workflow"
-	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence/key"
 	"troupe/statemachine"
 )
@@ -106,48 +103,6 @@ func (h *harness) checkLists() {
 	}
 }
 
-func TestAListFollowsItsInstances(t *testing.T) {
-	h := start(t, workflow.Options{})
-	id := h.createForm(john, "leave", form.KindForm)
-	h.Make(john, "leave", "") // is no form
-	h.createForm(john, "leave", form.KindChecklist)
-	h.createForm(mary, "leave", form.KindForm)
-	state := func() string {
-		h.checkLists()
-		all := h.listed(john, form.KindForm)
-		require.True(t, len(all) == 1 && all[0].InstanceID == id, "john's forms: %v", all)
-		f := all[0]
-		return fmt.Sprintf("%s moved=%t submitted=%t done=%t", f.Nodes, f.Moved(), f.SubmissionID != "", f.DoneAt != 0)
-	}
-	for _, c := range []struct {
-		name  string
-		who   *identity.Principal
-		event string
-		want  string
-	}{
-		{"created", nil, "", "draft moved=false submitted=false done=false"},
-		{"an event that stays", john, "note", "draft moved=false submitted=false done=false"},
-		{"submitted", john, "submit", "review moved=true submitted=true done=false"},
-		{"an event that nothing takes", john, "submit", "review moved=true submitted=true done=false"},
-		{"sent back", john, "back", "draft moved=false submitted=true done=false"},
-		{"submitted again", john, "submit", "review moved=true submitted=true done=false"},
-		{"approved", mary, "approve", "approved moved=true submitted=true done=true"},
-	} {
-		if c.event != "" {
-			h.MustSend(c.who, "leave", id, c.event, "")
-		}
-		assert.Equal(t, c.want, state(), c.name)
-	}
-	before := state()
-	h.Restart()
-	h.SweepAfter(time.Hour)
-	woken := h.Router.Metrics().Woken
-	assert.Equal(t, before, state(), "after a restart")
-	assert.Equal(t, woken, h.Router.Metrics().Woken, "a list woke instances")
-	h.MustSend(mary, "leave", id, "note", "")
-	assert.Equal(t, before, state(), "after waking up")
-}
-
 // TestTheOrderOfAList holds gateway/INTERFACE.md, "Order of forms": newest first,
 // then by id.
 func TestTheOrderOfAList(t *testing.T) {
@@ -186,71 +141,6 @@ func (h *harness) form(who *identity.Principal, id string) *form.View {
 	return v
 }
 
-func TestTheLifeOfADraft(t *testing.T) {
-	h := start(t, workflow.Options{})
-	id := h.createForm(john, "leave", form.KindForm)
-	v := h.form(john, id)
-	assert.True(t, v.Draft == nil && v.Editable && v.Nodes == "draft" && v.When != 0 && string(v.Public) == `{"by":"john"}`, "a new form: %+v", v)
-	req := form.Request{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"}
-	var first, second form.Draft
-	var err error
-	for n, c := range []struct {
-		name      string
-		condition form.DraftCondition
-		want      error
-	}{
-		{"in the place of one that is not there", form.DraftCondition{IfMatch: []uint64{0}}, failure.ErrPrecondition},
-		{"in the place of any, where there is none", form.DraftCondition{MustExist: true}, failure.ErrPrecondition},
-		{"the first", form.DraftCondition{IfAbsent: true}, nil},
-		{"a first where there is one", form.DraftCondition{IfAbsent: true}, failure.ErrPrecondition},
-		{"in the place of any", form.DraftCondition{MustExist: true}, nil},
-	} {
-		first, err = h.SaveDraft(&message.Draft{Request: req, Data: value(fmt.Sprintf(`{"days":%d}`, n)), DraftCondition: c.condition})
-		assert.ErrorIs(t, err, c.want, "a draft %s", c.name)
-	}
-	second, err = h.draft(john, id, `{"days":2}`, first.Revision)
-	require.True(t, err == nil && second.Revision > first.Revision, "got %+v, %v after %+v", second, err, first)
-	_, err = h.draft(john, id, `{"days":3}`, first.Revision)
-	assert.ErrorIs(t, err, failure.ErrPrecondition, "a draft over another one")
-	assert.Nil(t, h.form(mary, id).Draft, "mary sees john's draft")
-	h.Restart()
-	v = h.form(john, id)
-	assert.True(t, v.Draft != nil && string(v.Draft.Data) == `{"days":2}` && v.Draft.Revision == second.Revision && v.Sequence == 1, "after a restart: %+v", v.Draft)
-	drop := &message.Submit{Request: req, Data: value(`{"days":2}`), Retry: event(john, "leave", id, "submit", `{"days":2}`, "key").Retry}
-	h.Must(workflowtest.Second(h.Submit(drop)))
-	v = h.form(john, id)
-	assert.True(t, v.Draft == nil && !v.Editable && v.Form.SubmissionID != "", "after the submission: %+v", v)
-	r, err := h.Submit(drop)
-	assert.True(t, err == nil && r.Sequence == 2, "the submission again with its key: %v, %v", r, err)
-	drop.Retry = message.Retry{}
-	_, err = h.Submit(drop)
-	assert.True(t, errors.Is(err, failure.ErrNotAllowed) && h.form(john, id).Sequence == 2, "a second submission: got %v, want failure.ErrNotAllowed and no trace", err)
-	_, err = h.draft(john, id, `{}`)
-	assert.ErrorIs(t, err, failure.ErrNotAllowed, "a draft of what is submitted")
-	h.MustSend(john, "leave", id, "back", "")
-	third, err := h.draft(john, id, `{"days":9}`)
-	assert.True(t, err == nil && third.Revision > second.Revision, "after it came back: %+v, %v, want a revision above %d", third, err, second.Revision)
-	_, err = h.draft(john, id, "")
-	assert.True(t, err == nil && h.form(john, id).Draft == nil, "dropped: %v", err)
-	plain := h.Make(john, "leave", "")
-	for name, c := range map[string]struct {
-		who  *identity.Principal
-		id   string
-		want error
-	}{
-		"of what is no form":        {john, plain, failure.ErrNotFound},
-		"of an unknown instance":    {john, "01ARZ3NDEKTSV4RRFFQ69G5FAV", failure.ErrNotFound},
-		"of somebody else's":        {eve, id, failure.ErrNotFound},
-		"with no identifier":        {john, "nonsense", failure.ErrNotFound},
-		"by another who may submit": {mary, id, nil},
-	} {
-		_, err := h.draft(c.who, c.id, `{}`)
-		assert.ErrorIs(t, err, c.want, "a draft %s", name)
-	}
-	_, err = h.Form(&form.Request{Caller: john, WorkflowID: "leave", InstanceID: plain, Event: "submit"})
-	assert.ErrorIs(t, err, failure.ErrNotFound, "an instance that is no form")
-}
-
 // TestADraftSaysItsTemplate, and the create of a form that comes again is answered with its id alone.
 func TestADraftSaysItsTemplate(t *testing.T) {
 	h := start(t, workflow.Options{})
@@ -266,27 +156,6 @@ func TestADraftSaysItsTemplate(t *testing.T) {
 	assert.Equal(t, digest, h.form(john, r.InstanceID).Draft.Template, "the draft has the template")
 	again, err := h.Create(t.Context(), create)
 	assert.True(t, err == nil && again.InstanceID == r.InstanceID && len(again.Public) <= 0, "the create again is answered %+v, %v", again, err)
-}
-
-// TestADraftDoesNotOutliveWhatIsSubmitted: by whatever event and whomever.
-func TestADraftDoesNotOutliveWhatIsSubmitted(t *testing.T) {
-	h := start(t, workflow.Options{})
-	id := h.createForm(john, "leave", form.KindForm)
-	for _, who := range []*identity.Principal{john, mary} {
-		h.Must(workflowtest.Second(h.draft(who, id, `{"days":1}`)))
-	}
-	h.MustSend(john, "leave", id, "submit", `{"days":5}`) // not the portal's way
-	h.MustSend(john, "leave", id, "back", "")
-	for _, who := range []*identity.Principal{john, mary} {
-		if v := h.form(who, id); v.Draft != nil || !v.Editable {
-			t.Errorf("%s is shown the draft %s of before the submission", who.ID, v.Draft.Data)
-		}
-	}
-	d, err := h.draft(mary, id, `{"days":6}`)
-	h.Must(err)
-	h.MustSend(john, "leave", id, "note", "") // moves nothing
-	v := h.form(mary, id)
-	assert.True(t, v.Draft != nil && v.Draft.Revision == d.Revision, "the draft after it: %+v", v.Draft)
 }
 
 func TestDamageOfAFormIsSaid(t *testing.T) {

@@ -16,14 +16,12 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/incident"
-	"troupe/actors/message"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence/clocktest"
 	"troupe/persistence/key"
-	"troupe/statemachine/expr"
 )
 
 const faulty = `id: faulty
@@ -40,63 +38,6 @@ stateMachines:
           end: b
       b: {type: final}
 `
-
-// TestAFailureOfACallerIsAnIncident: one for each place, with its line, its values, for whom, when and how often, also after a restart.
-func TestAFailureOfACallerIsAnIncident(t *testing.T) {
-	timed(t, func(h *harness, _ *atomic.Int64) {
-		h.Publish(remind, faulty)
-		id, twin := h.Make(boss, "faulty", ""), h.Make(boss, "faulty", "")
-		begun := time.Now()
-		for k, of := range []string{id, id, twin} {
-			_, err := h.Try(john, "faulty", of, "go", "", "")
-			got := failure.Of(err)
-			require.True(t, got.Kind == failure.ErrExecution && got.Reference != "", "failure %d: got %v", k, err)
-			clocktest.Advance(700 * time.Millisecond)
-		}
-		_, err := h.Try(mary, "faulty", twin, "other", "", "")
-		reference := failure.Of(err).Reference
-		clocktest.Advance(time.Second)
-		assert.Equal(t, int64(4), h.Metrics().Incidents, "failures are counted")
-		assert.Contains(t, h.Log.String(), `"line":9,"expression":"svcPublic.itm + svcPrivate.limit"`, "the log")
-		h.Restart()
-		list := h.incidents()
-		require.Len(t, list, 2)
-		first, other := list[0], list[1]
-		if strings.HasPrefix(first.ID, reference) {
-			first, other = other, first
-		}
-		assert.True(t, strings.HasPrefix(other.ID, reference+"-") && other.Row.Line == 10 && other.Row.Expression == "" && other.Row.Count == 1, "got %+v", other.Row)
-		r := first.Row
-		want := []expr.Read{{Path: "svcPublic.itm"}, {Path: "svcPrivate.limit", Value: "3"}}
-		if r.Kind != incident.Expression || r.Workflow != "faulty" || r.Version != 1 || r.Line != 9 || r.Expression != "svcPublic.itm + svcPrivate.limit" ||
-			fmt.Sprint(r.Read) != fmt.Sprint(want) || r.User != "john" || r.Count != 3 || !r.First.Equal(begun) || r.Last.Sub(begun) != 1400*time.Millisecond {
-			t.Errorf("got %+v", r)
-		}
-		assert.True(t, first.InstanceID == twin && first.Event == "go" && strings.Contains(first.Error, "no such key: itm"), "got %+v", first)
-		ctx := context.Background()
-		err = h.ChangeIncident(ctx, boss, first.ID, false)
-		assert.True(t, errors.Is(err, failure.ErrConflict) && strings.Contains(failure.Of(err).Reason, "nothing to retry"), "retry: got %v", err)
-		h.Must(h.ChangeIncident(ctx, boss, first.ID, true))
-		assert.ErrorIs(t, h.ChangeIncident(ctx, boss, first.ID, true), failure.ErrNotFound, "dropped twice")
-		list = h.incidents()
-		assert.True(t, len(list) == 1 && list[0].ID == other.ID, "dropped, but got %v", list)
-		_ = workflowtest.Second(h.Try(john, "faulty", id, "go", "", ""))
-		clocktest.Advance(2 * time.Second)
-		list = h.incidents()
-		assert.True(t, len(list) == 2 && list[0].ID != first.ID && list[1].ID != first.ID, "the id came twice, or not at all: %v", list)
-	})
-}
-
-// TestACreateThatFailsIsAnIncident without an instance.
-func TestACreateThatFailsIsAnIncident(t *testing.T) {
-	timed(t, func(h *harness, _ *atomic.Int64) {
-		h.Publish(remind, "id: never\nstateMachines: {m: {states: {a: {entry: [{log: '${svcPublic.none}'}], on: {go: b}}, b: {type: final}}}}\n")
-		_, err := h.Create(context.Background(), &message.Create{Caller: boss, WorkflowID: "never"})
-		clocktest.Advance(time.Second)
-		list := h.incidents()
-		assert.True(t, len(list) == 1 && list[0].InstanceID == "" && list[0].Event == "" && list[0].Row.Line == 2 && failure.Of(err).Reference != "", "%v %v", list, err)
-	})
-}
 
 // TestAFloodOfFailuresIsWrittenOnceASecond, whatever callers do.
 func TestAFloodOfFailuresIsWrittenOnceASecond(t *testing.T) {

@@ -132,55 +132,6 @@ func (h *harness) seen(from *query.Reader, who *identity.Principal, f form.Liste
 	return statemachine.Plain("title of " + f.InstanceID), nil
 }
 
-// TestWhoCreatesAnInstanceHasItInAList: current until it leaves its initial nodes, then submitted, also when it comes back; archived when it
-// has ended and the time has passed. Forms stand beside it, and nobody else has it.
-func TestWhoCreatesAnInstanceHasItInAList(t *testing.T) {
-	h := start(t, workflow.Options{})
-	id := h.Make(john, "leave", "")
-	aForm := h.createForm(john, "leave", form.KindForm)
-	h.createForm(john, "leave", form.KindChecklist)
-	h.Make(mary, "order", "")
-	for _, c := range []struct {
-		name, event string
-		want        form.Category
-	}{
-		{"created", "", form.Current},
-		{"an event that stays", "note", form.Current},
-		{"an event that nothing takes", "approve", form.Current},
-		{"submitted", "submit", form.Submitted},
-		{"sent back", "back", form.Submitted},
-		{"submitted again", "submit", form.Submitted},
-		{"approved", "approve", form.Submitted},
-		{"an event behind its end", "note", form.Submitted},
-	} {
-		if c.event != "" {
-			h.MustSend(mary, "leave", id, c.event, "")
-		}
-		h.checkLists()
-		for _, category := range []form.Category{form.Current, form.Submitted, form.Archived} {
-			ids, page := h.created(john, category)
-			if slices.Contains(ids, id) != (category == c.want) || slices.Contains(ids, aForm) != (category == form.Current) || int(*page.Count) != len(ids) {
-				t.Errorf("%s: %s has %v of %d, and %s should be %s", c.name, category, ids, *page.Count, id, c.want)
-			}
-		}
-		ids, _ := h.created(john, form.Every)
-		assert.False(t, !slices.Equal(ids, []string{aForm, id}) && !slices.Equal(ids, []string{id, aForm}), "%s: all are %v, want %s and %s", c.name, ids, id, aForm)
-	}
-	later := func(req *form.PageRequest) { req.ArchivedBefore = h.Clock().Add(time.Hour).UnixMilli() }
-	ids, _ := h.created(john, form.Archived, later)
-	assert.Equal(t, []string{id}, ids, "archived, %s", id)
-	ids, _ = h.created(john, form.Submitted, later)
-	assert.Empty(t, ids, "submitted")
-	assert.Len(t, append(h.listed(john, form.KindForm), h.listed(john, form.KindChecklist)...), 2, "the lists of forms")
-	h.Restart()
-	h.checkLists()
-	h.MustSend(mary, "leave", h.Make(john, "leave", ""), "submit", "") // its actor knows who has created it
-	cold := h.Make(john, "leave", "")
-	h.sleepAll()
-	h.MustSend(mary, "leave", cold, "submit", "") // this one has to look
-	h.checkLists()
-}
-
 // TestAPlainEventWritesNothingForLists compares what commits write for an instance that somebody has created with what they write for one that
 // the service has created, which is in no list: the same, but for the first event that leaves the initial nodes, and the last one.
 func TestAPlainEventWritesNothingForLists(t *testing.T) {

@@ -2,7 +2,6 @@ package workflow_test
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -16,7 +15,6 @@ import (
 	"troupe/actors/message"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
-	"troupe/statemachine"
 )
 
 func TestHistoryPages(t *testing.T) {
@@ -137,47 +135,4 @@ func TestWhatComesMeanwhileIsOnNoLaterPageOfTheNewest(t *testing.T) {
 	none := query.List{"history", "stock", id, "desc"}.Cursor(binary.BigEndian.AppendUint64(nil, 1))
 	_, err := h.History(&message.History{Caller: member, WorkflowID: "stock", InstanceID: id, Limit: 2, Cursor: none, Descending: true})
 	assert.ErrorIs(t, err, failure.ErrInvalid, "a cursor behind the first entry")
-}
-
-func TestEventsAreWhatTheCallerMaySendNow(t *testing.T) {
-	h := start(t, workflow.Options{})
-	id, hidden := h.Make(john, "leave", ""), h.Make(mary, "leave", `{"by":"mary"}`)
-	ask := func(who *identity.Principal, id string) (string, uint64, error) {
-		r, err := h.Events(&message.Load{Caller: who, WorkflowID: "leave", InstanceID: id})
-		if err != nil {
-			return "", 0, err
-		}
-		return fmt.Sprint(r.Events), r.Sequence, nil
-	}
-	one := func(name string, targets ...statemachine.NodeID) statemachine.Available {
-		from := statemachine.Position{Machine: "main", Node: "draft"}
-		if name == "back" || name == "approve" || name == "fail" {
-			from.Node = "review"
-		}
-		return statemachine.Available{
-			Name: statemachine.EventName(name), Guard: statemachine.GuardTrue,
-			Transitions: []statemachine.AvailableTransition{{From: from, Targets: targets, Guard: statemachine.GuardTrue}},
-		}
-	}
-	got, sequence, err := ask(john, id)
-	want := fmt.Sprint([]statemachine.Available{one("submit", "review"), one("note"), one("refuse", "review"), one("drop", "review"), one("grow")})
-	assert.True(t, err == nil && got == want && sequence == 1, "in draft: sequence %d, %v\n got %s\nwant %s", sequence, err, got, want)
-	h.MustSend(john, "leave", id, "submit", "")
-	for who, events := range map[*identity.Principal][]statemachine.Available{
-		john: {one("back", "draft"), one("fail")}, mary: {one("approve", "approved"), one("back", "draft"), one("fail")},
-	} {
-		got, sequence, err := ask(who, id)
-		assert.True(t, err == nil && got == fmt.Sprint(events) && sequence == 2, "in review, for %s: sequence %d, %v, %s", who.ID, sequence, err, got)
-	}
-	h.MustSend(mary, "leave", id, "approve", "")
-	got, _, err = ask(mary, id)
-	assert.True(t, err == nil && got == "[]", "at the end: %s, %v, want none", got, err)
-	_, _, err = ask(john, hidden)
-	assert.ErrorIs(t, err, failure.ErrNotFound, "hidden")
-	h.Publish(leave, order, strings.Replace(stock("stock", 1), "allow:", "allow:\n  send: {users: [boss]}", 1))
-	sent := h.Make(boss, "stock", "")
-	for who, none := range map[*identity.Principal]bool{boss: false, member: true} {
-		r, err := h.Events(&message.Load{Caller: who, WorkflowID: "stock", InstanceID: sent})
-		assert.True(t, err == nil && (len(r.Events) == 0) == none, "for %s: %+v, %v; none: %v", who.ID, r, err, none)
-	}
 }

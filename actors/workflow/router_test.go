@@ -15,57 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
-	"troupe/actors/identity"
 	"troupe/actors/message"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence/key"
 )
-
-func TestWhoMayNotGetsTheAnswerOfTheTable(t *testing.T) {
-	h := start(t, workflow.Options{})
-	id := h.Make(john, "leave", "")
-	other := h.Make(mary, "leave", `{"by": "mary"}`)
-	anOrder := h.Make(john, "order", "")
-	h.MustSend(john, "leave", id, "submit", "")
-	create := func(who *identity.Principal, workflowID string) error {
-		return workflowtest.Second(h.Create(t.Context(), &message.Create{Caller: who, WorkflowID: workflowID}))
-	}
-	look := func(who *identity.Principal, workflowID, id string) error {
-		return workflowtest.Second(h.Look(who, workflowID, id))
-	}
-	send := func(id, name string) error { return workflowtest.Second(h.Try(john, "leave", id, name, "", "")) }
-	back := func(ifMatch ...uint64) error {
-		e := event(john, "leave", id, "back", "", "")
-		e.IfMatch = ifMatch
-		return workflowtest.Second(h.Send(t.Context(), e))
-	}
-	for _, c := range []struct {
-		name      string
-		got, want error
-	}{
-		{"create without the role", create(eve, "leave"), failure.ErrForbidden},
-		{"create of an unknown workflow", create(john, "nope"), failure.ErrNotFound},
-		{"load what a when hides", look(john, "leave", other), failure.ErrNotFound},
-		{"send to what a when hides", send(other, "submit"), failure.ErrNotFound},
-		{"load with another workflow's id", look(john, "order", id), failure.ErrNotFound},
-		{"load with another workflow's id the other way", look(mary, "leave", anOrder), failure.ErrNotFound},
-		{"load an unknown instance", look(john, "leave", "01ARZ3NDEKTSV4RRFFQ69G5FAV"), failure.ErrNotFound},
-		{"load a lower-case id", look(john, "leave", strings.ToLower(id)), failure.ErrNotFound},
-		{"load something else", look(john, "leave", "x"), failure.ErrNotFound},
-		{"an event that only managers may send", send(id, "approve"), failure.ErrForbidden},
-		{"an undeclared event", send(id, "nope"), failure.ErrInvalid},
-		{"an impossible name", send(id, "a b"), failure.ErrInvalid},
-		{"a rejected event", send(id, "refuse"), failure.ErrNotAllowed},
-		{"an event whose action fails", send(id, "fail"), failure.ErrExecution},
-		{"If-Match with another sequence", back(1, 7), failure.ErrPrecondition},
-	} {
-		assert.ErrorIs(t, c.got, c.want, c.name)
-	}
-	assert.Equal(t, ",submit", events(t, h.MustLook(john, "leave", id)), "refused requests left a trace")
-	assert.NoError(t, back(1, 2), "If-Match with the right sequence")
-}
 
 // TestARepeatedRequestGetsTheFirstAnswer holds persistence/PROMISES.md, "P6", one
 // after the other. An instance keeps its state over sleep and restart.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -310,75 +309,4 @@ func one(t *testing.T, h *harness, who *identity.Principal, scope task.Scope) *t
 	h.Must(err)
 	require.Len(t, page.Items, 1, "%s of %s", scope, who.ID)
 	return page.Items[0]
-}
-
-// TestATaskIsDecided follows one task through its life (gateway/INTERFACE.md, "Claiming tasks").
-func TestATaskIsDecided(t *testing.T) {
-	h := start(t, workflow.Options{})
-	h.Publish(desk)
-	id := h.Make(requester, "desk", `{"amount":5,"due":"P1D"}`)
-	h.MustSend(requester, "desk", id, "submit", "")
-	of := one(t, h, manager, task.ScopeOpen)
-	if of.Title.For() != "Approve 5" || of.Requester != "rita" || of.Status != task.Open || len(of.Events) != 3 || of.Priority != 70 || of.Due.Sub(of.Created) != 24*time.Hour {
-		t.Errorf("got %+v", of)
-	}
-	change := func(who *identity.Principal, action message.TaskAction, to *identity.Principal) error {
-		_, err := h.ChangeTask(t.Context(), &message.TaskChange{Caller: who, TaskID: of.TaskID(), Action: action, To: to})
-		return err
-	}
-	for _, c := range []struct {
-		who    *identity.Principal
-		action message.TaskAction
-		to     *identity.Principal
-		want   error
-	}{
-		{stranger, message.Claim, nil, failure.ErrNotFound},
-		{ida, message.Claim, nil, failure.ErrNotFound}, // another requester
-		{requester, message.Claim, nil, failure.ErrForbidden},
-		{overseer, message.Claim, nil, failure.ErrForbidden},
-		{manager, message.Assign, manager2, failure.ErrForbidden}, // has not claimed it
-		{manager, message.Release, nil, nil},
-		{manager, message.Claim, nil, nil},
-		{manager, message.Claim, nil, nil},
-		{manager2, message.Claim, nil, failure.ErrClaimed},
-		{manager2, message.Release, nil, failure.ErrClaimed},
-		{manager, message.Assign, clerk, failure.ErrInvalid},
-		{manager, message.Assign, nil, failure.ErrInvalid},
-		{manager, message.Assign, manager2, nil},
-		{manager, message.Release, nil, failure.ErrClaimed},
-		{overseer, message.Assign, manager, nil},
-	} {
-		if err := change(c.who, c.action, c.to); !errors.Is(err, c.want) {
-			t.Errorf("%s by %s: got %v, want %v", c.action, c.who.ID, err, c.want)
-		}
-	}
-	mine := one(t, h, manager, task.ScopeMine)
-	assert.True(t, mine.Status == task.Taken && mine.Assignee == "mary", "got %+v", mine)
-	for who, want := range map[*identity.Principal]error{manager2: failure.ErrClaimed, clerk: failure.ErrForbidden, requester: failure.ErrForbidden} {
-		assert.ErrorIs(t, workflowtest.Second(h.Send(t.Context(), event(who, "desk", id, "approve", "", ""))), want, "an event of %s", who.ID)
-	}
-	seen, err := h.Events(&message.Load{Caller: manager2, WorkflowID: "desk", InstanceID: id})
-	h.Must(err)
-	assert.True(t, len(seen.Events) == 1 && seen.Events[0].Name == "change", "the events of another: got %+v", seen.Events)
-	sequence := h.MustSend(manager2, "desk", id, "change", `{"amount":6}`).Sequence
-	h.MustSend(manager, "desk", id, "approve", "")
-	assert.Equal(t, uint64(3), sequence, "sequence")
-	done := one(t, h, manager, task.ScopeDone)
-	assert.True(t, done.Title.For() == "Approve 6" && done.Status == task.Done && done.Decided.Event == "approve" && done.Decided.By == "mary",
-		"got %+v, %+v", done, done.Decided)
-	assert.ErrorIs(t, change(manager, message.Claim, nil), failure.ErrNotFound, "a claim of what is done")
-	shown, err := h.Worklists.Task(t.Context(), requester, done.TaskID())
-	assert.True(t, err == nil && shown.Decided != nil, "got %+v, %v", shown, err)
-	for _, who := range []*identity.Principal{stranger, ida} {
-		_, err := h.Worklists.Task(t.Context(), who, done.TaskID())
-		assert.ErrorIs(t, err, failure.ErrNotFound, "shown to %s", who.ID)
-	}
-	// A cancel is no decision of the task that it ends.
-	h.MustSend(requester, "desk", id, "cancel", "")
-	for _, who := range deskPeople {
-		if got := listed(t, h, task.ListRequest{Caller: who, Scope: task.ScopeAll, Limit: 10}); len(got) != 0 && who != overseer { // who may make side loud
-			t.Errorf("%s has %q", who.ID, got)
-		}
-	}
-	assert.Empty(t, listed(t, h, task.ListRequest{Caller: requester, Scope: task.ScopeDone, Limit: 10}))
 }

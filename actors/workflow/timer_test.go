@@ -61,25 +61,6 @@ func (h *harness) history(id string) string {
 	return events(h.t.(*testing.T), h.MustLook(boss, "remind", id))
 }
 
-// TestATimerComesByItself holds persistence/PROMISES.md, "P28".
-func TestATimerComesByItself(t *testing.T) {
-	timed(t, func(h *harness, _ *atomic.Int64) {
-		gone, kept, left := h.Make(boss, "remind", ""), h.Make(boss, "remind", ""), h.Make(boss, "remind", "")
-		h.MustSend(boss, "remind", gone, "decide", "")
-		clocktest.Advance(30 * time.Minute)
-		h.MustSend(boss, "remind", left, "again", "")
-		assert.Equal(t, 2, h.rows(key.TimerPrefix), "timers are pending, want 2")
-		clocktest.Advance(30*time.Minute + 50*time.Millisecond)
-		for id, want := range map[string]string{gone: ",decide", kept: ",after.computed.waiting", left: ",again"} {
-			assert.Equal(t, want, h.history(id), "after an hour")
-		}
-		assert.Contains(t, string(h.MustLook(boss, "remind", kept).AppendRecord(nil)), `"user":"system"`, "nobody else sent")
-		clocktest.Advance(30 * time.Minute)
-		assert.Equal(t, ",again,after.computed.waiting", h.history(left), "after an hour and a half")
-		assert.Zero(t, h.rows(key.TimerPrefix), "timers are pending, want none")
-	})
-}
-
 // TestRunningTimersAreListed: of all instances in the order in which they are due, page by page, without those that have come or failed.
 func TestRunningTimersAreListed(t *testing.T) {
 	timed(t, func(h *harness, _ *atomic.Int64) {
@@ -154,23 +135,6 @@ func TestTheClockIsSet(t *testing.T) {
 		set.Store(int64(-5 * time.Minute))
 		clocktest.Advance(8 * time.Minute)
 		assert.Equal(t, ",after.computed.waiting", h.history(id))
-	})
-}
-
-// TestATimerThatFailsIsAnIncident: nothing of its step is kept, it does not come again by itself, and it goes with
-// its node.
-func TestATimerThatFailsIsAnIncident(t *testing.T) {
-	timed(t, func(h *harness, _ *atomic.Int64) {
-		id := h.Make(boss, "remind", `{"bad":1,"wait":"PT1M"}`)
-		clocktest.Advance(10 * time.Minute)
-		h.Restart()
-		clocktest.Advance(10 * time.Minute)
-		assert.Empty(t, h.history(id), "history")
-		timers, incidents := h.rows(key.TimerPrefix), h.rows(key.IncidentPrefix)
-		assert.True(t, timers == 0 && incidents == 1, "%d timers and %d incidents, want an incident alone", timers, incidents)
-		assert.Equal(t, 1, strings.Count(fmt.Sprint(&h.Log), "it is an incident"), "it was logged")
-		h.MustSend(boss, "remind", id, "decide", "")
-		assert.Zero(t, h.rows(key.IncidentPrefix), "incidents when the node was left")
 	})
 }
 

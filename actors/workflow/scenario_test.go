@@ -1,0 +1,569 @@
+package workflow_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+
+	"troupe/actors/failure"
+	"troupe/actors/form"
+	"troupe/actors/identity"
+	"troupe/actors/message"
+	"troupe/actors/outbox"
+	"troupe/actors/pending"
+	"troupe/actors/quota"
+	"troupe/actors/schedule"
+	"troupe/actors/task"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
+	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
+	"troupe/persistence/storetest"
+)
+
+// TestScenario plays the scripts in testdata/scenario in virtual time, which begins at midnight of 2000-01-01:
+//
+//	start [tree=N] [creates=R] [events=R] [entries=N]   a service with limits, and the definitions of the input, with --- between them;
+//	                                                    again: those of the last start. It is midnight
+//	publish [by=USER]                                   all definitions that there are now; those of a user come beside the others
+//	user NAME [role …] [+privilege …]                   who somebody is from now on; gone: nobody any more
+//	do                                                  the steps of the input, one a line, as scenario.step has them
+//
+// A step says nothing when nothing is wrong. Ids are shown as the names that the script gave: NAME-2-1 is a part of instance NAME.
+func TestScenario(t *testing.T) {
+	datadriven.Walk(t, "testdata/scenario", func(t *testing.T, path string) {
+		// NB: in the bubble the runner would complain of each ten seconds of virtual time.
+		var commands []datadriven.TestData
+		datadriven.RunTest(t, path, func(_ *testing.T, cmd *datadriven.TestData) string {
+			commands = append(commands, *cmd)
+			return cmd.Expected
+		})
+		var answers []string
+		synctest.Test(t, func(t *testing.T) {
+			s := &scenario{t: t, users: map[identity.UserID]*identity.Principal{}}
+			for _, cmd := range commands {
+				answers = append(answers, s.run(t, &cmd))
+			}
+			s.end()
+		})
+		datadriven.RunTest(t, path, func(*testing.T, *datadriven.TestData) string {
+			answer := answers[0]
+			answers = answers[1:]
+			return answer
+		})
+	})
+}
+
+const day = 24 * time.Hour
+
+type scenario struct {
+	*harness
+	t                *testing.T
+	users            map[identity.UserID]*identity.Principal
+	texts            []string          // with which it was started
+	names            []string          // of instances and incidents, each behind its id
+	of               map[string]string // workflows of instances, by id
+	begun            time.Time
+	full             map[string]string  // ids of incidents, by name
+	failures, length int                // how many incidents have a name, and entries there were at the last step grew
+	feed             func() *task.Event // of a watch of tasks, which unwatch ends
+	unwatch          func() error
+
+	mu    sync.Mutex
+	sent  []string                 // guarded by mu; what left since the step that showed it
+	hosts map[string]outbox.Answer // guarded by mu; how they answer, by queue and, before that, by queue and body
+}
+
+func (s *scenario) end() {
+	if s.harness != nil {
+		if s.unwatch != nil {
+			_ = s.unwatch()
+			s.unwatch = nil
+		}
+		s.harness.End()
+	}
+}
+
+// URL and Send implement outbox.Sender: the script says how the other side answers.
+func (s *scenario) URL(outbox.Attempt) string { return "" }
+
+func (s *scenario) Send(ctx context.Context, a outbox.Attempt) outbox.Answer {
+	s.mu.Lock()
+	s.sent = append(s.sent, fmt.Sprintf("%s %s%s", a.Queue, a.Body, strings.Join(a.To, " ")))
+	answer, ok := s.hosts[fmt.Sprintf("%s:%s", a.Queue, a.Body)]
+	if !ok {
+		answer, ok = s.hosts[a.Queue]
+	}
+	s.mu.Unlock()
+	if !ok {
+		return outbox.Answer{Status: 200, Body: value(`{"ok":true}`)}
+	}
+	if answer.Status == 0 && answer.Err == nil {
+		<-ctx.Done()
+	}
+	return answer
+}
+
+func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
+	texts := strings.Split(cmd.Input, "\n---\n")
+	if cmd.HasArg("again") {
+		texts = s.texts
+	}
+	switch cmd.Cmd {
+	case "start":
+		s.end()
+		clocktest.Advance(time.Until(time.Now().Add(day - 1).Truncate(day)))
+		var limits quota.Limits
+		tree := 0
+		cmd.MaybeScanArgs(t, "tree", &tree)
+		cmd.MaybeScanArgs(t, "entries", &limits.HistoryEntries)
+		for arg, to := range map[string]*float64{"creates": &limits.CreatesPerSecond, "events": &limits.EventsPerSecond} {
+			if rate := ""; cmd.MaybeScanArgs(t, arg, &rate) {
+				*to, _ = strconv.ParseFloat(rate, 64)
+			}
+		}
+		s.failures, s.length, s.full = 0, 0, map[string]string{}
+		s.names, s.of, s.begun, s.sent, s.hosts = nil, map[string]string{}, time.Now(), nil, map[string]outbox.Answer{}
+		s.harness = &harness{workflowtest.Start(t, workflowtest.Options{Disk: storetest.NewDisk(), Workflow: workflow.Options{
+			Clock: time.Now, Sender: s, TreeInstancesMax: tree, Quotas: limits, Principal: func(id identity.UserID) *identity.Principal { return s.users[id] },
+		}}), t}
+		if s.texts = texts; texts[0] == "" {
+			return "ok\n"
+		}
+		fallthrough
+	case "publish":
+		if cmd.HasArg("by") {
+			for _, of := range s.Sources(texts...) {
+				of.File = "body.yaml"
+				s.Must(workflowtest.Second(s.Catalog.PublishDefinition(of, s.users[identity.UserID(cmd.CmdArgs[0].Vals[0])])))
+			}
+		} else {
+			s.Publish(texts...)
+		}
+	case "user":
+		who := &identity.Principal{ID: identity.UserID(cmd.CmdArgs[0].Key)}
+		for _, a := range cmd.CmdArgs[1:] {
+			if privilege, ok := strings.CutPrefix(a.Key, "+"); ok {
+				who.Privileges = append(who.Privileges, privilege)
+			} else {
+				who.Roles = append(who.Roles, a.Key)
+			}
+		}
+		if s.users[who.ID] = who; slices.Equal(who.Roles, []string{"gone"}) {
+			delete(s.users, who.ID)
+		}
+	case "do":
+		var out strings.Builder
+		for line := range strings.Lines(cmd.Input) {
+			line = strings.TrimSpace(line)
+			text, err := s.step(line)
+			if err != nil {
+				text += line + ": " + s.reasonOf(err) + "\n"
+			}
+			out.WriteString(s.named(text))
+		}
+		return cmp.Or(out.String(), "ok\n")
+	default:
+		t.Fatalf("unknown command %q", cmd.Cmd)
+	}
+	return "ok\n"
+}
+
+// reasonOf is what a caller is told.
+func (s *scenario) reasonOf(err error) string {
+	f := failure.Of(err)
+	text := f.Kind.Error()
+	if f.Reason != "" {
+		text += ": " + f.Reason
+	}
+	if f.Reference != "" {
+		text += ", see " + s.failure(f.Reference)
+	}
+	if f.Wait > 0 {
+		text += ", after " + f.Wait.String()
+	}
+	return text
+}
+
+// args are the words of a step. Options have the form name=value, and what begins with a brace, a bracket or a quote is data to the end.
+type args struct {
+	words []string
+	data  string
+	more  map[string]string
+}
+
+func argsOf(line string) (a args) {
+	a.more = map[string]string{}
+	for line != "" {
+		if strings.ContainsRune(`{["`, rune(line[0])) {
+			a.data = line
+			break
+		}
+		var word string
+		word, line, _ = strings.Cut(line, " ")
+		if name, v, ok := strings.Cut(word, "="); ok {
+			a.more[name] = v
+		} else {
+			a.words = append(a.words, word)
+		}
+	}
+	return a
+}
+
+func (a args) at(n int) string {
+	if n < len(a.words) {
+		return a.words[n]
+	}
+	return ""
+}
+
+// id is what has a name, or a part of it; what has none stands for itself.
+func (s *scenario) id(name string) string {
+	if id, ok := s.full[name]; ok {
+		return id
+	}
+	of, part, _ := strings.Cut(name, "-")
+	for n := 1; n < len(s.names); n += 2 {
+		if s.names[n] == of {
+			return strings.TrimSuffix(s.names[n-1]+"-"+part, "-")
+		}
+	}
+	return name
+}
+
+func (s *scenario) name(id, name string) {
+	if !slices.Contains(s.names, id) {
+		s.names = append(s.names, id, name)
+	}
+}
+
+func (s *scenario) load(who *identity.Principal, name string) message.Load {
+	id := s.id(name)
+	return message.Load{Caller: who, WorkflowID: s.of[id], InstanceID: id}
+}
+
+func (s *scenario) step(line string) (string, error) {
+	s.t.Helper()
+	ctx, a := s.t.Context(), argsOf(line)
+	who := s.users[identity.UserID(a.at(1))]
+	switch a.words[0] {
+	case "create": // USER WORKFLOW [NAME] [form|checklist] [key=K] [DATA]
+		req := &message.Create{Caller: who, WorkflowID: a.at(2), Public: value(a.data), Retry: event(who, "", "", "", a.data, a.more["key"]).Retry}
+		if kind := a.at(4); kind != "" {
+			req.Form = formOf(who, a.at(2), map[string]form.Kind{"form": form.KindForm, "checklist": form.KindChecklist}[kind]).Form
+			req.NoQuota = true
+		}
+		r, err := s.Create(ctx, req)
+		if err != nil {
+			return "", err
+		}
+		again := slices.Contains(s.names, r.InstanceID)
+		s.name(r.InstanceID, cmp.Or(a.at(3), "x"))
+		if s.of[r.InstanceID] = a.at(2); again {
+			return r.InstanceID + " again\n", nil
+		}
+		return "", nil
+	case "send": // USER NAME EVENT [key=K] [if=N,…] [DATA]
+		of := s.load(who, a.at(2))
+		e := event(who, of.WorkflowID, of.InstanceID, a.at(3), a.data, a.more["key"])
+		for _, at := range strings.FieldsFunc(a.more["if"], func(r rune) bool { return r == ',' }) {
+			n, _ := strconv.ParseUint(at, 10, 64)
+			e.IfMatch = append(e.IfMatch, n)
+		}
+		return "", workflowtest.Second(s.Router.Router.Send(ctx, e))
+	case "look": // USER NAME [workflow=…]
+		of := s.load(who, a.at(2))
+		of.WorkflowID = cmp.Or(a.more["workflow"], of.WorkflowID)
+		r, err := s.Load(ctx, &of)
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%s: entry %d, %s\n", r.InstanceID, r.Sequence, r.Public), nil
+	case "grew": // NAME LEAST MOST: how many entries have come since the last step of this name
+		r := s.MustLook(s.users["boss"], s.of[s.id(a.at(1))], s.id(a.at(1)))
+		n := int(r.Sequence) - s.length
+		s.length = int(r.Sequence)
+		least, _ := strconv.Atoi(a.at(2))
+		most, _ := strconv.Atoi(a.at(3))
+		if n < least || n > most {
+			return fmt.Sprintf("by %d\n", n), nil
+		}
+	case "show": // NAME …, from the store
+		var out strings.Builder
+		for _, name := range a.words[1:] {
+			out.WriteString(s.show(s.id(name)))
+		}
+		return out.String(), nil
+	case "advance":
+		d, err := time.ParseDuration(a.at(1))
+		clocktest.Advance(d)
+		return "", err
+	case "restart":
+		s.Restart()
+	case "away": // for so long nobody serves
+		d, err := time.ParseDuration(a.at(1))
+		s.harness.End()
+		clocktest.Advance(d)
+		s.Begin()
+		return "", err
+	case "crash": // N …: behind so many syncs of the log, one crash after the other
+		for _, w := range a.words[1:] {
+			n, _ := strconv.Atoi(w)
+			s.crashAt(n)
+		}
+	case "sleep":
+		s.sleepAll()
+	case "crashes": // N D: one every D, each behind up to three syncs of the log
+		n, _ := strconv.Atoi(a.at(1))
+		d, err := time.ParseDuration(a.at(2))
+		for k := range n {
+			clocktest.Advance(time.Until(time.Now().Add(d).Truncate(d)))
+			s.crashAt(k % 4)
+		}
+		return "", err
+	case "metrics":
+		m := s.Metrics()
+		return fmt.Sprintf("over quota %d, incidents %d\n", m.OverQuota, m.Incidents), nil
+	case "awake":
+		return fmt.Sprintf("%d awake\n", s.Metrics().Awake), nil
+	case "delete": // USER NAME, a form
+		of := s.load(who, a.at(2))
+		return "", s.DeleteForm(who, of.WorkflowID, of.InstanceID)
+	case "child": // NAME CHILD: the last one gets a name
+		children := s.pending(s.of[s.id(a.at(1))], s.id(a.at(1))).Children
+		if len(children) == 0 {
+			return "none\n", nil
+		}
+		c := children[len(children)-1]
+		s.name(c.InstanceID, a.at(2))
+		s.of[c.InstanceID] = c.WorkflowID
+		return fmt.Sprintf("%s: %s %s\n", c.InstanceID, c.WorkflowID, c.Status), nil
+	case "pending": // NAME
+		return s.waits(s.pending(s.of[s.id(a.at(1))], s.id(a.at(1)))), nil
+	case "stop": // USER NAME, a tree
+		of := s.load(who, a.at(2))
+		return "", s.StopTree(of.WorkflowID, of.InstanceID, a.at(1))
+	case "count": // WORKFLOW …: how many there are, and were made
+		var out []string
+		for _, w := range a.words[1:] {
+			out = append(out, fmt.Sprintf("%s %d made %d", w, s.count(w), s.made(w)))
+		}
+		return strings.Join(out, ", ") + "\n", nil
+	case "runs": // WORKFLOW …: how many have not ended
+		var out []string
+		for _, w := range a.words[1:] {
+			n := 0
+			for _, i := range s.Instances(w) {
+				if p := s.pending(w, i.Name); !p.IsEnded && !p.IsDone {
+					n++
+				}
+			}
+			out = append(out, fmt.Sprintf("%s %d", w, n))
+		}
+		return strings.Join(out, ", ") + "\n", nil
+	case "publics": // WORKFLOW: the data of its instances, and how many have it
+		of := map[string]int{}
+		for _, i := range s.Instances(a.at(1)) {
+			of[string(i.Record.Public)]++
+		}
+		var out []string
+		for text, n := range of {
+			out = append(out, fmt.Sprintf("%s %d\n", text, n))
+		}
+		slices.Sort(out)
+		return strings.Join(out, ""), nil
+	case "rows": // TABLE …
+		var out []string
+		of := map[string]int{}
+		s.EachRow(func(k key.Parts, _, _ []byte) { of[k.Table]++ })
+		for _, table := range a.words[1:] {
+			out = append(out, fmt.Sprintf("%s %d", table, of[table]))
+		}
+		return strings.Join(out, ", ") + "\n", nil
+	case "log": // TEXT: how many lines have it
+		return fmt.Sprintf("%d\n", s.Log.Count(parts.ReplaceAllStringFunc(strings.TrimPrefix(line, "log "), s.id))), nil
+	case "schedules":
+		return s.schedules()
+	case "schedule": // WORKFLOW NAME pause|resume|run
+		return "", s.ChangeSchedule(a.at(1), a.at(2), schedule.Action(a.at(3)))
+	case "hosts": // QUEUE[:BODY] STATUS|hang|up [final] ["error"]
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if a.at(2) == "up" {
+			delete(s.hosts, a.at(1))
+			return "", nil
+		}
+		status, _ := strconv.Atoi(a.at(2))
+		answer := outbox.Answer{Status: status, Final: a.at(3) == "final"}
+		if a.data != "" {
+			answer.Err = errors.New(strings.Trim(a.data, `"`))
+		}
+		s.hosts[a.at(1)] = answer
+	case "sent": // what left since the last time, by queue
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		all := s.sent
+		slices.SortStableFunc(all, func(a, b string) int {
+			x, _, _ := strings.Cut(a, " ")
+			y, _, _ := strings.Cut(b, " ")
+			return strings.Compare(x, y)
+		})
+		s.sent = nil
+		return cmp.Or(strings.Join(all, ", "), "nothing") + "\n", nil
+	case "deliveries": // [pending|dead] [as=USER]
+		var out strings.Builder
+		for _, d := range s.deliveries(s.users[identity.UserID(cmp.Or(a.more["as"], "boss"))], outbox.State(a.at(1))) {
+			fmt.Fprintln(&out, deliveryText(d))
+		}
+		return cmp.Or(out.String(), "none\n"), nil
+	case "delivery": // ID retry|drop
+		return "", s.ChangeDelivery(ctx, s.id(a.at(1)), outbox.Action(a.at(2)))
+	case "incidents": // [USER [short]]
+		return s.failed(who, a.at(2) != "")
+	case "incident": // USER ID retry|drop
+		return "", s.ChangeIncident(ctx, who, s.id(a.at(2)), a.at(3) == "drop")
+	default:
+		return s.stepOfPeople(a, who)
+	}
+	return "", nil
+}
+
+// show is an instance as it is stored.
+func (s *scenario) show(id string) string {
+	for _, i := range s.Instances(s.of[id]) {
+		if i.Name != id {
+			continue
+		}
+		var entries []struct {
+			Event, User      string
+			TransitionEvent  string
+			StartState       []string
+			EndState, Before []string
+		}
+		s.Must(json.Unmarshal(i.Document.History(), &entries))
+		var steps []string
+		for n, e := range entries {
+			if n > 0 {
+				require.Equal(s.t, entries[n-1].EndState, e.StartState, "entry %d begins elsewhere", n+1)
+			}
+			steps = append(steps, strings.TrimSpace(e.TransitionEvent+" "+e.User))
+		}
+		require.Len(s.t, entries, int(i.Record.Sequence))
+		return fmt.Sprintf("%s: %s %s; %s\n", id, strings.Join(entries[len(entries)-1].EndState, " "), i.Record.Public, strings.Join(steps, ", "))
+	}
+	return id + " is not there\n"
+}
+
+// at is a time of virtual time, as it has passed.
+func (s *scenario) at(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.Sub(s.begun).String()
+}
+
+func (s *scenario) waits(p *message.Pending) string {
+	var out strings.Builder
+	for _, c := range p.Children {
+		fmt.Fprintf(&out, "child %s of %s %s\n", c.InstanceID, c.WorkflowID, c.Status)
+	}
+	for _, t := range p.Timers {
+		fmt.Fprintf(&out, "timer %s %s of %s at %s, failed %t\n", t.ID, t.Event, t.At.Node, s.at(t.Due), t.Failed)
+	}
+	for _, d := range p.Deliveries {
+		fmt.Fprintln(&out, deliveryText(d))
+	}
+	fmt.Fprintf(&out, "done %t, ended %t\n", p.IsDone, p.IsEnded)
+	return out.String()
+}
+
+// deliveries are those of a state that a user sees; nobody sees what nobody may read.
+func (s *scenario) deliveries(who *identity.Principal, state outbox.State) (out []pending.Delivery) {
+	for cursor := ""; ; {
+		page, err := s.Waiting.Deliveries(s.t.Context(), &pending.DeliveryList{Caller: who, State: state, Cursor: cursor, Limit: 2})
+		s.Must(err)
+		out = append(out, page.Deliveries...)
+		if cursor = page.Next; cursor == "" {
+			return out
+		}
+	}
+}
+
+func deliveryText(d pending.Delivery) string {
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s, attempts %d, status %d %s", d.ID, d.Kind, d.Name, d.State, d.Body, d.Attempts, d.LastStatus, d.LastError))
+}
+
+func (s *scenario) schedules() (string, error) {
+	all, err := s.Schedules(s.t.Context())
+	var out strings.Builder
+	for _, x := range all {
+		fmt.Fprintf(&out, "%s %s: last %s, next %s, zone %s, paused %t %s\n", x.Workflow, x.Name, s.at(x.Last), s.at(x.Next), x.Zone, x.Paused, x.LastError)
+	}
+	return out.String(), err
+}
+
+// failed are the incidents that a user sees; those that are new get a name. In short: what happens of itself has no exact times.
+func (s *scenario) failed(who *identity.Principal, short bool) (string, error) {
+	var lines [][2]string // the id, and what is said of it
+	for cursor := ""; ; {
+		page, err := s.Waiting.Incidents(s.t.Context(), &pending.IncidentList{Caller: who, Cursor: cursor, Limit: 2})
+		if err != nil {
+			return "", err
+		}
+		for _, i := range page.Incidents {
+			r := i.Row
+			text := fmt.Sprintf("%q %s of %s", r.Kind, i.Event, cmp.Or(i.InstanceID, i.Workflow))
+			if !short {
+				text += fmt.Sprintf(", version %d, %s:%d %q, read %v, for %q, %d from %s to %s", i.Version, i.File, i.Line, i.Expression, r.Read, r.User, r.Count, s.at(r.First), s.at(r.Last))
+			}
+			lines = append(lines, [2]string{i.ID, s.named(text + ": " + i.Error + "\n")})
+		}
+		if cursor = page.Next; cursor == "" {
+			break
+		}
+	}
+	slices.SortFunc(lines, func(a, b [2]string) int { return strings.Compare(a[1], b[1]) })
+	out := ""
+	for _, l := range lines {
+		s.full[s.named(s.failure(l[0]))] = l[0]
+		out += l[0] + ": " + l[1]
+	}
+	return cmp.Or(out, "none\n"), nil
+}
+
+// failure has a name for an incident, or for the reference to one, before anything else is shown of it.
+func (s *scenario) failure(id string) string {
+	if of, _, _ := strings.Cut(id, "-"); s.named(of) == anID {
+		s.failures++
+		s.name(of, fmt.Sprint("incident", s.failures))
+	}
+	return id
+}
+
+// anID stands for one that has no name.
+const anID = "<id>"
+
+var (
+	ids      = regexp.MustCompile(`\b[0-9A-HJKMNP-TV-Z]{26}\b`)
+	failures = regexp.MustCompile(`\b(incident[0-9]+)-[0-9]+-[0-9]+\b`)
+	parts    = regexp.MustCompile(`\b[a-z][a-zA-Z0-9]*-[0-9]+-[0-9]+\b`)
+)
+
+// named is a text with names in the place of ids.
+func (s *scenario) named(text string) string {
+	text = ids.ReplaceAllString(strings.NewReplacer(s.names...).Replace(text), anID)
+	return failures.ReplaceAllString(text, "$1")
+}
