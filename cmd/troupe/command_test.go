@@ -33,7 +33,8 @@ func TestEveryCommandHelps(t *testing.T) {
 
 // TestTranscripts plays testdata/transcripts. "document NAME" makes a document of Office Open XML with the input as its paragraph.
 func TestTranscripts(t *testing.T) {
-	clitest.Transcripts(t, "testdata/transcripts", clitest.Commands{"document": func(_ *clitest.Scene, cmd *datadriven.TestData) {
+	clitest.Transcripts(t, "testdata/transcripts", clitest.Commands{"document": func(_ *clitest.Scene, cmd *datadriven.TestData) string {
 		clitest.PutFile(t, "", cmd.CmdArgs[0].String(), string(templatetest.Docx(templatetest.Paragraph(cmd.Input))))
+		return ""
 	}})
 }

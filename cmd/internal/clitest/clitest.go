@@ -31,35 +31,6 @@ func InvokeWith(stdin string, args ...string) (code int, stdout, stderr string) 
 	return code, out.String(), err.String()
 }
 
-// Invocation is one command line and what it must do.
-type Invocation struct {
-	Name, Stdin string
-	Args        []string
-	Code        int
-	Stdout      string // exactly
-	Stderr      string // a part of it; empty: nothing there
-}
-
-// Run runs it and compares.
-func (i *Invocation) Run(t *testing.T) {
-	t.Helper()
-	code, stdout, stderr := InvokeWith(i.Stdin, i.Args...)
-	if code != i.Code || stdout != i.Stdout {
-		t.Errorf("%v: got code %d and\n%s\nwant %d and\n%s\nstderr: %s", i.Args, code, stdout, i.Code, i.Stdout, stderr)
-	}
-	if !strings.Contains(stderr, i.Stderr) || i.Stderr == "" && stderr != "" {
-		t.Errorf("%v: got %q on stderr, want %q in it", i.Args, stderr, i.Stderr)
-	}
-}
-
-// RunAll runs them in their order.
-func RunAll(t *testing.T, all []Invocation) {
-	t.Helper()
-	for i := range all {
-		t.Run(all[i].Name, all[i].Run)
-	}
-}
-
 // ExampleHome makes a home like the example.
 func ExampleHome(t *testing.T) string {
 	t.Helper()
@@ -118,20 +89,6 @@ func MustRename(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.Rename(from, to); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// WantRefusal runs a command that must be refused with all parts in its reason.
-func WantRefusal(t *testing.T, args []string, parts ...string) {
-	t.Helper()
-	code, stdout, stderr := Invoke(args...)
-	if code != cli.ExitFailed || stdout != "" {
-		t.Errorf("%v: got code %d and %q on stdout, want %d and nothing", args, code, stdout, cli.ExitFailed)
-	}
-	for _, part := range parts {
-		if !strings.Contains(stderr, part) {
-			t.Errorf("%v: got %q on stderr, want %q in it", args, stderr, part)
-		}
 	}
 }
 

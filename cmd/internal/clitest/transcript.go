@@ -29,7 +29,7 @@ type Scene struct {
 }
 
 // Commands are those that a package's transcripts have besides.
-type Commands map[string]func(*Scene, *datadriven.TestData)
+type Commands map[string]func(s *Scene, cmd *datadriven.TestData) string
 
 // Transcripts plays the scripts below a folder, each in an empty folder of its own:
 //
@@ -38,7 +38,7 @@ type Commands map[string]func(*Scene, *datadriven.TestData)
 //	                     text of Go. "| grep RE" after a command keeps lines, "| match RE" what fits alone, "| count RE" its number;
 //	                     "| into FILE" writes a file.
 //	env                  variables of the environment, NAME=value
-//	file NAME            a file with the input as its text; remove NAME; mode NAME 0640, or without a mode what it is
+//	file NAME            a file with the input as its text; remove NAME; move FROM TO; mode NAME 0640, or without a mode what it is
 //	edit NAME            replaces the text after "-" by that after "+" below it
 //	home [NAME]          a home like the example; small [NAME] without the forms of orders
 //	service, notice      the service that the commands ask; $1 is the instance of notice
@@ -113,8 +113,7 @@ func (s *Scene) do(cmd *datadriven.TestData, more Commands) (text string) {
 		s.Call("$taken", taken.Addr().String())
 	default:
 		if do := more[cmd.Cmd]; do != nil {
-			do(s, cmd)
-			return ""
+			return do(s, cmd)
 		}
 		return s.file(cmd, args, input)
 	}
@@ -130,9 +129,14 @@ func (s *Scene) file(cmd *datadriven.TestData, args []string, input string) (tex
 			s.Setenv(name, value)
 		}
 	case "file":
-		PutFile(s.T, "", args[0], input+"\n")
+		if input != "" {
+			input += "\n"
+		}
+		PutFile(s.T, "", args[0], input)
 	case "remove":
 		RemoveFile(s.T, "", args[0])
+	case "move":
+		MustRename(s.T, args[0], args[1])
 	case "mode":
 		if len(args) == 1 {
 			info, err := os.Stat(args[0])
@@ -172,7 +176,7 @@ func (s *Scene) file(cmd *datadriven.TestData, args []string, input string) (tex
 func (s *Scene) Call(name, value string) { s.names[value] = name }
 
 var (
-	anID       = regexp.MustCompile(`\b01[0-9A-HJKMNP-TV-Z]{24}\b|\b(?:tok|ses)_[a-z2-7]{16}\b`)
+	anID       = regexp.MustCompile(`\b01[0-9A-HJKMNP-TV-Z]{24}\b|\b(?:tok|ses)_[a-z2-7]{16}\b|\b[0-9a-f]{32}\b`)
 	credential = regexp.MustCompile(`\b((?:tok|ses)_[a-z2-7]{16})\.[A-Za-z0-9_-]{43}\b`)
 	cursor     = regexp.MustCompile(`--cursor (\S+) the next page`)
 	aTime      = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
 	"troupe/cmd/internal/homedir"
-	"troupe/statemachine/document"
 )
 
 // Loaded is a config with the settings of a home, and with flags: names and values.
@@ -149,36 +147,6 @@ func TestRolesSetting(t *testing.T) {
 	for _, text := range []string{"x", "[x]", "{x: {y: z}}", "{x: 1}", "{x: [[y]]}", "{x: 'a b'}", "{x: ''}", "{", "{x: y, x: z}"} {
 		got, err := parseRoles(text)
 		assert.Error(t, err, "%s: got %v, want an error", text, got)
-	}
-}
-
-func TestSettingsFileFaults(t *testing.T) {
-	tests := []struct{ name, text, want string }{
-		{"an unknown key", "# x\nlisten: :80\nlissten: :81\n", "troupe.yaml:3:1: "},
-		{"the near word is suggested", "baseBath: /x\n", "basePath"},
-		{"a list", "listen: [a]\n", "troupe.yaml:1:9: listen: must be a single value"},
-		{"a word for a number", "queriesMax: many\n", "troupe.yaml:1:13: queriesMax: "},
-		{"a time without unit", "drainMax: 8\n", "troupe.yaml:1:11: drainMax: "},
-		{"a size with another unit", "cacheBytes: 1MB\n", "troupe.yaml:1:13: cacheBytes: "},
-		{"a setting without its group", "clientId: x\n", "troupe.yaml:1:1: unknown key"},
-		{"an unknown key of a webhook", "webhooks:\n  endpoints:\n    order: {ship: {ulr: x}}\n", "troupe.yaml:3:20: unknown key \"ulr\" (did you mean \"url\"?)"},
-		{"a webhook that nothing can be sent to", "webhooks: {endpoints: {order: {ship: {url: 'http://x:99999'}}}}\n", "troupe.yaml:1:44: a webhook is http or https"},
-		{"an unknown key of a group", "oidc:\n  isuer: x\n", "troupe.yaml:2:3: unknown key"},
-		{"a group that is none", "oidc: x\n", "troupe.yaml:1:7: oidc: must be a group of settings"},
-		{"a group in one key", "oidc.issuer: x\n", "troupe.yaml:1:1: unknown key"},
-		{"roles that are none", "oidc:\n  roles: [x]\n", "troupe.yaml:2:10: oidc.roles: must map values to roles"},
-		{"a word for yes or no", "repository:\n  machineRole: maybe\n", "troupe.yaml:2:16: repository.machineRole: "},
-		{"no time for idle sessions", "sessionIdle: 0\n", "troupe.yaml:1:14: sessionIdle: must be at least 1s"},
-		{"hardly any time for sessions", "sessionMax: 999ms\n", "troupe.yaml:1:13: sessionMax: must be at least 1s"},
-		{"the home itself", "home: /elsewhere\n", "troupe.yaml:1:1: unknown key"},
-		{"broken YAML", "listen: [\n", "troupe.yaml:"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			_, err := Loaded(t, clitest.HomeWith(t, test.text))
-			var faults document.Faults
-			assert.True(t, errors.As(err, &faults) && strings.Contains(err.Error(), test.want), "got %v, want a fault that says %q", err, test.want)
-		})
 	}
 }
 

@@ -15,3 +15,5 @@ func TestMain(m *testing.M) {
 	}
 	m.Run()
 }
+
+func TestTranscripts(t *testing.T) { clitest.Transcripts(t, "testdata/transcripts", nil) }

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"troupe/actors/home"
-	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
 	"troupe/persistence"
 	"troupe/persistence/key"
@@ -254,31 +253,4 @@ func TestOnlyTheFirstFaultsAreShown(t *testing.T) {
 	n := r.metrics().Faults
 	assert.True(t, len(got) <= 512 && n == 5, "got %d bytes, more than are shown, or %d faults in the metrics, want 5", len(got), n)
 	assert.Equal(t, 6, strings.Count(log.String(), "\n"), log.String())
-}
-
-// TestCheckBesideAServer also says what only the server knows.
-func TestCheckBesideAServer(t *testing.T) {
-	clitest.Isolated(t)
-	dir := clitest.SmallHome(t)
-	o := mustOpenService(t, dir)
-	defer o.close()
-	o.countInstance("leave-request", 1)
-	o.config.Admin = ""
-	require.NoError(t, o.takeCommands())
-	code, stdout, stderr := clitest.Invoke("check", "--home", dir)
-	assert.True(t, code == 0 && stdout == "" && stderr == "OK\n", "what is in use: got code %d, %s%s", code, stdout, stderr)
-	clitest.Edit(t, dir, "workflows/leave-request.yaml", "name: Leave request", "name: Other")
-	const refused = "workflows/leave-request.yaml:7: workflow leave-request version 1 is in use and its content changed (raise version to 2)\n"
-	code, stdout, stderr = clitest.Invoke("check", "--home", dir)
-	assert.True(t, code == cli.ExitFailed && stdout == refused && stderr == "troupe: 1 problem in "+dir+"\n", "%v %v %v %v", code, stdout, stderr, refused)
-	clitest.PutFile(t, dir, "workflows/small.yaml", faultyFlow)
-	code, stdout, _ = clitest.Invoke("check", "--home", dir)
-	assert.True(t, code == cli.ExitFailed && strings.Count(stdout, "\n") == 2 && strings.Contains(stdout, "workflows/small.yaml:2"), "%v %v", code, stdout)
-	if o.reloadDefinitions(); o.catalog.Len() != 3 {
-		t.Error("checking changed what is in use")
-	}
-	assert.NoError(t, o.admin.Stop(t.Context()))
-	clitest.Edit(t, dir, "workflows/small.yaml", "go: c", "go: b")
-	code, stdout, stderr = clitest.Invoke("check", "--home", dir)
-	assert.Zero(t, code, "without a server: got code, %s, %s", stdout, stderr)
 }
