@@ -2,11 +2,11 @@ package main
 
 import (
 	"encoding/binary"
-	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
 
 	"troupe/persistence/key"
 	"troupe/statemachine"
@@ -59,18 +59,14 @@ func BenchmarkCommit(b *testing.B) {
 
 func benchStore(b *testing.B) {
 	store := openStore(b)
-	var number atomic.Uint64
-	runParallel(b, func(pb *testing.PB) {
-		e, done := newEvent(b, number.Add(1)), make(committed, 1)
+	runParallel(b, func(caller int) func(int) error {
+		e, done := newEvent(b, uint64(caller)+1), make(committed, 1)
 		sh := store.ShardOf(e.id)
-		for pb.Next() {
+		return func(int) error {
 			w := store.NewBatch(sh)
 			e.rows(sh, w.Set, w.Delete)
 			store.Append(w, done)
-			if err := <-done; err != nil {
-				b.Error(err)
-				return
-			}
+			return <-done
 		}
 	})
 }
@@ -84,21 +80,17 @@ func benchPebble(b *testing.B) {
 	db, err := pebble.Open(b.TempDir(), &pebble.Options{
 		FormatMajorVersion: pebble.FormatNewest, MemTableSize: 32 << 20, Logger: silent{zerolog.Nop()},
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	defer func() { _ = db.Close() }()
-	var number atomic.Uint64
-	runParallel(b, func(pb *testing.PB) {
-		e := newEvent(b, number.Add(1))
-		for pb.Next() {
+	runParallel(b, func(caller int) func(int) error {
+		e := newEvent(b, uint64(caller)+1)
+		return func(int) error {
 			batch := db.NewBatch()
 			e.rows(0, func(key, value []byte) { _ = batch.Set(key, value, nil) }, func(key []byte) { _ = batch.Delete(key, nil) })
 			if err := batch.Commit(pebble.Sync); err != nil {
-				b.Error(err)
-				return
+				return err
 			}
-			_ = batch.Close()
+			return batch.Close()
 		}
 	})
 }

@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"troupe/actors/identity"
@@ -24,13 +27,22 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // callers is how many goroutines ask at once, like the usual 64 connections.
 const callers = 64
 
-// runParallel runs the body on 64 goroutines, whatever the number of cores.
-func runParallel(b *testing.B, body func(*testing.PB)) {
+// runParallel has 64 callers, whatever the number of cores, do again and again what each begins with.
+func runParallel(b *testing.B, begin func(caller int) (do func(n int) error)) {
 	b.Helper()
+	var number atomic.Int64
 	b.SetParallelism(max(1, callers/runtime.GOMAXPROCS(0)))
 	b.ReportAllocs()
 	b.ResetTimer()
-	b.RunParallel(body)
+	b.RunParallel(func(pb *testing.PB) {
+		do := begin(int(number.Add(1)-1) % callers)
+		for n := 0; pb.Next(); n++ {
+			if err := do(n); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
 	b.StopTimer()
 }
 
@@ -38,13 +50,9 @@ func runParallel(b *testing.B, body func(*testing.PB)) {
 func definition(tb testing.TB) *statemachine.Definition {
 	tb.Helper()
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	parsed, err := parser.Parse(statemachine.Source{File: "leave-request.yaml", Text: []byte(load.Definition)})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	return parsed.Definition
 }
 
@@ -61,7 +69,7 @@ func created(tb testing.TB, d *statemachine.Definition) statemachine.Instance {
 	result, err := d.Create(statemachine.Creation{
 		ID: "01JD0000000000000000000001", Caller: caller, Public: data.Value(public), Now: begun,
 	})
-	if err != nil {
+	if err != nil { // NB: require would cost a part of what is measured
 		tb.Fatal(err)
 	}
 	return result.Instance
@@ -77,14 +85,8 @@ func turn(n int) statemachine.Event {
 func openStore(tb testing.TB) *persistence.Store {
 	tb.Helper()
 	store, err := persistence.Open(tb.TempDir(), persistence.Options{Log: zerolog.Nop()})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
+	require.NoError(tb, err)
+	tb.Cleanup(func() { assert.NoError(tb, store.Close()) })
 	return store
 }
 
@@ -98,38 +100,40 @@ type fixture struct {
 func newFixture(tb testing.TB) *fixture {
 	tb.Helper()
 	text, err := load.BuiltIn().IdentityText()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	directory, err := identity.ParseDirectory("identity.yaml", []byte(text))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	s, err := service.Open(tb.TempDir(), load.Definition, workflow.Options{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
+	require.NoError(tb, err)
+	tb.Cleanup(func() { assert.NoError(tb, s.Close()) })
 	return &fixture{s, directory, directory.Principal(load.UserID)}
 }
 
 // create makes n instances and returns their ids.
 func (h *fixture) create(tb testing.TB, n int) []string {
 	tb.Helper()
-	public, _ := load.CreateData()
 	ids := make([]string, n)
 	for i := range ids {
-		reply, err := h.Create(context.Background(), &message.Create{
-			Caller: h.caller, WorkflowID: load.WorkflowID, Public: data.Value(public),
-		})
-		if err != nil {
-			tb.Fatal(err)
-		}
+		reply, err := h.createOne()
+		require.NoError(tb, err)
 		ids[i] = reply.InstanceID
 	}
 	return ids
+}
+
+func (h *fixture) createOne() (*message.Reply, error) {
+	public, _ := load.CreateData()
+	return h.Create(context.Background(), &message.Create{Caller: h.caller, WorkflowID: load.WorkflowID, Public: data.Value(public)})
+}
+
+// send sends an instance the event that it gets after n others.
+func (h *fixture) send(id string, n int, withHistory bool) (*message.Reply, error) {
+	name, content, _ := load.Turn(n)
+	return h.Send(context.Background(), &message.Event{
+		Caller: h.caller, WorkflowID: load.WorkflowID, InstanceID: id, Name: name, Data: data.Value(content), WithHistory: withHistory,
+	})
+}
+
+func (h *fixture) read(id string) (*message.Reply, error) {
+	return h.Load(context.Background(), &message.Load{Caller: h.caller, WorkflowID: load.WorkflowID, InstanceID: id, WithHistory: true})
 }

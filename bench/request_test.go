@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,18 +22,12 @@ import (
 func newServer(tb testing.TB, h *fixture) (*gateway.Server, string) {
 	tb.Helper()
 	credentials, err := identity.Start(identity.Options{Store: h.Store, Directory: h.directory})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	tb.Cleanup(func() { stop(tb, credentials) })
 	token, _, err := credentials.Create(context.Background(), identity.Token, identity.CreateCredential{User: load.UserID})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	server, err := gateway.New(gateway.Options{Addr: "127.0.0.1:0"})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	server.Open(gateway.Services{Workflows: h.Router, Credentials: credentials})
 	return server, token
 }
@@ -41,9 +35,7 @@ func newServer(tb testing.TB, h *fixture) (*gateway.Server, string) {
 // stop stops a server.
 func stop(tb testing.TB, s interface{ Stop(context.Context) error }) {
 	tb.Helper()
-	if err := s.Stop(context.Background()); err != nil {
-		tb.Errorf("Stop: %v", err)
-	}
+	assert.NoError(tb, s.Stop(context.Background()))
 }
 
 // recorder takes an answer as cheaply as possible and keeps its status.
@@ -68,30 +60,27 @@ func benchRequest(b *testing.B, prefer string) {
 	h := newFixture(b)
 	server, token := newServer(b, h)
 	ids := h.create(b, callers*instancesEach)
-	var number atomic.Int64
-	runParallel(b, func(pb *testing.PB) {
-		first := (int(number.Add(1)-1) % callers) * instancesEach
+	runParallel(b, func(caller int) func(n int) error {
 		header := http.Header{"Authorization": {"svc.token " + token}, "Content-Type": {"application/json"}}
 		if prefer != "" {
 			header.Set("Prefer", prefer)
 		}
 		w := &recorder{header: http.Header{}}
-		for n := 0; pb.Next(); n++ {
+		return func(n int) error {
 			name, content, _ := load.Turn(n / instancesEach)
-			body := `{"workflowId":"` + load.WorkflowID + `","instanceId":"` + ids[first+n%instancesEach] +
+			body := `{"workflowId":"` + load.WorkflowID + `","instanceId":"` + ids[caller*instancesEach+n%instancesEach] +
 				`","event":{"name":"` + name + `","data":` + content + `}}`
 			r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "/workflow/api/v1/event", io.NopCloser(strings.NewReader(body)))
 			if err != nil {
-				b.Error(err)
-				return
+				return err
 			}
 			r.Header, r.ContentLength = header, int64(len(body))
 			clear(w.header)
 			server.ServeHTTP(w, r)
 			if w.status != http.StatusOK {
-				b.Errorf("got status %d", w.status)
-				return
+				return fmt.Errorf("got status %d", w.status)
 			}
+			return nil
 		}
 	})
 }

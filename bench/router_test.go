@@ -1,14 +1,12 @@
 package main
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"troupe/actors/message"
 	"troupe/bench/load"
-	"troupe/statemachine/data"
 )
 
 // BenchmarkRouter is everything below HTTP, with the commit: 64 callers, each with instances of its own.
@@ -26,19 +24,10 @@ const instancesEach = 16
 func benchRouter(b *testing.B, withHistory bool) {
 	h := newFixture(b)
 	ids := h.create(b, callers*instancesEach)
-	var number atomic.Int64
-	runParallel(b, func(pb *testing.PB) {
-		first := (int(number.Add(1)-1) % callers) * instancesEach
-		for n := 0; pb.Next(); n++ {
-			name, content, _ := load.Turn(n / instancesEach)
-			_, err := h.Send(context.Background(), &message.Event{
-				Caller: h.caller, WorkflowID: load.WorkflowID, InstanceID: ids[first+n%instancesEach],
-				Name: name, Data: data.Value(content), WithHistory: withHistory,
-			})
-			if err != nil {
-				b.Error(err)
-				return
-			}
+	runParallel(b, func(caller int) func(n int) error {
+		return func(n int) error {
+			_, err := h.send(ids[caller*instancesEach+n%instancesEach], n/instancesEach, withHistory)
+			return err
 		}
 	})
 }
@@ -46,33 +35,20 @@ func benchRouter(b *testing.B, withHistory bool) {
 func benchRouterRead(b *testing.B) {
 	h := newFixture(b)
 	ids := h.create(b, callers)
-	var number atomic.Int64
-	runParallel(b, func(pb *testing.PB) {
-		id := ids[int(number.Add(1)-1)%callers]
-		for pb.Next() {
-			_, err := h.Load(context.Background(), &message.Load{
-				Caller: h.caller, WorkflowID: load.WorkflowID, InstanceID: id, WithHistory: true,
-			})
-			if err != nil {
-				b.Error(err)
-				return
-			}
+	runParallel(b, func(caller int) func(int) error {
+		return func(int) error {
+			_, err := h.read(ids[caller])
+			return err
 		}
 	})
 }
 
 func benchRouterCreate(b *testing.B) {
 	h := newFixture(b)
-	public, _ := load.CreateData()
-	runParallel(b, func(pb *testing.PB) {
-		for pb.Next() {
-			_, err := h.Create(context.Background(), &message.Create{
-				Caller: h.caller, WorkflowID: load.WorkflowID, Public: data.Value(public),
-			})
-			if err != nil {
-				b.Error(err)
-				return
-			}
+	runParallel(b, func(int) func(int) error {
+		return func(int) error {
+			_, err := h.createOne()
+			return err
 		}
 	})
 }
@@ -88,11 +64,7 @@ func BenchmarkHistory(b *testing.B) {
 	for range callers {
 		senders.Go(func() {
 			for left.Add(-1) >= 0 {
-				name, content, _ := load.Turn(0)
-				_, err := h.Send(context.Background(), &message.Event{
-					Caller: h.caller, WorkflowID: load.WorkflowID, InstanceID: id, Name: name, Data: data.Value(content),
-				})
-				if err != nil {
+				if _, err := h.send(id, 0, false); err != nil {
 					b.Error(err)
 					return
 				}
@@ -114,7 +86,7 @@ func BenchmarkHistory(b *testing.B) {
 	}
 	b.Run("whole", func(b *testing.B) {
 		for b.Loop() {
-			reply, err := h.Load(context.Background(), &message.Load{Caller: h.caller, WorkflowID: load.WorkflowID, InstanceID: id, WithHistory: true})
+			reply, err := h.read(id)
 			if err != nil || reply.Sequence != entries {
 				b.Fatal(reply, err)
 			}

@@ -3,6 +3,8 @@ package main
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine"
 	"troupe/statemachine/filter"
 )
@@ -77,9 +79,7 @@ func BenchmarkFilter(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			f, err := filter.Parse([]byte(c.text), filter.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			b.ReportAllocs()
 			for b.Loop() {
 				if f.Match(document) != c.want {

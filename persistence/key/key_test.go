@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -14,138 +16,138 @@ import (
 	"pgregory.net/rapid"
 )
 
+// fields are the parts of a key by their letters in a layout.
+var fields = map[rune]string{
+	'w': "Workflow", 'W': "Workflow", 'N': "Node", 'm': "Machine", 'n': "Name", 'i': "ID", 'r': "Reply", 'q': "Number", 't': "Number", 'x': "Number",
+	'p': "Place", 's': "Sorted", 'd': "Due", 'k': "Kind", 'o': "Order", 'V': "Value",
+}
+
 // drawKey draws the parts of a key of any table.
 func drawKey(t *rapid.T, label string) Parts {
-	k := Parts{
-		Table: rapid.SampledFrom([]string{
-			"record", "entry", "draft", "list", "node", "index", "indexstate", "reply", "count", "definition", "setting", "credential",
-			"timer", "incident", "delivery", "attempt", "schedule", "task", "taskdraft", "work", "activity", "feed",
-		}).Draw(t, label+" table"),
-		Shard: Shard(rapid.SampledFrom([]int{0, 1, 255, 256, 0xFFFF}).Draw(t, label+" shard")),
-	}
+	tables := slices.DeleteFunc(slices.Sorted(maps.Keys(layouts)), func(t table) bool { return t == replicaTable })
 	// Short alphabets make near misses likely: one name a prefix of another, a
 	// byte that looks like a length.
 	text := rapid.StringOfN(rapid.RuneFrom([]rune{'a', 'b', 1, 2, 0, 'ÿ'}), 0, 3, -1)
 	long := rapid.Custom(func(t *rapid.T) string {
 		return strings.Repeat("a", rapid.SampledFrom([]int{1, 253, 254, 255, 256, 300}).Draw(t, "length"))
 	})
-	name := rapid.OneOf(text, text, text, long)
-	array := func(label string) (b [16]byte) {
-		copy(b[:], rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 0xFF}), 16, 16).Draw(t, label))
+	names := rapid.OneOf(text, text, text, long)
+	name := func(what string) string { return names.Draw(t, label+" "+what) }
+	array := func(what string) (b [16]byte) {
+		copy(b[:], rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 0xFF}), 16, 16).Draw(t, label+" "+what))
 		return b
 	}
-	number := rapid.SampledFrom([]uint64{0, 1, 255, 256, 1<<64 - 1})
-	switch k.Table {
-	case "record":
-		k.Workflow, k.ID = name.Draw(t, label+" workflow"), array(label+" id")
-	case "entry":
-		k.ID, k.Number = array(label+" id"), number.Draw(t, label+" seq")
-	case "draft":
-		k.ID, k.Name = array(label+" id"), name.Draw(t, label+" user")
-	case "list":
-		k.Kind, k.Name = rapid.Byte().Draw(t, label+" list"), name.Draw(t, label+" user")
-		k.Number, k.ID = number.Draw(t, label+" when"), array(label+" id")
-	case "node":
-		k.Workflow, k.Node = name.Draw(t, label+" workflow"), name.Draw(t, label+" node")
-		k.ID, k.Machine = array(label+" id"), name.Draw(t, label+" machine")
-	case "index":
-		k.Number, k.ID = uint64(uint32(number.Draw(t, label+" index"))), array(label+" id")
-		k.Value = string(appendText(nil, name.Draw(t, label+" value"))) // no value is a prefix of another
-	case "indexstate":
-		k.Number = uint64(uint32(number.Draw(t, label+" index")))
-	case "reply":
-		k.ID, k.Reply = array(label+" id"), array(label+" key")
-	case "count":
-		k.Workflow, k.Number = name.Draw(t, label+" workflow"), number.Draw(t, label+" version")
-	case "definition":
-		k.Shard, k.Workflow, k.Number = Meta, name.Draw(t, label+" workflow"), number.Draw(t, label+" version")
-	case "setting":
-		k.Shard, k.Name = Meta, name.Draw(t, label+" name")
-	case "credential":
-		k.Shard, k.Kind, k.Name = Meta, rapid.Byte().Draw(t, label+" kind"), name.Draw(t, label+" id")
-	case "schedule":
-		k.Workflow, k.Name = name.Draw(t, label+" workflow"), name.Draw(t, label+" name")
-	case "feed":
-		k.Number = number.Draw(t, label+" place")
-	case "work":
-		k.Kind, k.Order, k.Name = rapid.SampledFrom([]byte("aMzR")).Draw(t, label+" list"), rapid.Byte().Draw(t, label+" order"), name.Draw(t, label+" whose")
-		k.Sorted, k.ID = number.Draw(t, label+" sorted"), array(label+" id")
-		if isByWorkflow(k.Kind) {
-			k.Workflow = name.Draw(t, label+" workflow")
+	number := func(what string) uint64 {
+		return rapid.SampledFrom([]uint64{0, 1, 255, 256, 1<<64 - 1}).Draw(t, label+" "+what)
+	}
+	at := rapid.SampledFrom(tables).Draw(t, label+" table")
+	k := Parts{Table: layouts[at].name, Shard: Shard(rapid.SampledFrom([]int{0, 1, 255, 256, 0xFFFF}).Draw(t, label+" shard"))}
+	if at == definitionTable || at == settingTable || at == credentialTable {
+		k.Shard = Meta
+	}
+	drawn := Parts{
+		Workflow: name("workflow"), Node: name("node"), Machine: name("machine"), ID: array("id"), Reply: array("reply"),
+		Value:  string(appendText(nil, name("value"))), // no value is a prefix of another
+		Number: number("number"), Due: int64(number("due") >> 1), Place: uint32(number("place")), Sorted: number("sorted"),
+		Order: rapid.Byte().Draw(t, label+" order"), Name: name("name"), Kind: rapid.SampledFrom([]byte("aMzR\x00\xff")).Draw(t, label+" kind"),
+	}
+	for _, part := range layouts[at].parts {
+		switch {
+		case part == 'x': // an index has 32 bits
+			drawn.Number = uint64(uint32(drawn.Number))
+		case part == 'W' && !isByWorkflow(drawn.Kind):
+			continue
 		}
-		k.Number, k.Place = number.Draw(t, label+" seq"), uint32(number.Draw(t, label+" place"))
-	case "timer", "incident", "delivery", "attempt", "task", "taskdraft", "activity":
-		k.ID, k.Number, k.Place = array(label+" id"), number.Draw(t, label+" seq"), uint32(number.Draw(t, label+" place"))
-		if k.Table == "timer" || k.Table == "attempt" {
-			k.Due = int64(number.Draw(t, label+" due") >> 1)
-		}
-		if k.Table == "delivery" || k.Table == "attempt" || k.Table == "taskdraft" {
-			k.Name = name.Draw(t, label+" queue or user")
-		}
-		if k.Table == "attempt" {
-			k.Workflow = name.Draw(t, label+" workflow")
-		}
+		to := reflect.ValueOf(&k).Elem().FieldByName(fields[part])
+		to.Set(reflect.ValueOf(drawn).FieldByName(fields[part]))
 	}
 	return k
 }
 
-// build makes the bytes of a key from its parts.
-func build(k Parts) []byte {
+// covers is a prefix of keys, and what those that it covers have in common beside their table and shard.
+type covers struct {
+	prefix []byte
+	common func(k Parts) any
+}
+
+func anyOf(Parts) any { return nil }
+
+func idOf(k Parts) any { return k.ID }
+
+func workflowOf(k Parts) any { return k.Workflow }
+
+// built is the key of some parts, and the prefixes that cover it.
+func built(k Parts) (key []byte, prefixes []covers) {
+	sh, id := k.Shard, k.ID
+	delivery := Delivery{id, k.Name, k.Number, k.Place}
 	switch k.Table {
 	case "record":
-		return Record(nil, k.Shard, k.Workflow, k.ID)
+		return Record(nil, sh, k.Workflow, id), []covers{{RecordPrefix(nil, sh, k.Workflow), workflowOf}}
 	case "entry":
-		return Entry(nil, k.Shard, k.ID, k.Number)
+		return Entry(nil, sh, id, k.Number), []covers{{EntryPrefix(nil, sh, id), idOf}}
 	case "draft":
-		return Draft(nil, k.Shard, k.ID, k.Name)
+		return Draft(nil, sh, id, k.Name), []covers{{DraftPrefix(nil, sh, id), idOf}}
 	case "list":
-		return List(nil, k.Shard, k.Kind, k.Name, int64(k.Number), k.ID)
+		return List(nil, sh, k.Kind, k.Name, int64(k.Number), id), []covers{{ListPrefix(nil, sh, k.Kind, k.Name), func(k Parts) any { return [2]any{k.Kind, k.Name} }}}
 	case "node":
-		return Node(nil, k.Shard, k.Workflow, k.Node, k.Machine, k.ID)
-	case "index":
-		return Index(nil, k.Shard, uint32(k.Number), []byte(k.Value), k.ID)
-	case "indexstate":
-		return IndexState(nil, k.Shard, uint32(k.Number))
-	case "reply":
-		return Reply(nil, k.Shard, k.ID, k.Reply)
-	case "count":
-		return Count(nil, k.Shard, k.Workflow, k.Number)
-	case "definition":
-		return Definition(nil, k.Workflow, k.Number)
-	case "setting":
-		return Setting(nil, k.Name)
-	case "credential":
-		return Credential(nil, k.Kind, k.Name)
-	case "schedule":
-		return Schedule(nil, k.Shard, k.Workflow, k.Name)
-	case "feed":
-		return Feed(nil, k.Shard, FeedPlace(k.Number))
-	case "timer":
-		return Timer{k.Due, k.ID, k.Number, k.Place}.Key(nil, k.Shard)
-	case "incident":
-		return Incident(nil, k.Shard, k.ID, k.Number, k.Place)
-	case "delivery":
-		return Delivery{k.ID, k.Name, k.Number, k.Place}.Key(nil, k.Shard)
-	case "attempt":
-		return Attempt(nil, k.Shard, k.Workflow, k.Due, Delivery{k.ID, k.Name, k.Number, k.Place})
-	case "task":
-		return Task(nil, k.Shard, k.ID, k.Number, k.Place)
-	case "taskdraft":
-		return TaskDraft(nil, k.Shard, k.ID, k.Number, k.Place, k.Name)
-	case "activity":
-		return Activity(nil, k.Shard, k.ID, k.Number, k.Place)
-	case "work":
-		return (&Work{k.Kind, k.Name, k.Order, k.Workflow, k.Sorted, k.ID, k.Number, k.Place}).Key(nil, k.Shard)
-	case "replica":
-		switch k.Kind {
-		case 'l':
-			return binary.BigEndian.AppendUint64(append(ReplicaLogPrefix(nil, k.Shard), 'l'), k.Number)
-		case 'v':
-			return append(append(ReplicaLogPrefix(nil, k.Shard), 'v'), k.Name...)
+		return Node(nil, sh, k.Workflow, k.Node, k.Machine, id), []covers{
+			{NodePrefix(nil, sh, k.Workflow, k.Node), func(k Parts) any { return [2]any{k.Workflow, k.Node} }},
+			{MachinePrefix(nil, sh, k.Workflow, k.Node, k.Machine), func(k Parts) any { return [3]any{k.Workflow, k.Node, k.Machine} }},
 		}
-		return append(ReplicaPrefix(nil, k.Shard), k.Kind)
+	case "index":
+		return Index(nil, sh, uint32(k.Number), []byte(k.Value), id), []covers{{IndexPrefix(nil, sh, uint32(k.Number)), func(k Parts) any { return k.Number }}}
+	case "indexstate":
+		return IndexState(nil, sh, uint32(k.Number)), []covers{{IndexStatePrefix(nil, sh), anyOf}}
+	case "reply":
+		return Reply(nil, sh, id, k.Reply), []covers{{ReplyPrefix(nil, sh, id), idOf}}
+	case "count":
+		return Count(nil, sh, k.Workflow, k.Number), []covers{{CountPrefix(nil, sh, k.Workflow), workflowOf}}
+	case "definition":
+		return Definition(nil, k.Workflow, k.Number), []covers{{DefinitionPrefix(nil, k.Workflow), workflowOf}}
+	case "setting":
+		return Setting(nil, k.Name), []covers{{SettingsPrefix(nil), anyOf}}
+	case "credential":
+		return Credential(nil, k.Kind, k.Name), []covers{{CredentialPrefix(nil, k.Kind), func(k Parts) any { return k.Kind }}}
+	case "schedule":
+		return Schedule(nil, sh, k.Workflow, k.Name), []covers{{SchedulePrefix(nil, sh), anyOf}}
+	case "feed":
+		return Feed(nil, sh, FeedPlace(k.Number)), []covers{{FeedPrefix(nil, sh), anyOf}}
+	case "timer":
+		return Timer{k.Due, id, k.Number, k.Place}.Key(nil, sh), []covers{{TimerPrefix(nil, sh), anyOf}}
+	case "incident":
+		return Incident(nil, sh, id, k.Number, k.Place), []covers{{IncidentPrefix(nil, sh), anyOf}}
+	case "delivery":
+		return delivery.Key(nil, sh), []covers{
+			{DeliveryPrefix(nil, sh, id), idOf}, {DeliveryQueuePrefix(nil, sh, id, k.Name), func(k Parts) any { return [2]any{k.ID, k.Name} }},
+		}
+	case "attempt":
+		return Attempt(nil, sh, k.Workflow, k.Due, delivery), []covers{{StreamPrefix(nil, sh, k.Workflow, k.Name), func(k Parts) any { return [2]any{k.Workflow, k.Name} }}}
+	case "task":
+		return Task(nil, sh, id, k.Number, k.Place), []covers{{TaskPrefix(nil, sh, id), idOf}}
+	case "taskdraft":
+		return TaskDraft(nil, sh, id, k.Number, k.Place, k.Name), []covers{
+			{TaskDraftsPrefix(nil, sh, id), idOf}, {TaskDraftPrefix(nil, sh, id, k.Number, k.Place), func(k Parts) any { return [3]any{k.ID, k.Number, k.Place} }},
+		}
+	case "activity":
+		return Activity(nil, sh, id, k.Number, k.Place), []covers{{ActivityPrefix(nil, sh, id), idOf}}
+	case "work":
+		return (&Work{k.Kind, k.Name, k.Order, k.Workflow, k.Sorted, id, k.Number, k.Place}).Key(nil, sh), []covers{
+			{WorkPrefix(nil, sh, k.Kind, k.Name, k.Order), func(k Parts) any { return [3]any{k.Kind, k.Name, k.Order} }},
+			{WorkListPrefix(nil, sh, k.Kind, k.Name), func(k Parts) any { return [2]any{k.Kind, k.Name} }},
+		}
 	}
-	panic("unknown table " + k.Table)
+	switch k.Kind {
+	case 'l':
+		return binary.BigEndian.AppendUint64(append(ReplicaLogPrefix(nil, sh), 'l'), k.Number), nil
+	case 'v':
+		return append(append(ReplicaLogPrefix(nil, sh), 'v'), k.Name...), nil
+	}
+	return append(ReplicaPrefix(nil, sh), k.Kind), nil
+}
+
+func build(k Parts) []byte {
+	key, _ := built(k)
+	return key
 }
 
 func TestParsingABuiltKeyGivesItsParts(t *testing.T) {
@@ -177,74 +179,13 @@ func TestNoTwoKeysCollideAndNoneIsAPrefixOfAnother(t *testing.T) {
 func TestAPrefixCoversItsKeysAndNoOthers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawKey(t, "a"), drawKey(t, "b")
-		var prefix []byte
-		var same bool
-		sameTable := a.Table == b.Table && a.Shard == b.Shard
-		switch a.Table {
-		case "record":
-			prefix, same = RecordPrefix(nil, a.Shard, a.Workflow), sameTable && a.Workflow == b.Workflow
-		case "entry":
-			prefix, same = EntryPrefix(nil, a.Shard, a.ID), sameTable && a.ID == b.ID
-		case "draft":
-			prefix, same = DraftPrefix(nil, a.Shard, a.ID), sameTable && a.ID == b.ID
-		case "list":
-			prefix, same = ListPrefix(nil, a.Shard, a.Kind, a.Name), sameTable && a.Kind == b.Kind && a.Name == b.Name
-		case "node":
-			prefix = NodePrefix(nil, a.Shard, a.Workflow, a.Node)
-			same = sameTable && a.Workflow == b.Workflow && a.Node == b.Node
-			if rapid.Bool().Draw(t, "of one machine") {
-				prefix = MachinePrefix(nil, a.Shard, a.Workflow, a.Node, a.Machine)
-				same = same && a.Machine == b.Machine
-			}
-		case "index":
-			prefix, same = IndexPrefix(nil, a.Shard, uint32(a.Number)), sameTable && a.Number == b.Number
-		case "indexstate":
-			prefix, same = IndexStatePrefix(nil, a.Shard), sameTable
-		case "reply":
-			prefix, same = ReplyPrefix(nil, a.Shard, a.ID), sameTable && a.ID == b.ID
-		case "count":
-			prefix, same = CountPrefix(nil, a.Shard, a.Workflow), sameTable && a.Workflow == b.Workflow
-		case "definition":
-			prefix, same = DefinitionPrefix(nil, a.Workflow), sameTable && a.Workflow == b.Workflow
-		case "setting":
-			prefix, same = SettingsPrefix(nil), sameTable
-		case "credential":
-			prefix, same = CredentialPrefix(nil, a.Kind), sameTable && a.Kind == b.Kind
-		case "task":
-			prefix, same = TaskPrefix(nil, a.Shard, a.ID), sameTable && a.ID == b.ID
-		case "taskdraft":
-			prefix, same = TaskDraftsPrefix(nil, a.Shard, a.ID), sameTable && a.ID == b.ID
-			if rapid.Bool().Draw(t, "of one task") {
-				prefix = TaskDraftPrefix(nil, a.Shard, a.ID, a.Number, a.Place)
-				same = same && a.Number == b.Number && a.Place == b.Place
-			}
-		case "activity":
-			prefix, same = ActivityPrefix(nil, a.Shard, a.ID), sameTable && a.ID == b.ID
-		case "work":
-			prefix = WorkPrefix(nil, a.Shard, a.Kind, a.Name, a.Order)
-			same = sameTable && a.Kind == b.Kind && a.Name == b.Name && a.Order == b.Order
-			if rapid.Bool().Draw(t, "in all orders") {
-				prefix, same = WorkListPrefix(nil, a.Shard, a.Kind, a.Name), sameTable && a.Kind == b.Kind && a.Name == b.Name
-			}
-		case "schedule":
-			prefix, same = SchedulePrefix(nil, a.Shard), sameTable
-		case "feed":
-			prefix, same = FeedPrefix(nil, a.Shard), sameTable
-		case "timer":
-			prefix, same = TimerPrefix(nil, a.Shard), sameTable
-		case "incident":
-			prefix, same = IncidentPrefix(nil, a.Shard), sameTable
-		case "delivery":
-			prefix, same = DeliveryPrefix(nil, a.Shard, a.ID), sameTable && a.ID == b.ID
-			if rapid.Bool().Draw(t, "of one queue") {
-				prefix, same = DeliveryQueuePrefix(nil, a.Shard, a.ID, a.Name), same && a.Name == b.Name
-			}
-		case "attempt":
-			prefix, same = StreamPrefix(nil, a.Shard, a.Workflow, a.Name), sameTable && a.Workflow == b.Workflow && a.Name == b.Name
+		_, prefixes := built(a)
+		for _, c := range prefixes {
+			same := a.Table == b.Table && a.Shard == b.Shard && c.common(a) == c.common(b)
+			key, end := build(b), PrefixEnd(c.prefix)
+			inRange := bytes.Compare(c.prefix, key) <= 0 && (end == nil || bytes.Compare(key, end) < 0)
+			require.True(t, inRange == same && bytes.HasPrefix(key, c.prefix) == same, "%v %v %v %v %v", a, c.prefix, b, key, inRange)
 		}
-		key, end := build(b), PrefixEnd(prefix)
-		inRange := bytes.Compare(prefix, key) <= 0 && (end == nil || bytes.Compare(key, end) < 0)
-		require.True(t, inRange == same && bytes.HasPrefix(key, prefix) == same, "%v %v %v %v %v %v", a, prefix, b, key, inRange, same)
 	})
 }
 
