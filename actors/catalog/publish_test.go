@@ -110,7 +110,6 @@ func (c *Catalog) sources(t *testing.T, texts ...string) (set []Source) {
 
 var door = strings.Replace(plain, "id: plain", "id: door", 1)
 
-// single is a definition as a request brings it.
 func (c *Catalog) single(t *testing.T, text string) Source {
 	t.Helper()
 	s := c.sources(t, text)[0]

@@ -61,7 +61,6 @@ func (s *script) open() {
 	s.Catalog.log = zerolog.New(&s.log)
 }
 
-// doorText is a small definition.
 func doorText(id, version, top string) string {
 	invoke := ""
 	if before, after, ok := strings.Cut("\n"+top, "\ninvoke: "); ok {
@@ -181,7 +180,6 @@ func (s *script) run(line, input string) string {
 	return "done"
 }
 
-// said is why something was refused, or what was done.
 func said(what string, err error) string {
 	if e := failure.Of(err); err != nil && e != nil && e.Kind != 0 && e.Kind != failure.ErrInternal {
 		return fmt.Sprintf("%v: %s", e.Kind, e.Reason)

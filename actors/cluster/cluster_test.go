@@ -60,7 +60,6 @@ func (w *world) complete(nodes, uneven int) bool {
 	return true
 }
 
-// awaitRemoved waits until a node ends because it was removed, and stops it.
 func (w *world) awaitRemoved(p *process) {
 	w.t.Helper()
 	w.await("the end of the removed node", func() bool {
@@ -116,7 +115,6 @@ func TestANodeAfterTheOther(t *testing.T) {
 	})
 }
 
-// currentEverywhere has every node that runs become current in every shard.
 func (w *world) currentEverywhere() {
 	w.t.Helper()
 	for _, p := range w.nodes {

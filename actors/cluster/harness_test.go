@@ -39,7 +39,6 @@ type world struct {
 	dismissed func(by *Node, id peer.NodeID) error
 }
 
-// listen is network.listen of all nodes.
 func (w *world) listen(_ context.Context, address string) (string, error) {
 	word, there := w.words[address]
 	if !there {
@@ -66,14 +65,12 @@ func newWorld(t *testing.T, shards int) *world {
 	return &world{t: t, net: replicatest.NewNetwork(), shards: shards, nodes: map[peer.NodeID]*process{}}
 }
 
-// machine returns one with an empty disk.
 func (w *world) machine() *process {
 	w.machines++
 	address := fmt.Sprintf("machine%d:9400", w.machines)
 	return &process{w: w, dir: filepath.Join(w.t.TempDir(), "node"), disk: replicatest.StoreOptions(address, w.shards), address: address}
 }
 
-// first founds a cluster.
 func (w *world) first() *process {
 	w.t.Helper()
 	p := w.machine()
@@ -86,7 +83,6 @@ func (w *world) first() *process {
 	return p
 }
 
-// three makes a cluster of three nodes that all do their part.
 func (w *world) three() (a, b, c *process) {
 	w.t.Helper()
 	a = w.first()
@@ -95,7 +91,6 @@ func (w *world) three() (a, b, c *process) {
 	return a, b, c
 }
 
-// join has another node join by an invitation of one that runs.
 func (w *world) join(through *process) *process {
 	w.t.Helper()
 	p, err := w.joinAs(through, w.invite(through, time.Hour))
@@ -151,7 +146,6 @@ func (p *process) start() (err error) {
 	return p.Run(p.store)
 }
 
-// startNode does what comes before the store is opened.
 func (p *process) startNode() error {
 	log := zerolog.Nop()
 	if testing.Verbose() {
@@ -175,7 +169,6 @@ func (p *process) startNode() error {
 	return p.Claim(context.Background())
 }
 
-// stop ends a node in order, or as a crash would.
 func (p *process) stop(inOrder bool) {
 	p.w.t.Helper()
 	if inOrder {
@@ -190,7 +183,6 @@ func (p *process) stop(inOrder bool) {
 	p.w.check(p.ClosePort(context.Background()))
 }
 
-// forget has nobody reach the node by calls.
 func (p *process) forget() {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
@@ -210,7 +202,6 @@ func (p *process) isolate(cut bool) {
 	}
 }
 
-// end stops all nodes that run.
 func (w *world) end() {
 	w.mu.Lock()
 	var all []*process

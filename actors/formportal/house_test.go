@@ -77,7 +77,6 @@ func newHouse(t testing.TB, limits ...quota.Limits) *house {
 	return h
 }
 
-// emptyHouse is one without workflows and templates.
 func emptyHouse(t testing.TB, limits ...quota.Limits) *house {
 	h := &house{t: t}
 	var err error
@@ -111,7 +110,6 @@ func (h *house) stop() {
 
 func (h *house) restart() { h.t.Helper(); h.stop(); h.Restart(); h.start() }
 
-// workflows makes these the workflows that there are.
 func (h *house) workflows(texts ...string) {
 	h.t.Helper()
 	h.published = h.Sources(texts...)
@@ -137,7 +135,6 @@ func source(t testing.TB, text string) TemplateSource {
 	return s
 }
 
-// publish makes these the templates that there are.
 func (h *house) publish(set ...TemplateSource) error {
 	change, err := h.templates.Prepare(set)
 	if err != nil {
@@ -151,7 +148,6 @@ func (h *house) mustPublish(set ...TemplateSource) {
 	require.NoError(h.t, h.publish(set...))
 }
 
-// offer is mustPublish of texts.
 func (h *house) offer(texts ...string) {
 	h.t.Helper()
 	var set []TemplateSource
@@ -216,7 +212,6 @@ func (h *house) mustSubmit(who, workflowID, id, text string) {
 	require.NoError(h.t, err, "submit %s", id)
 }
 
-// send is an event through group B.
 func (h *house) send(who, workflowID, id, event string) error {
 	_, err := h.Try(h.user(who), workflowID, id, event, "", "")
 	return err
@@ -227,7 +222,6 @@ func (h *house) mustSend(who, workflowID, id, event string) {
 	h.Router.MustSend(h.user(who), workflowID, id, event, "")
 }
 
-// list returns one of the six lists of a user.
 func (h *house) list(who string, kind form.Kind, category form.Category) (all []*Summary) {
 	h.t.Helper()
 	err := h.List(h.t.Context(), &ListRequest{Caller: h.user(who), Kind: kind, Category: category}, func(s *Summary) error {

@@ -98,7 +98,6 @@ func knownSample(t testing.TB) Known {
 	}
 }
 
-// plainFile is a file with the given lines behind what every form needs.
 func plainFile(lines string) string {
 	return "id: f\naccess: {roles: [clerk]}\nschema: {type: object}\n" + lines
 }

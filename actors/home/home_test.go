@@ -15,7 +15,6 @@ import (
 	"troupe/statemachine"
 )
 
-// stop stops a watcher.
 func stop(t *testing.T, w *Watcher) {
 	t.Helper()
 	assert.NoError(t, w.Stop(context.Background()))

@@ -59,7 +59,6 @@ func TestLoad(t *testing.T) {
 	})
 }
 
-// filesOf has the kind and text of each file.
 func filesOf(text string) map[string][2]string {
 	files := map[string][2]string{}
 	for part := range strings.SplitSeq("\n"+text, "\n-- ") {
@@ -71,7 +70,6 @@ func filesOf(text string) map[string][2]string {
 	return files
 }
 
-// loaded says what a home has.
 func loaded(t *testing.T, dir string) string {
 	var out strings.Builder
 	set, err := Load(os.DirFS(dir), parser(t))

@@ -100,7 +100,6 @@ func (c *publishing) set(base map[string]string, files ...string) *Set {
 	return load(c.t, os.DirFS(folder(c.t, all)))
 }
 
-// wants says what is in use on every node.
 func (c *publishing) wants(version uint64, template, user string) {
 	c.t.Helper()
 	clocktest.Advance(time.Second)

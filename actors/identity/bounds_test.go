@@ -13,7 +13,6 @@ import (
 	"troupe/actors/failure"
 )
 
-// count returns how many sessions of a user work and how many have ended.
 func count(s *Service, user UserID) (live, ended int) {
 	for _, c := range credentialsOf(s, Session) {
 		switch {
@@ -27,7 +26,6 @@ func count(s *Service, user UserID) (live, ended int) {
 	return live, ended
 }
 
-// listed are the ids of the credentials of these kinds.
 func listed(s *Service, kinds Kind) (ids []string) {
 	for _, c := range credentialsOf(s, kinds) {
 		ids = append(ids, c.ID)

@@ -82,14 +82,12 @@ func (m *memory) scan(kind Kind, visit func(id string, row []byte)) error {
 	return nil
 }
 
-// holdBack keeps appends waiting from now on.
 func (m *memory) holdBack() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.hold = true
 }
 
-// failWith makes err the answer of every append from now on.
 func (m *memory) failWith(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -128,7 +126,6 @@ func (m *memory) crash(survivors int) *memory {
 	return after
 }
 
-// dump writes all that is durable.
 func (m *memory) dump(to *bytes.Buffer) {
 	for key, row := range m.durable {
 		to.WriteString(key)
@@ -188,7 +185,6 @@ var (
 
 var cheap = password.Cost{MemoryKiB: 8, Passes: 1, Lanes: 1}
 
-// open starts a service, which is stopped when the test ends.
 func open(t testing.TB, l ledger, o Options) *Service {
 	t.Helper()
 	if o.Directory == nil {
@@ -211,7 +207,6 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// issued makes a credential that must succeed.
 func issued(t testing.TB, s *Service, kind Kind, user UserID, expires time.Duration) (string, Credential) {
 	t.Helper()
 	secret, c, err := s.Create(t.Context(), kind, CreateCredential{User: user, Expires: expires})
@@ -221,7 +216,6 @@ func issued(t testing.TB, s *Service, kind Kind, user UserID, expires time.Durat
 	return secret, c
 }
 
-// accepts checks that a credential signs in as user.
 func accepts(t *testing.T, s *Service, kind Kind, secret string, user UserID) {
 	t.Helper()
 	p, err := s.Authenticate(kind, secret)
@@ -236,7 +230,6 @@ func refuses(t *testing.T, s *Service, kind Kind, secret string) {
 		"Authenticate: got %+v, %v, want nil and exactly ErrUnauthorized", p, err)
 }
 
-// credentialsOf are those of the given kinds, which a Service lists without an error.
 func credentialsOf(s *Service, kind Kind) []Credential {
 	list, _ := s.Credentials(context.Background(), kind)
 	return list

@@ -86,7 +86,6 @@ func (c *cluster) leader() *clusterNode {
 	return nil
 }
 
-// follower is a node that does not lead.
 func (c *cluster) follower() *clusterNode {
 	leader := c.leader()
 	for _, n := range c.nodes {
@@ -165,7 +164,6 @@ func (c *cluster) ask(do func(*clusterNode) error) {
 	c.Fatal("no answer for a long time")
 }
 
-// token makes a token.
 func (c *cluster) token() (secret string) {
 	c.Helper()
 	c.ask(func(n *clusterNode) (err error) {
@@ -175,7 +173,6 @@ func (c *cluster) token() (secret string) {
 	return secret
 }
 
-// session makes a session.
 func (c *cluster) session() (secret string) {
 	c.Helper()
 	c.ask(func(n *clusterNode) (err error) {
@@ -185,7 +182,6 @@ func (c *cluster) session() (secret string) {
 	return secret
 }
 
-// since is the time since a credential was made.
 func (c *cluster) since(secret string) time.Duration {
 	c.Helper()
 	e, err := c.leader().read(secret[:idChars])
@@ -205,7 +201,6 @@ func (n *clusterNode) wants(what string, kind Kind, secret string, want error) {
 	assert.True(n.c, errors.Is(err, want) && !(want == nil && (err != nil || p.ID != "john.doe")), "%s on %s: got %+v, %v, want %v", what, n.Name, p, err, want)
 }
 
-// everywhere is wants on every node.
 func (c *cluster) everywhere(what string, kind Kind, secret string, want error) {
 	c.Helper()
 	for _, n := range c.nodes {

@@ -19,7 +19,6 @@ import (
 	"troupe/persistence/key"
 )
 
-// missing is a credential that nobody has made.
 func missing(like string) string { return "tok_aaaaaaaaaaaaaaaa" + like[idChars:] }
 
 // TestACredentialWorksOnEveryNode: at once when it was made, and no second longer when it was

@@ -187,7 +187,6 @@ func (s *script) run(command string, words []string, input string) string {
 	return "done"
 }
 
-// said is an error, or that there is none.
 func said(err error) string {
 	if err == nil {
 		return "done"
@@ -223,7 +222,6 @@ func changed(t *testing.T, secret, how string) string {
 	return ""
 }
 
-// listed has a line for each credential.
 func (s *script) listed() string {
 	list, err := s.Credentials(context.Background(), Token|Session)
 	require.NoError(s, err)

@@ -23,13 +23,11 @@ import (
 
 const oak = "an old oak, 1843"
 
-// mustSet gives a user a password.
 func mustSet(t *testing.T, s *Service, user UserID, password string) {
 	t.Helper()
 	require.NoError(t, s.SetPassword(t.Context(), user, password), "SetPassword of %s", user)
 }
 
-// signedIn signs in with a password that must be right.
 func signedIn(t *testing.T, s *Service, user UserID, password string) string {
 	t.Helper()
 	secret, p, err := s.SignIn(t.Context(), user, password, nearby)

@@ -184,7 +184,6 @@ func TestEndBeforeTheCreation(t *testing.T) {
 	}
 }
 
-// openOn starts a service on a disk. A user may have one session.
 func openOn(t *testing.T, disk *storetest.Disk) (*Service, *persistence.Store) {
 	t.Helper()
 	store, err := disk.Open(persistence.Options{})

@@ -21,7 +21,6 @@ func vouchedIn(t *testing.T, s *Service, user UserID, roles ...RoleID) string {
 	return secret
 }
 
-// hasRoles checks what a session may do.
 func hasRoles(t *testing.T, s *Service, session string, roles, privileges string) *Principal {
 	t.Helper()
 	p, err := s.Authenticate(Session, session)

@@ -44,7 +44,6 @@ func (h *harness) serve() {
 
 func (h *harness) restart() { h.Restart(); h.serve() }
 
-// slotsHeld is how many slots queries and lists hold.
 func (h *harness) slotsHeld() int {
 	queries, lists := h.Open()
 	return queries + lists

@@ -85,7 +85,6 @@ func TestAnswersDependOnNothingHidden(t *testing.T) {
 	assert.True(t, err == nil && slices.Equal(all, ids), "in pages: %v, %v, want %v", all, err, ids)
 }
 
-// told is all that a caller is told.
 func (h *harness) told(req *query.Request) string {
 	h.t.Helper()
 	var items []string

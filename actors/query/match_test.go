@@ -215,7 +215,6 @@ func newTwins(t *testing.T, count int) *twins {
 	return w
 }
 
-// move changes two twins alike.
 func (w *twins) move() {
 	w.t.Helper()
 	n, name, body := w.r.IntN(len(w.plain)), oneOf(w.r, "set", "set", "close", "side", "open"), workflowtest.RandomSet(w.r)
@@ -344,7 +343,6 @@ func (w *twins) listInOneMoment(req *query.Request) (ids []string, snapshot *per
 	return ids, snapshot, err
 }
 
-// ask draws one query and holds it against brute force.
 func (w *twins) ask(rt *rapid.T) {
 	who := rapid.SampledFrom([]*identity.Principal{member, guest, boss}).Draw(rt, "who")
 	req := query.Request{Caller: who, WorkflowID: "stock", Explain: who == boss, Count: rapid.Bool().Draw(rt, "count")}
@@ -407,7 +405,6 @@ func (w *twins) places(ids []string) (places []int) {
 	return places
 }
 
-// differ shows where two lists of some of these instances differ.
 func differ(all []workflowtest.Stored, got, want []string) string {
 	text := fmt.Sprintf("got %d, want %d; ", len(got), len(want))
 	for _, s := range all {

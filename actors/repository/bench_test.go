@@ -105,7 +105,6 @@ func startBench(b *testing.B, source repository.Source) (*repository.Service, fu
 	}
 }
 
-// count lists and returns the number of paths.
 func count(b *testing.B, s *repository.Service, caller *identity.Principal, extension string) int {
 	n := 0
 	if err := s.List(b.Context(), caller, extension, func(string) error { n++; return nil }); err != nil {

@@ -32,7 +32,6 @@ func directory(t testing.TB) *identity.Directory {
 	return d
 }
 
-// readersOf names those of the directory who read a path.
 func readersOf(t testing.TB, r *Rights, path string) string {
 	t.Helper()
 	d := directory(t)

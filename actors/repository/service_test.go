@@ -91,7 +91,6 @@ const (
 	lateMax = 2 * time.Minute
 )
 
-// awaits waits for a list.
 func (s *service) awaits(what string, caller *identity.Principal, extension, want string) {
 	s.t.Helper()
 	late := time.After(lateMax)
@@ -111,7 +110,6 @@ func (s *service) awaits(what string, caller *identity.Principal, extension, wan
 	}
 }
 
-// awaitReady waits until the first list would be answered.
 func (s *service) awaitReady() { s.t.Helper(); s.until(func() bool { return s.Ready() == nil }) }
 
 func (s *service) until(ok func() bool) {
@@ -132,7 +130,6 @@ func put(t testing.TB, e sourcetest.Editor, files ...string) {
 	}
 }
 
-// opens opens a file, and closes it.
 func (s *service) opens(caller *identity.Principal, path string) {
 	s.t.Helper()
 	f, err := s.Open(s.t.Context(), caller, path)
@@ -250,7 +247,6 @@ func (s slow) List(ctx context.Context, folder string) (*repository.Listing, err
 	return s.Memory.List(ctx, folder)
 }
 
-// pause waits for d, or returns why ctx ended before.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

@@ -105,7 +105,6 @@ func findOffice(t *testing.T) string {
 	return office
 }
 
-// convert returns testdata/office.fodt in another format.
 func convert(t *testing.T, office, dir, extension, filter string) []byte {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)

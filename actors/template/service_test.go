@@ -62,7 +62,6 @@ func newService(t *testing.T, o template.Options) *service {
 	return s
 }
 
-// start runs a service over files, which may need the same system.
 func start(t *testing.T, o template.Options, files func(*actors.System) template.Files) *template.Service {
 	t.Helper()
 	o.System, o.Log = actors.NewSystem(zerolog.Nop()), zerolog.Nop()

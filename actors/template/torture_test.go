@@ -73,7 +73,6 @@ func (c torture) run(t *testing.T, kind Kind, limits Limits, bytesMax uint64) {
 	})
 }
 
-// text makes a file of a text.
 func text(s string) func() []byte { return func() []byte { return []byte(s) } }
 
 // many is a text again and again, between a root's tags.
@@ -157,7 +156,6 @@ func numbered(n int, declaration string) func() []byte {
 	}
 }
 
-// wide is a text in UTF-16 LE.
 func wide(s string) []byte {
 	var out []byte
 	for _, unit := range utf16.Encode([]rune(s)) {
@@ -166,10 +164,8 @@ func wide(s string) []byte {
 	return out
 }
 
-// document makes a document with a body.
 func document(body string) func() []byte { return func() []byte { return templatetest.Docx(body) } }
 
-// entries makes a document, changed.
 func entries(change func([]templatetest.Entry) []templatetest.Entry) func() []byte {
 	return func() []byte {
 		pkg := templatetest.Package{Main: templatetest.Body(templatetest.Paragraph("${a}")), Method: zip.Deflate}
@@ -186,12 +182,10 @@ func changed(n int, change func(*templatetest.Entry)) func() []byte {
 	})
 }
 
-// replaced makes a document with a text replaced in one entry.
 func replaced(n int, old, text string) func() []byte {
 	return changed(n, func(e *templatetest.Entry) { e.Content = strings.Replace(e.Content, old, text, 1) })
 }
 
-// added makes a document with one entry more.
 func added(e templatetest.Entry) func() []byte {
 	return entries(func(all []templatetest.Entry) []templatetest.Entry { return append(all, e) })
 }
@@ -377,7 +371,6 @@ func largeDocuments() []torture {
 	}
 }
 
-// commented is a zip file without a comment, with one.
 func commented(file []byte, comment string) []byte {
 	binary.LittleEndian.PutUint16(file[len(file)-2:], uint16(len(comment)))
 	return append(file, comment...)
@@ -388,7 +381,6 @@ func stored(body string) []byte {
 	return templatetest.Zip(templatetest.Package{Main: templatetest.Body(body)}.Entries()...)
 }
 
-// fill adds empty entries, up to n in all.
 func fill(all []templatetest.Entry, n int) []templatetest.Entry {
 	for i := len(all); i < n; i++ {
 		all = append(all, templatetest.Entry{Name: fmt.Sprint("x/", i)})

@@ -8,7 +8,6 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// benchPorts are two ports; the first answers.
 func benchPorts(b *testing.B) (one, two *Port) {
 	b.Helper()
 	a, at := newAuthority(testCluster), &addresses{}

@@ -47,7 +47,6 @@ func inBubble(t *testing.T, change func(*Options), test func(t *testing.T, n *ne
 	})
 }
 
-// closedAfter returns when a connection was closed by the other end.
 func closedAfter(c net.Conn) time.Duration {
 	begun := time.Now()
 	_, _ = io.Copy(io.Discard, c)

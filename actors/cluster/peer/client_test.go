@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// countDials counts the connections that a port opens.
 func countDials(p *Port) *atomic.Int64 {
 	var dials atomic.Int64
 	connect := p.connectTo

@@ -20,7 +20,6 @@ const testCluster = ClusterID("01J0000000000000000000000C")
 
 func nodeID(n int) NodeID { return NodeID(fmt.Sprintf("01J%023d", n)) }
 
-// must ends a test for an error that is not its subject.
 func must[T any](value T, err error) T {
 	if err != nil {
 		panic(err)
@@ -30,13 +29,11 @@ func must[T any](value T, err error) T {
 
 func newAuthority(cluster ClusterID) *Authority { return must(NewAuthority(cluster, time.Now())) }
 
-// identify makes the identity of a node, signed at a time.
 func identify(a *Authority, node NodeID, at time.Time) (i *Identity, certificate []byte) {
 	i = must(NewIdentity(node))
 	return i, must(a.Sign(must(i.CSR()), node, at))
 }
 
-// member is an identity of a node that is in use.
 func member(a *Authority, node NodeID) *Identity {
 	i, certificate := identify(a, node, time.Now())
 	if err := i.Accept(certificate, a.Certificate()); err != nil {
@@ -76,7 +73,6 @@ func (l lines) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// await returns the next line with a text.
 func (l lines) await(t *testing.T, text string) string {
 	t.Helper()
 	for {
@@ -91,7 +87,6 @@ func (l lines) await(t *testing.T, text string) string {
 	}
 }
 
-// newPort makes a port on loopback that is stopped with the test.
 func newPort(t *testing.T, i *Identity, at *addresses, change func(*Options)) (*Port, lines) {
 	t.Helper()
 	log := make(lines, 1000)
@@ -112,7 +107,6 @@ func ended() context.Context {
 	return ctx
 }
 
-// startPort makes a port, starts it, and tells the others where it is.
 func startPort(t *testing.T, i *Identity, at *addresses, change func(*Options)) (*Port, lines) {
 	t.Helper()
 	p, log := newPort(t, i, at, change)
@@ -168,7 +162,6 @@ var whoAsks = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, "%s %s %s", NodeOf(r.Context()), r.Proto, r.URL.Path)
 })
 
-// call sends a call and returns the answer's body.
 func call(ctx context.Context, p *Port, node NodeID, path string) (string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+string(node)+path, nil)
 	if err != nil {

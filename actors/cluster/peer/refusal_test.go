@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// forge makes a certificate for the key of an identity, signed by that key itself.
 func forge(i *Identity, change func(*x509.Certificate)) *x509.Certificate {
 	template := newTemplate(name{testCluster, i.node}, time.Now(), nodeLife)
 	change(template)

@@ -18,7 +18,6 @@ import (
 	"troupe/statemachine/data"
 )
 
-// entry is the JSON of the nth entry.
 func entry(n int) string { return fmt.Sprintf(`{"n":%d}`, n) }
 
 // sealed returns n stored entries and the chain over all of them.

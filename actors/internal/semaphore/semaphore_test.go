@@ -15,7 +15,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// take takes a slot that must be there at once.
 func take(t *testing.T, s *Semaphore[string], user string) *Slot[string] {
 	t.Helper()
 	slot := s.Slot(user)
@@ -39,7 +38,6 @@ func await(ctx context.Context, s *Semaphore[string], user string) queued {
 	return q
 }
 
-// served reports whether a caller has a slot by now.
 func served(q queued) bool {
 	synctest.Wait()
 	return len(q.done) > 0
@@ -214,7 +212,6 @@ func (m *model) join(u string, w *waiter[string]) {
 	m.waiting = append(m.waiting, &modelWaiter{u, w})
 }
 
-// serve gives slots out, one after the other.
 func (m *model) serve(t *rapid.T) {
 	for {
 		best := -1

@@ -35,7 +35,6 @@ func newBucket(t testing.TB, o Options) *Bucket {
 	return b
 }
 
-// nameOf is a name for the bucket of a test.
 func nameOf(t testing.TB) string { return fmt.Sprintf("b%016x", sumOf(t.Name(), false)) }
 
 // TestSuite runs the conformance suite on a real server, on a whole bucket and

@@ -33,7 +33,6 @@ func put(t testing.TB, b *buckettest.Bucket, files ...string) {
 	}
 }
 
-// read returns what is in a file.
 func read(b *Bucket, file string) (string, error) {
 	f, err := b.Open(context.Background(), file)
 	if err != nil {

@@ -43,7 +43,6 @@ func (f folder) Remove(path string) error { return os.RemoveAll(f.at(path)) }
 
 func (f folder) Rename(from, to string) error { return os.Rename(f.at(from), f.at(to)) }
 
-// newDisk opens a disk on an empty folder.
 func newDisk(t testing.TB, o Options) (*Disk, folder) {
 	t.Helper()
 	if o.Dir == "" {

@@ -18,7 +18,6 @@ import (
 	"troupe/actors/template/templatetest"
 )
 
-// run is a run with a text.
 func run(text string) string { return "<w:r><w:t>" + text + "</w:t></w:r>" }
 
 // declares demands what a document declares; nothing with an error.

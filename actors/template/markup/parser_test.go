@@ -57,7 +57,6 @@ func events(r io.Reader, limits param.Limits) (lines []string, err error) {
 	}
 }
 
-// readers read a text in different ways.
 func readers(text string) map[string]io.Reader {
 	return map[string]io.Reader{
 		"at once": strings.NewReader(text), "byte by byte": iotest.OneByteReader(strings.NewReader(text)),
@@ -212,7 +211,6 @@ func oracle(text []byte) (pieces []string, err error) {
 // blanks makes equal what encoding/xml does not normalise in values.
 var blanks = strings.NewReplacer("\r", " ", "\n", " ", "\t", " ")
 
-// pieces returns the same of this package.
 func pieces(text []byte) (pieces []string, err error) {
 	p := NewParser(param.Limits{}.WithDefaults())
 	p.Reset(bytes.NewReader(text))

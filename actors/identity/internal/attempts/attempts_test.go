@@ -40,7 +40,6 @@ func (d *door) try(user string, from netip.Addr) time.Duration {
 	return late.Wait
 }
 
-// waits tries, and checks the wait.
 func (d *door) waits(what string, user string, from netip.Addr, want time.Duration) {
 	d.t.Helper()
 	assert.Equal(d.t, want, d.try(user, from), "%s: %s waits", what, user)
@@ -54,7 +53,6 @@ func (d *door) enter(user string, from netip.Addr) *Attempt {
 	return x
 }
 
-// counted is how many accounts and addresses have failures.
 func (d *door) counted() int { return len(d.mu.accounts.byKey) + len(d.mu.addresses.byKey) }
 
 func named(n int) string { return fmt.Sprintf("user%d", n) }
