@@ -46,5 +46,6 @@ stateMachines:
 	}
 	fmt.Println(statemachine.NodeNames(order.Positions(&moved.Instance)), order.IsDone(&moved.Instance))
 	// Output:
-	// open approved true
+	// open
+	// approved true
 }

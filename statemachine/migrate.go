@@ -26,8 +26,7 @@ func BriefReason(err error) string {
 
 const migrateEvent EventName = "migrate"
 
-// Plan says how instances of one version become instances of another one (statemachine/DEFINITION.md, "Migration"). It is built
-// once by Parser.ParsePlan and never changed.
+// Plan says how instances of one version become instances of another one (statemachine/DEFINITION.md, "Migration").
 type Plan struct {
 	chart.Plan
 	from, to *Definition

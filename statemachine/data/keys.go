@@ -11,8 +11,7 @@ const fewKeys = 32
 
 type key struct {
 	start, end int // where its raw text is in scanner.src
-	// mark is the same for equal texts, and different for most others. It is
-	// no hash: that two keys have the same mark is easily arranged.
+	// mark is the same for equal texts, and different for most others.
 	mark uint64
 }
 

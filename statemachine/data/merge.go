@@ -25,8 +25,7 @@ func Overlay(defaults, given Value) Value {
 type merger struct {
 	// deep merges objects into objects and lets null remove; otherwise members replace each other whole.
 	deep bool
-	// nodes are the members of the patch's objects, in the order of the text:
-	// behind a node are those of its value. The first is the patch itself.
+	// nodes are the members of the patch's objects, in the order of the text: behind a node are those of its value.
 	nodes []patchNode
 }
 

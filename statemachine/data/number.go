@@ -27,8 +27,7 @@ func (v Value) Int64() (int64, bool) {
 	return d.whole()
 }
 
-// Truncate returns the number that v writes without its fraction, and false when
-// v is not a number or that does not fit. -2.5 becomes -2.
+// Truncate returns the number that v writes without its fraction, and false when v is not a number or that does not fit.
 func (v Value) Truncate() (int64, bool) {
 	if v.Kind() != Number {
 		return 0, false

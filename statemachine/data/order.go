@@ -52,8 +52,7 @@ func AppendOrdered(dst []byte, v Value) []byte {
 	return e.dst
 }
 
-// AppendOrderedPrefix appends the first n bytes of what AppendOrdered appends, or all of it when there are not more. Of a long
-// value it reads no more than it needs.
+// AppendOrderedPrefix appends the first n bytes of what AppendOrdered appends, or all of it when there are not more.
 func AppendOrderedPrefix(dst []byte, v Value, n int) []byte {
 	e := ordering{dst: dst, end: len(dst) + n}
 	e.value(v, 0, 0)

@@ -161,8 +161,7 @@ func (m *members) next() bool {
 	return true
 }
 
-// nextKey moves to the next member and stops in front of its value, which
-// begins at m.at. The caller has to move m.at behind the value.
+// nextKey moves to the next member and stops in front of its value, which begins at m.at.
 func (m *members) nextKey() bool {
 	i := m.at
 	if i < len(m.src) && m.src[i] == ',' {

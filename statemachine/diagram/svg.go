@@ -115,8 +115,7 @@ func (w *svgWriter) depth(i int) (depth int) {
 	return depth
 }
 
-// shade is the class of what a container is filled with; neighbours in depth differ. A region is filled as the node
-// that it is a region of.
+// shade is the class of what a container is filled with; neighbours in depth differ.
 func (w *svgWriter) shade(i int) string {
 	for w.boxes[i].region {
 		i = w.chart.Nodes[i].Parent
@@ -270,8 +269,7 @@ func leafClass(n *statemachine.ChartNode) string {
 	return "node leaf " + n.Tone.String()
 }
 
-// drawWires draws the initial arrows and the transitions: those that were taken, or the others. Those that were
-// taken come last, above the others.
+// drawWires draws the initial arrows and the transitions: those that were taken, or the others.
 func (w *svgWriter) drawWires(taken bool) {
 	for k := 0; k < len(w.wires); {
 		first, begin := w.wires[k], k

@@ -32,7 +32,6 @@ type Entry struct {
 }
 
 // Add adds a fault at the place of n; with a nil n it is one of the whole file.
-// The caller may set the Suggestion of the entry that it returns.
 func (c *Collector) Add(n *Node, reason string, args ...any) *Entry {
 	if n == nil {
 		return c.at(0, 0, reason, args...)

@@ -122,8 +122,7 @@ type yamlBuilder struct {
 	open map[*yaml.Node]bool
 }
 
-// value returns the node of y, which is inside depth others. It returns nil
-// when nothing more is to be built.
+// value returns the node of y, which is inside depth others.
 func (b *yamlBuilder) value(y *yaml.Node, depth int) *Node {
 	line, column := y.Line, y.Column
 	if y.Kind == yaml.AliasNode {

@@ -16,8 +16,7 @@ func fault(format string, args ...any) *CompileError {
 	return &CompileError{Line: 1, Column: 1, Reason: oneLine(fmt.Sprintf(format, args...))}
 }
 
-// faultAt is a CompileError about one place. Locations of cel-go count lines
-// from 1 and columns from 0; a node that was made by a macro may have none.
+// faultAt is a CompileError about one place.
 func faultAt(at common.Location, reason string) *CompileError {
 	return &CompileError{Line: max(at.Line(), 1), Column: max(at.Column(), 0) + 1, Reason: oneLine(reason)}
 }
@@ -55,8 +54,7 @@ const unknownField = "undefined field "
 // lastWord is the name that ends a text.
 var lastWord = regexp.MustCompile(`\w+\s*$`)
 
-// fieldsAsked returns the fields of the variable of which err says that it has no
-// such one. The place of err is the dot behind the variable.
+// fieldsAsked returns the fields of the variable of which err says that it has no such one.
 func fieldsAsked(src string, err *CompileError) []string {
 	lines := strings.Split(src, "\n")
 	if !strings.HasPrefix(err.Reason, unknownField) || err.Line > len(lines) {

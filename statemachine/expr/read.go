@@ -25,8 +25,7 @@ type Read struct {
 	Value string
 }
 
-// Read returns what the parts of the data that the expression names are in the scope, those that are missing included. Each costs
-// one search through the data.
+// Read returns what the parts of the data that the expression names are in the scope, those that are missing included.
 func (p *Program) Read(s *Scope) (out []Read) {
 	for _, at := range p.named {
 		read := Read{Path: at.text()}

@@ -28,5 +28,8 @@ func ExampleParse() {
 	_, err = filter.Parse([]byte(`{"svcPublic.amount": {"$gt_": 1}}`), filter.Options{})
 	fmt.Println(errors.Is(err, filter.ErrUnsupported))
 	// Output:
-	// true false false true
+	// true
+	// false
+	// false
+	// true
 }

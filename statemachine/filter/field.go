@@ -18,8 +18,7 @@ const (
 // OverflowKey sorts behind all other keys, and is the beginning of none.
 var OverflowKey = []byte{0xFF}
 
-// Field is a path whose values are kept in an index
-// (statemachine/filter/FILTER.md, "Indexes"). It is built once and then only read.
+// Field is a path whose values are kept in an index (statemachine/filter/FILTER.md, "Indexes").
 type Field struct {
 	text string
 	// every leads to all values that a condition on the path is tried on.

@@ -2,11 +2,14 @@ package schema
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"troupe/statemachine/data"
 )
@@ -33,4 +36,57 @@ func TestASchemaOfItsOwn(t *testing.T) {
 	assert.Error(t, err, "without other files: got a schema that refers to one")
 	var none *Schema
 	assert.True(t, none.Check(data.Value("1")) == nil && none.Text().Kind() == data.Absent, "no schema: got one that refuses or has a text")
+}
+
+// TestShape: fields that a schema has for certain, through $ref and allOf, and those that it can have.
+func TestShape(t *testing.T) {
+	s := compiled(t, `{
+		"$ref": "#/$defs/base", "required": ["b", "a"], "properties": {"a": {"type": "string"}, "list": {"items": {"$ref": "#/$defs/line"}}},
+		"allOf": [{"required": ["c", "a"], "properties": {"c": {}}}], "anyOf": [{"properties": {"maybe": {}}}], "patternProperties": {"^x-": {}},
+		"$defs": {
+			"base": {"properties": {"b": {}}},
+			"line": {"properties": {"price": {"type": "number"}, "sub": {"$ref": "#/$defs/line"}}}
+		}}`)
+	top := s.Shape()
+	for what, c := range map[string]struct {
+		got  []string
+		want string
+	}{
+		"fields":             {top.Fields(), "a b c list"},
+		"required":           {top.Required(), "a b c"},
+		"fields of elements": {top.Field("list").Items().Fields(), "price sub"},
+		"fields of a text":   {top.Field("a").Fields(), ""},
+		"no such field":      {top.Field("z").Items().Required(), ""},
+		"no schema":          {(*Schema)(nil).Shape().Fields(), ""},
+	} {
+		got := strings.Join(c.got, " ")
+		assert.True(t, got == c.want && slices.IsSorted(c.got), "%s: got %q, want %q", what, got, c.want)
+	}
+	for name, want := range map[string]bool{"a": true, "b": true, "maybe": true, "x-1": true, "z": false} {
+		assert.Equal(t, want, top.Mentions(name), "mentions %s", name)
+	}
+	line := top.Field("list").Items()
+	sub := line.Field("sub")
+	assert.True(t, !sub.Within([]Shape{top, line}) && sub.Field("sub").Within([]Shape{top, line, sub}))
+}
+
+// TestWhatIsUnreachableNeverFits holds that a value with a place that does not fit its type or choices fails the schema.
+func TestWhatIsUnreachableNeverFits(t *testing.T) {
+	rule := rapid.SampledFrom([]string{`{}`, `{"type":"string"}`, `{"type":["integer","null"]}`, `{"enum":["x",1]}`, `{"type":"array","items":{"type":"boolean"}}`, `{"properties":{"a":{"type":"string"}}}`})
+	value := rapid.SampledFrom([]string{`null`, `1`, `"x"`, `"y"`, `[true]`, `[1]`, `{"a":1}`, `{"a":"x"}`, `{}`})
+	unreachable := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		s := compiled(t, `{"properties":{"a":`+rule.Draw(rt, "a")+`,"b":`+rule.Draw(rt, "b")+`}}`)
+		v := data.Value(`{"a":` + value.Draw(rt, "value of a") + `,"b":` + value.Draw(rt, "value of b") + `}`)
+		for _, place := range s.Unreachable(v) {
+			unreachable++
+			require.Error(rt, s.Check(v), "%s takes %s, and %s unreachable", s.Text(), v, place.Pointer)
+		}
+	})
+	assert.NotZero(t, unreachable, "nothing was unreachable: the test tested nothing")
+	many := `{"a":1`
+	for n := range 2 * unreachableMax {
+		many += fmt.Sprintf(`,"x%d":1`, n)
+	}
+	assert.Len(t, compiled(t, `{"properties":{"a":{}}}`).Unreachable(data.Value(many+"}")), unreachableMax)
 }

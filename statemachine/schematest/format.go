@@ -59,8 +59,7 @@ func (f *Format) Sees(t *testing.T, files ...string) {
 	}
 }
 
-// IsNeverStricter fails when the schema refuses a file that the reader takes. It changes the
-// given files, which are right, at random.
+// IsNeverStricter fails when the schema refuses a file that the reader takes.
 func (f *Format) IsNeverStricter(t *testing.T, files ...string) {
 	t.Helper()
 	from := f.changed(t, files)

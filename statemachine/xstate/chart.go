@@ -13,8 +13,7 @@ import (
 
 const machineName = "main"
 
-// maxStates is how many states a definition may have (statemachine/DEFINITION.md, "Limits"). A state without children
-// at the root becomes a machine and a state.
+// maxStates is how many states a definition may have (statemachine/DEFINITION.md, "Limits").
 const maxStates = 4000
 
 func (r *reader) chart(s *state) {

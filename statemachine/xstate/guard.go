@@ -79,8 +79,7 @@ func speaksOfParams(n *document.Node) bool {
 		slices.ContainsFunc(n.Fields, func(f document.Field) bool { return speaksOfParams(f.Value) })
 }
 
-// condition returns the CEL of a guard: a name, an object with a type, or one that is put together. It is "" after a
-// fault.
+// condition returns the CEL of a guard: a name, an object with a type, or one that is put together.
 func (r *reader) condition(n *document.Node) string {
 	switch {
 	case tree.IsWord(n):

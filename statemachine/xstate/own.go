@@ -197,8 +197,7 @@ func (r *reader) after(s *state, n *document.Node) *document.Node {
 	return out
 }
 
-// distinct returns a delay that is written in another way than those that are used. Beside many of the same length it
-// returns one of them, which the parser names.
+// distinct returns a delay that is written in another way than those that are used.
 func distinct(used map[string]bool, delay string) string {
 	for range maxNested {
 		if !used[delay] {

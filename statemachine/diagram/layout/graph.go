@@ -187,8 +187,7 @@ func (e *Edge) ends() (upper, lower int) {
 	return e.From, e.To
 }
 
-// layers gives each rank a layer, and each gap between two ranks that has labels one more. It returns the layer of a
-// rank and of the labels below a rank.
+// layers gives each rank a layer, and each gap between two ranks that has labels one more.
 func (p *placement) layers() (ofRank, ofLabels func(rank int) int) {
 	labelled := make([]bool, p.rankMax+3)
 	for i := range p.g.Edges {

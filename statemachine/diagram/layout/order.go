@@ -9,7 +9,6 @@ import (
 const sweepsMax = 12
 
 // order orders the layers by the barycentres of their neighbours, and keeps the order with the fewest crossings.
-// It begins with the order in which a search from the top meets the vertices.
 func (p *placement) order() {
 	p.begin()
 	best, fewest := p.copyRows(), p.crossings()

@@ -28,8 +28,7 @@ func standardLibrary() cel.EnvOption {
 	return cel.StdLib(cel.StdLibSubset(env.NewLibrarySubset().AddExcludedFunctions(excluded...)))
 }
 
-// arithmetic declares + - * / and %. The bindings serve all overloads of an
-// operator, since the operands' types are seldom known before they are there.
+// arithmetic declares + - * / and %.
 func arithmetic() []cel.EnvOption {
 	var (
 		i, u, d = cel.IntType, cel.UintType, cel.DoubleType

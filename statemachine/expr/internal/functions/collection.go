@@ -85,8 +85,7 @@ func sortCost(keys cost.QuantityExpr) cost.QuantityExpr {
 
 // bag is a set of values under CEL's equality, which takes 1 and 1.0 for the same. It is used by one call and then dropped.
 type bag struct {
-	// scalars has the values under their scalarKey. Equal scalars have equal keys.
-	// Unequal scalars may share a key, so each key has a list.
+	// scalars has the values under their scalarKey.
 	scalars map[any][]ref.Val
 	// others are the values without a key: lists, maps, timestamps. They are compared one by one.
 	others []ref.Val

@@ -78,8 +78,7 @@ func textFunctions() ([]cel.EnvOption, error) {
 	}, nil
 }
 
-// libraryFormat returns the library's implementation of format. It is not
-// exported, so it is taken out of an environment that has it.
+// libraryFormat returns the library's implementation of format.
 func libraryFormat() (functions.FunctionOp, error) {
 	e, err := cel.NewCustomEnv(ext.Strings())
 	if err != nil {

@@ -46,8 +46,7 @@ func (l *List) all() []member {
 	return l.elements
 }
 
-// spare reports whether the list may be read from its bytes once more. When it
-// may not, or has been indexed, all is the cheaper way.
+// spare reports whether the list may be read from its bytes once more.
 func (l *List) spare() bool {
 	if l.elements != nil || l.uses >= eagerUses {
 		return false
