@@ -112,9 +112,8 @@ func TestTheConnectionOfAStreamIsClosed(t *testing.T) {
 		_, err := io.WriteString(s.lines, "{bad\n")
 		require.NoError(t, err)
 		synctest.Wait()
-		if got := s.end(t); !strings.Contains(got, `"status":400`) || s.answer.Header().Get("Connection") != "close" {
-			t.Errorf("got %v %q", s.answer.Header(), got)
-		}
+		got := s.end(t)
+		assert.False(t, !strings.Contains(got, `"status":400`) || s.answer.Header().Get("Connection") != "close", "got %v %q", s.answer.Header(), got)
 	})
 }
 

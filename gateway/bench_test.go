@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"troupe/actors/failure"
 	"troupe/actors/message"
 )
@@ -65,9 +67,7 @@ func (*rewindBody) Close() error { return nil }
 func benchServer(b *testing.B) *Server {
 	b.Helper()
 	s, err := New(Options{Addr: "127.0.0.1:0"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	s.Open(Services{Workflows: quickWorkflows{reply: benchReply()}, Credentials: fakeCredentials{}})
 	return s
 }
@@ -106,18 +106,14 @@ func BenchmarkEventHTTP(b *testing.B) {
 		"\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(benchBody)) + "\r\n\r\n" + benchBody
 	b.Run("gateway", func(b *testing.B) {
 		s := benchServer(b)
-		if err := s.Start(); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, s.Start())
 		defer stop(b, s)
 		benchConnection(b, s.Addr().String(), text)
 	})
 	b.Run("echo", func(b *testing.B) {
 		reply := benchReply().AppendRecord(nil)
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			w.Header().Set("Content-Type", "application/json")
@@ -152,9 +148,7 @@ func BenchmarkForward(b *testing.B) {
 	peers := &fakePeers{answers: []leader{{Peer: Peer{Node: "B", Transport: transport}}}}
 	following.Open(elsewhere.with(Services{Credentials: fakeCredentials{}, Peers: peers}))
 	for name, s := range map[string]*Server{"at the leader": leading, "through another node": following} {
-		if err := s.Start(); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, s.Start())
 		defer stop(b, s)
 		b.Run(name, func(b *testing.B) { benchConnection(b, s.Addr().String(), text) })
 	}
@@ -163,9 +157,7 @@ func BenchmarkForward(b *testing.B) {
 func benchConnection(b *testing.B, addr, text string) {
 	b.Helper()
 	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	defer func() { _ = c.Close() }()
 	r := bufio.NewReader(c)
 	b.ReportAllocs()

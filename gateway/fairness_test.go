@@ -42,9 +42,8 @@ func (s *testServer) checkLive(t *testing.T) {
 	for range 2 * s.kernel.Options.ConnectionsMax {
 		assert.Equal(t, 200, s.do(t, request{Method: "GET", Path: "/livez"}).Status, "/livez")
 	}
-	if n := s.Metrics().Connections; n > int64(s.kernel.Options.ConnectionsMax) {
-		t.Errorf("%d connections are open, want at most %d", n, s.kernel.Options.ConnectionsMax)
-	}
+	n := s.Metrics().Connections
+	assert.LessOrEqual(t, n, int64(s.kernel.Options.ConnectionsMax), "connections are open")
 }
 
 func slowEvent(credential string) string {
@@ -158,9 +157,8 @@ func TestEvictedConnectionServesNothing(t *testing.T) {
 	r := newTestRequest("POST", "/workflow/api/v1/event", eventBody, withToken)
 	r = r.WithContext(listener.ConnContext(r.Context(), evicted))
 	defer func() {
-		if reason, _ := recover().(error); !errors.Is(reason, http.ErrAbortHandler) || workflows.calls() != 0 {
-			t.Errorf("got %v and %d calls, want the end of the connection", reason, workflows.calls())
-		}
+		reason, _ := recover().(error)
+		assert.False(t, !errors.Is(reason, http.ErrAbortHandler) || workflows.calls() != 0, "got %v and %d calls, want the end of the connection", reason, workflows.calls())
 	}()
 	s.ServeHTTP(newRecorder(), r)
 }
@@ -276,14 +274,12 @@ func TestSilentBatchesAreBounded(t *testing.T) {
 					synctest.Wait()
 				}
 				more := openStream(s, w, tokenAnn)
-				if <-more.done; more.answer.Code != 503 {
-					t.Errorf("batch %d: got %d, want 503", c.most+1, more.answer.Code)
-				}
+				<-more.done
+				assert.Equal(t, 503, more.answer.Code, "batch %d: got %d, want 503", c.most+1, more.answer.Code)
 				assert.Equal(t, 200, askAs(s, tokenBob), "another user")
 				for _, b := range silent {
-					if b.end(t); b.answer.Code != 200 {
-						t.Errorf("a silent batch: got %d, want 200", b.answer.Code)
-					}
+					b.end(t)
+					assert.Equal(t, 200, b.answer.Code, "a silent batch: got %d, want 200", b.answer.Code)
 				}
 				s.kernel.Usage.Of(ann.ID).BatchBytes.Add(-c.used)
 				wantNobody(t, s)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -29,7 +30,7 @@ import (
 
 // TestFakes plays testdata/fakes: what callers of a server on fakes are told, and what was asked of the actors.
 //
-//	server [base=/platform] [body=4096] [cookie=desk] [build=v1] [closed] [bare] [broken]   the server from here on; the first one is there
+//	server [base=/platform] [body=4096] [cookie=desk] [build=v1] [proxies=none] [closed] [bare] [broken]   the server from here on; the first one is there
 //	fail [FAKE]   all fakes fail, or one: a kind of failure, a reason, and faults of files in JSON; "none" ends it
 //	open          opens a server that was closed, as a node of a cluster with parts; store is why its store is not ready
 //	drain         on or off
@@ -38,8 +39,8 @@ import (
 //	link          makes a link for ann, <link> from here on
 //	WHO           requests of one of the callers: METHOD /PATH, headers, and one body a line
 //
-// {x*9} is nine times x. Peer and To are where a request comes from and goes to, and Cut is what is shown of a long answer. All headers are
-// shown that not every answer has. Several answers have one line each.
+// {x*9} is nine times x. Peer and To are where a request comes from and goes to, Via is the port of the nodes or of the operator, and Cut is
+// what is shown of a long answer. All headers are shown that not every answer has. Several answers have one line each.
 func TestFakes(t *testing.T) {
 	datadriven.Walk(t, "testdata/fakes", func(t *testing.T, path string) {
 		f := &fakes{t: t}
@@ -108,6 +109,9 @@ func (f *fakes) play(t *testing.T, d *datadriven.TestData) string {
 		d.MaybeScanArgs(t, "body", &o.BodyBytesMax)
 		if d.MaybeScanArgs(t, "build", &o.Build.Version); o.Build.Version != "" {
 			o.Build.Commit, o.Build.Go = "0123abc", "go1.26.8"
+		}
+		if d.HasArg("proxies") { // none
+			o.TrustedProxies = nil
 		}
 		if d.HasArg("closed") {
 			f.testServer = startClosed(f.t, o)
@@ -250,18 +254,26 @@ func (f *fakes) ask(t *testing.T, r request) string {
 	for name, fake := range f.all() {
 		before[name], fake.asked = fake.calls(), nil
 	}
-	sent := newTestRequest(r.Method, f.kernel.Options.BasePath+r.Path, r.Body, r.Headers...)
+	base := f.kernel.Options.BasePath
+	if slices.Contains(r.Headers, "Via: the operator") {
+		base = ""
+	}
+	sent := newTestRequest(r.Method, base+r.Path, r.Body, r.Headers...)
 	cut := sent.Header.Get("Cut")
 	sent.RemoteAddr = strings.TrimPrefix(cmp.Or(sent.Header.Get("Peer"), "127.0.0.1:1"), "nowhere")
 	sent.Host = strings.TrimPrefix(cmp.Or(sent.Header.Get("To"), sent.Host), "nowhere")
-	for _, ours := range []string{"Peer", "To", "Cut"} {
+	handler := map[string]http.Handler{
+		"": f.testServer, "a node": f.PeerHandler(func(*http.Request) string { return "B" }), "a stranger": f.PeerHandler(func(*http.Request) string { return "" }), "the operator": f.OperatorHandler(),
+	}[sent.Header.Get("Via")]
+	for _, ours := range []string{"Peer", "To", "Cut", "Via"} {
 		sent.Header.Del(ours)
 	}
 	if f.sessions != nil {
-		f.sessions.ended, f.sessions.vouched = nil, nil
+		f.sessions.ended, f.sessions.vouched, f.sessions.address = nil, nil, netip.Addr{}
 	}
-	w := newRecorder()
-	f.ServeHTTP(w, sent)
+	warned := func() int { return strings.Count(f.log.String(), "trustedProxies") }
+	w, warnings := newRecorder(), warned()
+	handler.ServeHTTP(w, sent)
 	out := fmt.Sprintln(w.status)
 	for _, name := range slices.Sorted(maps.Keys(w.header)) {
 		line := name + ": " + strings.Join(w.header[name], "\n"+name+": ")
@@ -284,8 +296,14 @@ func (f *fakes) ask(t *testing.T, r request) string {
 			out += strings.TrimRight("asked "+name+" "+collapsed(shown(t, fake.asked)), " ") + "\n"
 		}
 	}
+	if warned() > warnings {
+		out += "logged that a proxy is not trusted\n"
+	}
 	if w.status == 500 {
 		out += fmt.Sprintln("logged", strings.Contains(f.log.String(), f.failed))
+	}
+	if fake := f.all()["sessions"]; fake != nil && fake.calls() != before["sessions"] && f.sessions.address.IsValid() {
+		out += fmt.Sprintln("from", f.sessions.address)
 	}
 	if f.sessions != nil && len(f.sessions.ended)+len(f.sessions.vouched) > 0 {
 		out += fmt.Sprintf("ended %s, vouched for %+v\n", f.sessions.ended, f.sessions.vouched)

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"troupe/actors/catalog"
@@ -410,9 +411,7 @@ func startClosedOn(t testing.TB, o Options, listen listenFunc) *testServer {
 
 func stop(tb testing.TB, s interface{ Stop(context.Context) error }) {
 	tb.Helper()
-	if err := s.Stop(context.Background()); err != nil {
-		tb.Errorf("Stop: %v", err)
-	}
+	assert.NoError(tb, s.Stop(context.Background()), "Stop")
 }
 
 func (s *testServer) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.observed.ServeHTTP(w, r) }

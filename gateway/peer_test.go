@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"slices"
 	"strings"
@@ -114,94 +113,37 @@ func (provided) Authenticate(identity.Kind, string) (*identity.Principal, error)
 	return &p, nil
 }
 
-// TestWhoMayForward: what a node says of a request counts at the port of the nodes and nowhere
-// else.
-func TestWhoMayForward(t *testing.T) {
-	nodes := startNodes(t, Options{}, "A")
-	a := nodes["A"]
+// TestWhoForwardsWhatIsNotLedHere: a node that does not lead says so to the one that asked, and looks for no other; testdata/fakes/peer.txt has
+// what a node says of a request.
+func TestWhoForwardsWhatIsNotLedHere(t *testing.T) {
+	a := startNodes(t, Options{}, "A")["A"]
 	ask := func(handler http.Handler, headers ...string) int {
-		t.Helper()
 		w := newRecorder()
 		handler.ServeHTTP(w, newTestRequest("POST", "/workflow/api/v1/event", eventBody, headers...))
 		return w.status
 	}
-	known := a.PeerHandler(func(*http.Request) string { return "B" })
-	const asAnn, asMod = `Troupe-Sender: {"user":"ann","client":"192.0.2.7"}`, `Troupe-Sender: {"user":"mod"}`
-	unknownToken := "Authorization: svc.token " + tokenNobody
-	for _, c := range []struct {
-		name    string
-		handler http.Handler
-		headers []string
-		want    int
-	}{
-		{"a node", known, []string{asAnn, unknownToken}, 200},
-		{"a node that says nothing", known, []string{withToken}, 403},
-		{"a node that says two things", known, []string{asAnn, asMod, withToken}, 403},
-		{"a node that says nonsense", known, []string{"Troupe-Sender: ann", withToken}, 403},
-		{"somebody who is no node", a.PeerHandler(func(*http.Request) string { return "" }), []string{asAnn, withToken}, 403},
-		{"a user who is gone", known, []string{`Troupe-Sender: {"user":"eve"}`, withToken}, 401},
-		{"no user", known, []string{`Troupe-Sender: {}`, withToken}, 401},
-		{"a request without a credential", known, []string{asAnn}, 401},
-		{"a page of another site", known, []string{asAnn, "Cookie: session=" + sessionAnn, jsonLine, "Sec-Fetch-Site: cross-site"}, 403},
-		{"a client with a token", a, []string{asMod, withToken}, 200},
-		{"a client without a token", a, []string{asAnn}, 401},
-		{"a client with a wrong token", a, []string{asAnn, unknownToken}, 401},
-	} {
-		assert.Equal(t, c.want, ask(c.handler, c.headers...), c.name)
-	}
-	assert.Same(t, ann, a.workflows.asked.(*message.Event).Caller, "a client made itself")
-	w := newRecorder()
-	known.ServeHTTP(w, newTestRequest("POST", "/session", signInBody, asAnn, jsonLine, "X-Forwarded-For: 192.0.2.9"))
-	assert.False(t, w.status != 200 || a.sessions.address != netip.MustParseAddr("192.0.2.7"), "got %d from %v, want the address that the node has told", w.status, a.sessions.address)
-	assert.NotContains(t, a.log.String(), "untrusted peer", "a node is taken for a proxy")
+	const asAnn = `Troupe-Sender: {"user":"ann","client":"192.0.2.7"}`
+	node := func(*http.Request) string { return "B" }
 	a.workflows.setFail(failure.Elsewhere(3))
-	got, calls := ask(known, asAnn, withToken), len(a.peers.shards)
-	assert.True(t, got == 421 && calls <= 0, "a request that is led elsewhere: got %d, and %d looks for the leader", got, calls)
+	assert.Equal(t, 421, ask(a.PeerHandler(node), asAnn, withToken), "a request that is led elsewhere")
+	assert.Empty(t, a.peers.shards, "the leader is looked for")
 	fresh, err := New(Options{})
 	require.NoError(t, err)
-	assert.Equal(t, 421, ask(fresh.PeerHandler(func(*http.Request) string { return "B" }), asAnn, withToken), "before Open")
+	assert.Equal(t, 421, ask(fresh.PeerHandler(node), asAnn, withToken), "before Open")
 	stop(t, a.Server)
-	assert.Equal(t, 421, ask(known, asAnn, withToken), "after Stop")
+	assert.Equal(t, 421, ask(a.PeerHandler(node), asAnn, withToken), "after Stop")
 	assert.Equal(t, 503, ask(a, withToken), "a client after Stop")
 }
 
-// TestTheOperatorNeedsNoCredential where mod-workflows is demanded, and gets nowhere else; in a cluster whichever node leads.
-func TestTheOperatorNeedsNoCredential(t *testing.T) {
+// TestTheOperatorIsForwarded to whichever node leads.
+func TestTheOperatorIsForwarded(t *testing.T) {
 	nodes := startNodes(t, Options{BasePath: "/platform"}, "A", "B")
 	a, b := nodes["A"], nodes["B"]
-	ask := func(method, path, body string) (int, string) {
-		r := httptest.NewRequestWithContext(context.Background(), method, path, strings.NewReader(body))
-		if body != "" {
-			r.Header.Set("Content-Type", "application/json")
-		}
-		w := httptest.NewRecorder()
-		a.OperatorHandler().ServeHTTP(w, r)
-		return w.Code, w.Body.String()
-	}
-	for _, follows := range []bool{false, true} {
-		if follows {
-			a.fail(failure.Elsewhere(7))
-			a.peers.say(leading(b.peer))
-		}
-		for _, c := range []struct {
-			method, path, body string
-			status             int
-		}{
-			{"GET", "/workflow/api/v1/outbox", "", 200},
-			{"GET", "/workflow/api/v1/incidents?limit=7", "", 200},
-			{"POST", "/workflow/api/v1/outbox/x", operationBody, 200},
-			{"POST", "/workflow/api/v1/outbox/x", "", 400},
-			{"GET", "/workflow/api/v1/choices", "", 401},
-			{"GET", "/workflow/api/v1/instance/leave/i1", "", 401},
-			{"PUT", "/admin/api/v1/home", "", 401},
-			{"GET", "/workflow/api/v1/nothing", "", 404},
-		} {
-			status, answer := ask(c.method, c.path, c.body)
-			assert.Equal(t, c.status, status, "%v %v %v", c.method, c.path, answer)
-		}
-	}
+	a.follow(b)
+	w := newRecorder()
+	a.OperatorHandler().ServeHTTP(w, newTestRequest("POST", "/workflow/api/v1/outbox/x", operationBody, jsonLine))
+	assert.Equal(t, 200, w.status)
 	assert.Equal(t, "x retry", b.workflows.asked, "the leader was asked")
-	assert.Equal(t, 401, a.do(t, request{Method: "GET", Path: "/workflow/api/v1/outbox", Headers: []string{"Troupe-Sender: {\"operator\":true}"}}).Status)
 }
 
 // TestClusterPort forwards through the port of package peer: who asks is known there, and a

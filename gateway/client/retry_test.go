@@ -71,9 +71,8 @@ func TestManyAttempts(t *testing.T) {
 	}
 	_, err := c.Create(t.Context(), CreateRequest{WorkflowID: "leave"})
 	assert.True(t, errors.Is(err, ErrOutcomeUnknown) && strings.Contains(err.Error(), "(so the last attempt, one before it may have been carried out)"), err)
-	if got := (*waits)[19]; len(*waits) != 20 || got < 9*time.Second || got > 13500*time.Millisecond {
-		t.Errorf("got %v for the last of %d waits, want a tenth of CallMax to half as much again", got, len(*waits))
-	}
+	got := (*waits)[19]
+	assert.False(t, len(*waits) != 20 || got < 9*time.Second || got > 13500*time.Millisecond, "got %v for the last of %d waits, want a tenth of CallMax to half as much again", got, len(*waits))
 }
 
 // TestDeadlineBeforeTheWait holds that a call which cannot wait long enough
@@ -112,9 +111,8 @@ func TestNobodyThere(t *testing.T) {
 	waits := recorded(c)
 	_, err := c.Create(t.Context(), CreateRequest{WorkflowID: "leave"})
 	assert.False(t, err == nil || errors.Is(err, ErrOutcomeUnknown) || len(*waits) != 4 || !strings.Contains(err.Error(), address), "got %v after %d waits, want an error that names %s after 4", err, len(*waits), address)
-	if _, err = c.Choices(t.Context()); err == nil || len(*waits) != 4 {
-		t.Errorf("a read: got %v after %d waits, want no more", err, len(*waits))
-	}
+	_, err = c.Choices(t.Context())
+	assert.False(t, err == nil || len(*waits) != 4, "a read: got %v after %d waits, want no more", err, len(*waits))
 	err = endOf(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave"}))
 	assert.False(t, err == nil || !strings.Contains(err.Error(), address) || len(*waits) != 8, "a watch: got %v after %d waits, want an error that names %s after 4 more", err, len(*waits), address)
 }

@@ -130,12 +130,11 @@ func TestWatchFromAPlace(t *testing.T) {
 	id := s.Create(`{}`, "submit")
 	behind, end := notices(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave", InstanceID: id, LastEventID: "1"}))
 	defer end()
-	if n, err := behind(); err != nil || n.Entry == nil || n.Entry.Sequence != 2 {
-		t.Errorf("got %+v, %v, want the entry behind a place that is known", n, err)
-	}
+	n, err := behind()
+	assert.False(t, err != nil || n.Entry == nil || n.Entry.Sequence != 2, "got %+v, %v, want the entry behind a place that is known", n, err)
 	next, stop := notices(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave", LastEventID: "of-another-process"}))
 	defer stop()
-	n, err := next()
+	n, err = next()
 	require.True(t, err == nil && n.Entry == nil && strings.Contains(n.Lost, "entries are missing") && n.ID != "" && n.ID != "of-another-process", "%v %v", n, err)
 	s.Send(id, "approve")
 	n, err = next()

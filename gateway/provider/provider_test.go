@@ -327,9 +327,8 @@ func FuzzOpen(f *testing.F) {
 		raw, err := base64.RawURLEncoding.DecodeString(sealed)
 		require.NoError(t, err)
 		raw[at%uint(len(raw))] ^= flip
-		if got, ok := s.open(base64.RawURLEncoding.EncodeToString(raw)); ok != (flip == 0) {
-			t.Errorf("byte %d changed by %#x: got %+v, %v", at%uint(len(raw)), flip, got, ok)
-		}
+		got, ok = s.open(base64.RawURLEncoding.EncodeToString(raw))
+		assert.Equal(t, flip == 0, ok, "byte %d changed by %#x: got %+v, %v", at%uint(len(raw)), flip, got, ok)
 	})
 }
 

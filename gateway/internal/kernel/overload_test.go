@@ -130,9 +130,8 @@ func TestRefusedCallersAreSpread(t *testing.T) {
 		{goal / 2, retryAfterMax / 2},
 		{0, RetryAfterMin},
 	} {
-		if p.spread(step.refused); p.retryAfter.Load() != step.want {
-			t.Errorf("second %d: got %d s, want %d", i, p.retryAfter.Load(), step.want)
-		}
+		p.spread(step.refused)
+		assert.Equal(t, step.want, p.retryAfter.Load(), "second %d: got %d s, want %d", i, p.retryAfter.Load(), step.want)
 	}
 	for range 1000 {
 		s, err := strconv.Atoi(RetryAfter(retryAfterMax)[0])
@@ -142,9 +141,8 @@ func TestRefusedCallersAreSpread(t *testing.T) {
 
 // TestTheLimitIsWithinTheOption also where the processors are many.
 func TestTheLimitIsWithinTheOption(t *testing.T) {
-	if p := newPressure(3); p.least != 3 || p.Limit.Load() != 3 {
-		t.Errorf("got from %d, now %d, want 3", p.least, p.Limit.Load())
-	}
+	p := newPressure(3)
+	assert.False(t, p.least != 3 || p.Limit.Load() != 3, "got from %d, now %d, want 3", p.least, p.Limit.Load())
 }
 
 // TestHowLongATenthWaits counts what a histogram of the runtime has more than before.
