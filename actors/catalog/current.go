@@ -280,10 +280,6 @@ func (c *Catalog) ownersOf(all map[string]ownership, workflow string, now *curre
 	return of, true
 }
 
-func mayPublish(workflow string, of ownership, by *identity.Principal) error {
-	return mayAsOwner(workflow, "publish a version of it", of, by)
-}
-
 // MayAssign is the refusal of a user who may not migrate the workflow's instances by a plan that writes their data: create and the
 // rules of the workflow do not bind it, so it is for those who decide about these.
 func (c *Catalog) MayAssign(workflow string, by *identity.Principal) error {

@@ -308,7 +308,7 @@ func (c *Catalog) prepareDefinitionLocked(s *Source, by *identity.Principal) (*p
 		return p, failure.In("publish", key.workflow, err)
 	}
 	if of, known := c.ownersOf(owners, key.workflow, now); known {
-		if err := mayPublish(key.workflow, of, by); err != nil {
+		if err := mayAsOwner(key.workflow, "publish a version of it", of, by); err != nil {
 			return p, err
 		}
 	}

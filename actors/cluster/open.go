@@ -122,7 +122,7 @@ func (n *Node) Run(s *persistence.Store) error {
 	if err := s.Join(key.Meta); err != nil {
 		return err
 	}
-	for _, loop := range []func(){n.heartbeatLoop, n.freshLoop, n.keepLoop, n.rereadLoop, n.renewLoop} {
+	for _, loop := range []func(){n.heartbeatLoop, func() { n.every(n.o.Pace, n.freshen) }, n.keepLoop, n.rereadLoop, n.renewLoop} {
 		n.running.Go(loop)
 	}
 	s.FollowLeads(n)
@@ -141,8 +141,6 @@ func (n *Node) rereadLoop() {
 		}
 	}
 }
-
-func (n *Node) freshLoop() { n.every(n.o.Pace, n.freshen) }
 
 func (n *Node) freshen(ctx context.Context) {
 	asked := time.Now()

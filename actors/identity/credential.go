@@ -19,14 +19,14 @@ import (
 
 // Credential is what may be shown of a token or session, without its secret. A zero time means never.
 type Credential struct {
-	ID       string
-	Kind     Kind
-	User     UserID
-	Note     string
-	Created  time.Time
-	Expires  time.Time
-	LastUsed time.Time
-	Revoked  time.Time
+	ID       string    `json:"id"`
+	Kind     Kind      `json:"kind"`
+	User     UserID    `json:"user"`
+	Note     string    `json:"note,omitempty"`
+	Created  time.Time `json:"created,omitzero"`
+	Expires  time.Time `json:"expires,omitzero"`
+	LastUsed time.Time `json:"lastUsed,omitzero"`
+	Revoked  time.Time `json:"revoked,omitzero"`
 }
 
 // CreateCredential asks for a new token or session.
@@ -61,6 +61,17 @@ func (k Kind) String() string {
 	default:
 		return fmt.Sprintf("kind(%d)", uint8(k))
 	}
+}
+
+// MarshalText is String.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads a token or a session.
+func (k *Kind) UnmarshalText(text []byte) error {
+	if *k = Token; string(text) == Session.String() {
+		*k = Session
+	}
+	return nil
 }
 
 func (k Kind) prefix() string {

@@ -26,7 +26,6 @@ func TestOptions(t *testing.T) {
 		"no credentials":  {CredentialsMax: -1},
 		"no slots":        {HashesMax: -1},
 		"no queue":        {HashesWaitingMax: -1},
-		"no attempts":     {AttemptsMax: -1},
 	} {
 		_, err := start(o, newMemory())
 		assert.Error(t, err, "%s: got no error", name)

@@ -49,10 +49,11 @@ type Options struct {
 	// HashesWaitingMax bounds those that wait for that; more are answered with failure.ErrBusy, and so are those of one
 	// address beyond half of all.
 	HashesWaitingMax int
-	// AttemptsMax bounds the accounts, and the addresses, whose failed sign-ins are remembered; the oldest are
-	// forgotten first. Zero is 10,000, which is about 4 MB.
-	AttemptsMax int
 }
+
+// attemptsMax bounds the accounts, and the addresses, whose failed sign-ins are remembered; the oldest are forgotten
+// first. They take about 4 MB.
+const attemptsMax = 10_000
 
 // EnsureDefaults replaces zeroes by the defaults.
 func (o *Options) EnsureDefaults() {
@@ -65,7 +66,6 @@ func (o *Options) EnsureDefaults() {
 	o.PasswordCost = cmp.Or(o.PasswordCost, password.StandardCost)
 	o.HashesMax = cmp.Or(o.HashesMax, max(1, runtime.GOMAXPROCS(0)/2))
 	o.HashesWaitingMax = cmp.Or(o.HashesWaitingMax, 128)
-	o.AttemptsMax = cmp.Or(o.AttemptsMax, 10_000)
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
@@ -96,7 +96,6 @@ func (o *Options) validate() error {
 		{"SessionsPerUserMax", o.SessionsPerUserMax},
 		{"HashesMax", o.HashesMax},
 		{"HashesWaitingMax", o.HashesWaitingMax},
-		{"AttemptsMax", o.AttemptsMax},
 	} {
 		if limit.value < 1 {
 			return fmt.Errorf("option %s is %d, but must be at least 1", limit.name, limit.value)
@@ -173,7 +172,7 @@ func start(o Options, l ledger) (*Service, error) {
 		ending:   xsync.NewMap[string, *entry](),
 		accounts: xsync.NewMap[UserID, *account](),
 		hasher:   password.NewHasher[hashHolder](o.PasswordCost, o.HashesMax, o.HashesWaitingMax),
-		attempts: attempts.New(o.AttemptsMax),
+		attempts: attempts.New(attemptsMax),
 		changes:  make(chan change),
 		recheck:  make(chan struct{}, 1),
 		stopping: make(chan struct{}),

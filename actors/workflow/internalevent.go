@@ -20,7 +20,10 @@ import (
 func (r *Router) makeInternal() {
 	if r.o.Sender != nil {
 		r.env.Outbox = outbox.New(outbox.Options{
-			Store: r.o.Store, Clock: r.o.Clock, Definition: r.o.Catalog.Version, Sender: r.o.Sender, Tell: r.tell, Inside: r.deliverInside, Log: r.o.Log,
+			Store: r.o.Store, Clock: r.o.Clock, Definition: r.o.Catalog.Version, Sender: r.o.Sender, Inside: r.deliverInside, Log: r.o.Log,
+			Tell: func(o *outbox.Outcome, done func(error)) {
+				r.postInternal(o.Workflow, o.Key.ID, instance.TellOutcome{Outcome: o}, done)
+			},
 		})
 	}
 	r.invokes = invoke.New(invoke.Options{
@@ -39,10 +42,6 @@ func (r *Router) background() []shard.Background {
 		works = append(works, shard.Background{Name: "outbox", Begin: r.env.Outbox.Begin})
 	}
 	return works
-}
-
-func (r *Router) tell(o *outbox.Outcome, done func(error)) {
-	r.postInternal(o.Workflow, o.Key.ID, instance.TellOutcome{Outcome: o}, done)
 }
 
 // fire gives an instance the event of a timer. One that was deleted has none any more.

@@ -66,12 +66,9 @@ type Options struct {
 	// HistoryResidentBytes is how much rendered history an awake instance keeps in memory; a longer one is read again
 	// for each full reply. Default 1 MiB.
 	HistoryResidentBytes int
-	// QueriesMax is how many queries work at a time, and ListsMax how many lists of forms. Users share them fairly
-	// (actors/query/DESIGN.md, "Fairness"). Defaults 2 and 32.
-	QueriesMax, ListsMax int
-	// QueriesOpenMax and ListsOpenMax are how many have a snapshot at a time, those included whose callers do not read.
-	// One user has half of them at most. Defaults 16 times QueriesMax, and twice ListsMax.
-	QueriesOpenMax, ListsOpenMax int
+	// QueriesMax is how many queries work at a time. Users share them fairly (actors/query/DESIGN.md, "Fairness").
+	// Default 2.
+	QueriesMax int
 	// QueryWaitMax is how long a query waits for a slot. Default 2 s.
 	QueryWaitMax time.Duration
 	// QueryTimeMax is how long a query or list may take, what its caller takes to read included, and how long a list
@@ -83,11 +80,17 @@ type Options struct {
 	// and 1,048,576, about 60 MB a shard before compression.
 	ChangesKeptFor time.Duration
 	ChangesMax     int
-	// KeysKept and KeysKeptFor say how long idempotency keys are remembered: at least so many for each instance and at
-	// least so long. Defaults 64 and 24 h (gateway/INTERFACE.md, "Retries").
-	KeysKept    int
+	// KeysKeptFor is how long idempotency keys are remembered at least, and keysKept of each instance. Default 24 h
+	// (gateway/INTERFACE.md, "Retries").
 	KeysKeptFor time.Duration
 }
+
+const (
+	keysKept = 64
+	// listsMax is how many lists of forms work at a time. Twice as many have a snapshot, and 16 times Options.QueriesMax
+	// of queries, those included whose callers do not read. One user has half of them at most.
+	listsMax = 32
+)
 
 // EnsureDefaults fills in what is zero.
 func (o *Options) EnsureDefaults() {
@@ -99,14 +102,10 @@ func (o *Options) EnsureDefaults() {
 	o.AwakeBytesMax = cmp.Or(o.AwakeBytesMax, 1<<30)
 	o.HistoryResidentBytes = cmp.Or(o.HistoryResidentBytes, 1<<20)
 	o.QueriesMax = cmp.Or(o.QueriesMax, 2)
-	o.ListsMax = cmp.Or(o.ListsMax, 32)
-	o.QueriesOpenMax = cmp.Or(o.QueriesOpenMax, 16*o.QueriesMax)
-	o.ListsOpenMax = cmp.Or(o.ListsOpenMax, 2*o.ListsMax)
 	o.QueryWaitMax = cmp.Or(o.QueryWaitMax, 2*time.Second)
 	o.QueryTimeMax = cmp.Or(o.QueryTimeMax, time.Minute)
 	o.ChangesKeptFor = cmp.Or(o.ChangesKeptFor, 7*24*time.Hour)
 	o.ChangesMax = cmp.Or(o.ChangesMax, 1<<20)
-	o.KeysKept = cmp.Or(o.KeysKept, 64)
 	o.KeysKeptFor = cmp.Or(o.KeysKeptFor, 24*time.Hour)
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -127,7 +126,6 @@ func (o *Options) Validate() error {
 	require(o.Catalog != nil, "Catalog is missing")
 	require(o.IdleAfter > 0 && o.ReplyWaitMax > 0 && o.QueryTimeMax > 0, "durations must be positive")
 	require(o.ChangesKeptFor > 0 && o.ChangesMax > 0, "what the feed of changes keeps must be positive")
-	require(o.AwakeBytesMax > 0 && o.InFlightMax > 0 && o.InstanceInFlightMax > 0 && o.TreeInstancesMax > 0 && o.QueriesMax > 0 && o.ListsMax > 0, "limits must be positive")
-	require(o.QueriesOpenMax >= o.QueriesMax && o.ListsOpenMax >= o.ListsMax, "QueriesOpenMax and ListsOpenMax must be at least QueriesMax and ListsMax")
+	require(o.AwakeBytesMax > 0 && o.InFlightMax > 0 && o.InstanceInFlightMax > 0 && o.TreeInstancesMax > 0 && o.QueriesMax > 0, "limits must be positive")
 	return errors.Join(append(faults, o.Quotas.Validate())...)
 }

@@ -93,7 +93,7 @@ func Start(o Options) (*Router, error) {
 		env: &instance.Env{
 			Limits: instance.Limits{
 				Quotas: o.Quotas, InstanceInFlightMax: o.InstanceInFlightMax, HistoryResidentBytes: o.HistoryResidentBytes,
-				KeysKept: o.KeysKept, KeysKeptFor: o.KeysKeptFor,
+				KeysKept: keysKept, KeysKeptFor: o.KeysKeptFor,
 			},
 			Store: o.Store, System: o.System, Catalog: o.Catalog, Clock: o.Clock, Log: o.Log, Indexes: o.Catalog.IndexesIn,
 			IDs: &ids, Tasks: task.NewFeed(o.Store), Steps: &pace.Steps{}, Work: &pace.Work{},
@@ -124,7 +124,7 @@ func (r *Router) makeServices() {
 	o, e := &r.o, r.env
 	r.Queries = query.New(query.Options{
 		Store: o.Store, Catalog: o.Catalog, Clock: o.Clock, InFlight: &e.Counts.InFlight,
-		QueriesMax: o.QueriesMax, ListsMax: o.ListsMax, QueriesOpenMax: o.QueriesOpenMax, ListsOpenMax: o.ListsOpenMax,
+		QueriesMax: o.QueriesMax, ListsMax: listsMax, QueriesOpenMax: 16 * o.QueriesMax, ListsOpenMax: 2 * listsMax,
 		QueryWaitMax: o.QueryWaitMax, TimeMax: o.QueryTimeMax, Current: o.Current,
 	})
 	r.Changes = changefeed.New(changefeed.Options{

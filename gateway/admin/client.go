@@ -57,29 +57,20 @@ func (c *Client) Create(ctx context.Context, kind identity.Kind, request identit
 	if request.Expires != 0 {
 		body.Expires = request.Expires.String()
 	}
-	var answer createReply
-	if err := c.call(ctx, http.MethodPost, pathOf(kind), body, &answer); err != nil {
-		return "", identity.Credential{}, err
-	}
-	return answer.Secret, fromWire(answer.Credential), nil
+	answer, err := call[createReply](ctx, c, http.MethodPost, pathOf(kind), body)
+	return answer.Secret, answer.Credential, err
 }
 
 // Credentials lists the credentials of one kind, oldest first.
 func (c *Client) Credentials(ctx context.Context, kind identity.Kind) ([]identity.Credential, error) {
-	var answer credentialList
-	if err := c.call(ctx, http.MethodGet, pathOf(kind), nil, &answer); err != nil {
-		return nil, err
-	}
-	credentials := make([]identity.Credential, len(answer.Credentials))
-	for i, wire := range answer.Credentials {
-		credentials[i] = fromWire(wire)
-	}
-	return credentials, nil
+	answer, err := call[credentialList](ctx, c, http.MethodGet, pathOf(kind), nil)
+	return answer.Credentials, err
 }
 
 // Revoke is that of identity.Service. Doing it again is no error.
 func (c *Client) Revoke(ctx context.Context, kind identity.Kind, id string) error {
-	return c.call(ctx, http.MethodDelete, pathOf(kind)+"/"+url.PathEscape(id), nil, new(emptyReply))
+	_, err := call[emptyReply](ctx, c, http.MethodDelete, pathOf(kind)+"/"+url.PathEscape(id), nil)
+	return err
 }
 
 // SetPassword is that of identity.Service. An error beside ErrNoServer and those of package failure other than
@@ -89,35 +80,31 @@ func (c *Client) SetPassword(ctx context.Context, user identity.UserID, password
 	if !utf8.ValidString(password) {
 		return fmt.Errorf("set password of %q: %w", user, failure.Refuse(failure.ErrInvalid, "the password is not valid UTF-8"))
 	}
-	return c.call(ctx, http.MethodPut, pathPassword, passwordRequest{User: string(user), Password: password}, new(emptyReply))
+	_, err := call[emptyReply](ctx, c, http.MethodPut, pathPassword, passwordRequest{User: string(user), Password: password})
+	return err
 }
 
 // Check returns the faults for which the server would refuse the definitions in its
 // home now, and what else it says of them.
 func (c *Client) Check(ctx context.Context) (faults, warnings document.Faults, err error) {
-	var answer faultList
-	if err := c.call(ctx, http.MethodGet, pathFaults, nil, &answer); err != nil {
-		return nil, nil, err
-	}
-	return faultsFromWire(answer.Faults), faultsFromWire(answer.Warnings), nil
+	answer, err := call[faultList](ctx, c, http.MethodGet, pathFaults, nil)
+	return faultsFromWire(answer.Faults), faultsFromWire(answer.Warnings), err
 }
 
 // Actors returns the tree of the server's actors, as JSON.
 func (c *Client) Actors(ctx context.Context) ([]byte, error) {
-	var answer json.RawMessage
-	err := c.call(ctx, http.MethodGet, pathActors, nil, &answer)
-	return answer, err
+	return call[json.RawMessage](ctx, c, http.MethodGet, pathActors, nil)
 }
 
 // Publish makes a packed home what is in use in the cluster; dryRun only checks it. The
 // error is document.Faults when the home has some; then nothing was changed.
 func (c *Client) Publish(ctx context.Context, archive []byte, dryRun bool) (api.PublishedHome, error) {
-	var answer publishReply
 	path := pathHome
 	if dryRun {
 		path += "?dryRun=true"
 	}
-	if err := c.send(ctx, http.MethodPut, path, bytes.NewReader(archive), &answer); err != nil {
+	answer, err := call[publishReply](ctx, c, http.MethodPut, path, archive)
+	if err != nil {
 		return api.PublishedHome{}, err
 	}
 	if len(answer.Faults) > 0 {
@@ -126,24 +113,17 @@ func (c *Client) Publish(ctx context.Context, archive []byte, dryRun bool) (api.
 	return answer.PublishedHome, nil
 }
 
-// call sends one request and reads its answer. A nil body sends none; answer is
-// a pointer to what the server says on success.
-func (c *Client) call(ctx context.Context, method, path string, body, answer any) error {
-	var content io.Reader
-	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
-			return fmt.Errorf("encode the request: %w", err)
+// call sends one request and reads its answer. The body is JSON, []byte is sent as it is, and nil sends none.
+func call[O any](ctx context.Context, c *Client, method, path string, body any) (answer O, err error) {
+	text, _ := body.([]byte)
+	if body != nil && text == nil {
+		if text, err = json.Marshal(body); err != nil {
+			return answer, fmt.Errorf("encode the request: %w", err)
 		}
-		content = bytes.NewReader(text)
 	}
-	return c.send(ctx, method, path, content, answer)
-}
-
-func (c *Client) send(ctx context.Context, method, path string, content io.Reader, answer any) error {
-	request, err := http.NewRequestWithContext(ctx, method, "http://admin"+path, content)
+	request, err := http.NewRequestWithContext(ctx, method, "http://admin"+path, bytes.NewReader(text))
 	if err != nil {
-		return err
+		return answer, err
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
@@ -151,16 +131,16 @@ func (c *Client) send(ctx context.Context, method, path string, content io.Reade
 		if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 			err = wrapped.Err
 		}
-		return fmt.Errorf("ask the server at %s: %w", c.path, err)
+		return answer, fmt.Errorf("ask the server at %s: %w", c.path, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return readError(response.Body)
+		return answer, readError(response.Body)
 	}
-	if err := json.NewDecoder(response.Body).Decode(answer); err != nil {
-		return fmt.Errorf("%w: the answer is not valid: %w", ErrFailed, err)
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return *new(O), fmt.Errorf("%w: the answer is not valid: %w", ErrFailed, err)
 	}
-	return nil
+	return answer, nil
 }
 
 // remoteError is an error of the server: its text, and the cause that it wraps.
@@ -183,16 +163,13 @@ func readError(body io.Reader) error {
 
 // Invite makes a key with which one node can join the cluster.
 func (c *Client) Invite(ctx context.Context, expires time.Duration) (string, error) {
-	var answer inviteReply
-	err := c.call(ctx, http.MethodPost, pathInvite, inviteRequest{expires}, &answer)
+	answer, err := call[inviteReply](ctx, c, http.MethodPost, pathInvite, inviteRequest{expires})
 	return answer.Key, err
 }
 
 // ClusterStatus returns what the node knows of the cluster, as JSON.
 func (c *Client) ClusterStatus(ctx context.Context) ([]byte, error) {
-	var answer json.RawMessage
-	err := c.call(ctx, http.MethodGet, pathCluster, nil, &answer)
-	return answer, err
+	return call[json.RawMessage](ctx, c, http.MethodGet, pathCluster, nil)
 }
 
 // RemoveNode begins the removal of a node; lost: it will not come back.
@@ -201,5 +178,6 @@ func (c *Client) RemoveNode(ctx context.Context, node string, lost bool) error {
 	if lost {
 		path += "?lost=true"
 	}
-	return c.call(ctx, http.MethodDelete, path, nil, new(emptyReply))
+	_, err := call[emptyReply](ctx, c, http.MethodDelete, path, nil)
+	return err
 }

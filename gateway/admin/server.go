@@ -184,7 +184,7 @@ func (s *Server) create(r *http.Request, kind identity.Kind) (any, error) {
 		return nil, err
 	}
 	secret, c, err := s.options.Identities.Create(r.Context(), kind, parsed)
-	return createReply{Secret: secret, Credential: toWire(c)}, err
+	return createReply{Secret: secret, Credential: c}, err
 }
 
 func (s *Server) check(*http.Request) (any, error) {
@@ -213,12 +213,11 @@ func (s *Server) publish(r *http.Request) (any, error) {
 }
 
 func (s *Server) list(ctx context.Context, kind identity.Kind) (any, error) {
-	answer := credentialList{Credentials: []credential{}}
 	list, err := s.options.Identities.Credentials(ctx, kind)
-	for _, c := range list {
-		answer.Credentials = append(answer.Credentials, toWire(c))
+	if list == nil {
+		list = []identity.Credential{} // NB: not null
 	}
-	return answer, err
+	return credentialList{list}, err
 }
 
 func (s *Server) handle(w http.ResponseWriter, r *http.Request, do func(*http.Request) (any, error), passes bool) {

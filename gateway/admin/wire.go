@@ -64,12 +64,12 @@ type passwordRequest struct {
 
 // createReply and passwordRequest are the only messages with a secret.
 type createReply struct {
-	Secret     string     `json:"secret"`
-	Credential credential `json:"credential"`
+	Secret     string              `json:"secret"`
+	Credential identity.Credential `json:"credential"`
 }
 
 type credentialList struct {
-	Credentials []credential `json:"credentials"`
+	Credentials []identity.Credential `json:"credentials"`
 }
 
 // faultList has the faults for which the server would refuse the definitions in its
@@ -105,36 +105,6 @@ type emptyReply struct{}
 type errorReply struct {
 	Error   string `json:"error"`
 	Message string `json:"message"`
-}
-
-// credential is identity.Credential. Times that are zero are left out.
-type credential struct {
-	ID       string    `json:"id"`
-	Kind     string    `json:"kind"`
-	User     string    `json:"user"`
-	Note     string    `json:"note,omitempty"`
-	Created  time.Time `json:"created,omitzero"`
-	Expires  time.Time `json:"expires,omitzero"`
-	LastUsed time.Time `json:"lastUsed,omitzero"`
-	Revoked  time.Time `json:"revoked,omitzero"`
-}
-
-func toWire(c identity.Credential) credential {
-	return credential{
-		ID: c.ID, Kind: c.Kind.String(), User: string(c.User), Note: c.Note,
-		Created: c.Created, Expires: c.Expires, LastUsed: c.LastUsed, Revoked: c.Revoked,
-	}
-}
-
-func fromWire(c credential) identity.Credential {
-	kind := identity.Token
-	if c.Kind == identity.Session.String() {
-		kind = identity.Session
-	}
-	return identity.Credential{
-		ID: c.ID, Kind: kind, User: identity.UserID(c.User), Note: c.Note,
-		Created: c.Created, Expires: c.Expires, LastUsed: c.LastUsed, Revoked: c.Revoked,
-	}
 }
 
 // parse checks a request. The identity service checks whether there is such a user.

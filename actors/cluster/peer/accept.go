@@ -63,8 +63,8 @@ func (p *Port) admit(inner net.Conn) *connection {
 	c := &connection{Conn: inner, port: p, incoming: true, handshake: true, address: addressOf(inner.RemoteAddr())}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.mu.stopped || p.mu.incoming >= p.options.ConnectionsMax || p.mu.handshakes >= p.options.HandshakesMax ||
-		p.mu.perAddress[c.address] >= p.options.HandshakesPerAddressMax {
+	if p.mu.stopped || p.mu.incoming >= p.options.ConnectionsMax || p.mu.handshakes >= handshakesMax ||
+		p.mu.perAddress[c.address] >= handshakesPerAddressMax {
 		return nil
 	}
 	p.mu.open[c] = struct{}{}

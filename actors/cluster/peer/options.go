@@ -28,11 +28,6 @@ type Options struct {
 
 	// ConnectionsMax bounds the connections that others have opened here. Zero: 4,096.
 	ConnectionsMax int
-	// HandshakesMax bounds those of them that have not shown yet who they are. Zero: 256.
-	HandshakesMax int
-	// HandshakesPerAddressMax is the share of one address in HandshakesMax. A node that starts opens a stream for each
-	// shard at once. Zero: 64.
-	HandshakesPerAddressMax int
 	// CallsMax bounds the calls of another node that are answered at once on a connection; for more of them it opens
 	// another one. Zero: 4,096; at least 100.
 	CallsMax int
@@ -40,7 +35,13 @@ type Options struct {
 	StreamsQueued int
 }
 
-const callsMaxMin = 100
+const (
+	callsMaxMin = 100
+	// handshakesMax bounds the connections that have not shown yet who they are, and handshakesPerAddressMax those of
+	// one address: a node that starts opens a stream for each shard at once.
+	handshakesMax           = 256
+	handshakesPerAddressMax = 64
+)
 
 func (o *Options) ensureDefaults() {
 	for _, d := range []struct {
@@ -48,8 +49,6 @@ func (o *Options) ensureDefaults() {
 		standin int
 	}{
 		{&o.ConnectionsMax, 4096},
-		{&o.HandshakesMax, 256},
-		{&o.HandshakesPerAddressMax, 64},
 		{&o.CallsMax, 4096},
 		{&o.StreamsQueued, 16},
 	} {
@@ -78,7 +77,7 @@ func (o *Options) validate() (err error) {
 		err = errors.Join(err, ErrNoCertificate)
 	}
 	fault(o.CallsMax < callsMaxMin, "CallsMax is less than 100: net/http sends so many before it knows a bound")
-	fault(min(o.ConnectionsMax, o.HandshakesMax, o.HandshakesPerAddressMax, o.StreamsQueued) < 0, "a bound below zero")
+	fault(min(o.ConnectionsMax, o.StreamsQueued) < 0, "a bound below zero")
 	return err
 }
 

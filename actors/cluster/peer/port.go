@@ -75,7 +75,7 @@ func New(o Options) (*Port, error) {
 	}
 	p := &Port{
 		options: o, warnings: rate.Sometimes{Interval: time.Second},
-		callInbox: newInbox(o.HandshakesMax), joinInbox: newInbox(joinsMax), joinPlaces: make(chan struct{}, joinsMax),
+		callInbox: newInbox(handshakesMax), joinInbox: newInbox(joinsMax), joinPlaces: make(chan struct{}, joinsMax),
 	}
 	p.mu.streams, p.mu.open, p.mu.perAddress = map[uint16]*Streams{}, map[*connection]struct{}{}, map[netip.Addr]int{}
 	p.ctx, p.cancel = context.WithCancel(context.Background())

@@ -158,7 +158,7 @@ func TestDefaultsStandOnce(t *testing.T) {
 	c := New()
 	assert.True(t, c.Identity.SessionMax == identities.SessionMax && c.Gateway.Addr != "" && c.Store.CacheBytes != 0,
 		"got %v, %q and %d, want the defaults of the packages", c.Identity.SessionMax, c.Gateway.Addr, c.Store.CacheBytes)
-	assert.True(t, c.Workflow.QueriesOpenMax == 0 && c.Identity.Clock == nil && c.Store.Fatal == nil)
+	assert.True(t, c.Workflow.HistoryResidentBytes == 0 && c.Identity.Clock == nil && c.Store.Fatal == nil)
 	packages := packageDefaults()
 	for i, s := range c.Settings {
 		other := packages[i].Value.String()

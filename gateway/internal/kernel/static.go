@@ -34,8 +34,8 @@ func NewStaticFile(body []byte, contentType, cache []string, tag string) *Static
 	})}
 }
 
-// SendStatic answers with a static file, or with 304 when the browser has it.
-func (x *Exchange) SendStatic(f *StaticFile) error {
+// Send answers with a static file, or with 304 when the browser has it.
+func (f *StaticFile) Send(x *Exchange) error {
 	body, tag, h := f.Body, f.tag, x.Writer.Header()
 	if compressed := f.gzipped(); compressed != nil {
 		x.Vary |= VaryEncoding

@@ -40,8 +40,8 @@ func (g *Group) Routes() []kernel.Route {
 		page("instance-page", "GET", "/instances/:workflowId/:instanceId", g.showPage),
 		page("operations-page", "GET", "/operations", g.showPage),
 		row("asset", "GET", "/assets/:name", showAsset),
-		row("openapi-yaml", "GET", "/openapi.yaml", g.showInterfaceYAML),
-		row("openapi-json", "GET", "/openapi.json", g.showInterfaceJSON),
+		row("openapi-yaml", "GET", "/openapi.yaml", func(x *kernel.Exchange) error { return g.description.text().Send(x) }),
+		row("openapi-json", "GET", "/openapi.json", func(x *kernel.Exchange) error { return g.description.JSON().Send(x) }),
 		row("schema", "GET", "/schemas/:file", showSchema),
 		row("docs", "GET", "/docs", g.showInterface),
 	}
@@ -51,7 +51,7 @@ func (g *Group) Routes() []kernel.Route {
 // anybody; its script requests the data. So it needs no credential, and it is sent also for what does not exist.
 func (g *Group) showPage(x *kernel.Exchange) error {
 	x.SetPageHeaders(valueConsolePolicy)
-	return x.SendStatic(g.shells[pageOf(x.Route.Path)])
+	return g.shells[pageOf(x.Route.Path)].Send(x)
 }
 
 func pageOf(path string) console.Page {
@@ -81,7 +81,7 @@ func showAsset(x *kernel.Exchange) error {
 	if !ok {
 		return failure.ErrNotFound
 	}
-	return x.SendStatic(asset)
+	return asset.Send(x)
 }
 
 // assets returns the files of the console by name. The first call makes them, because
@@ -163,18 +163,9 @@ func described(yaml []byte, into func(*reference.Document) ([]byte, error)) []by
 	return body
 }
 
-// showInterfaceYAML and showInterfaceJSON answer with the description itself.
-func (g *Group) showInterfaceYAML(x *kernel.Exchange) error {
-	return x.SendStatic(g.description.text())
-}
-
-func (g *Group) showInterfaceJSON(x *kernel.Exchange) error {
-	return x.SendStatic(g.description.JSON())
-}
-
 func (g *Group) showInterface(x *kernel.Exchange) error {
 	x.SetPageHeaders(valueReferencePolicy)
-	return x.SendStatic(g.description.Page())
+	return g.description.Page().Send(x)
 }
 
 var (
@@ -198,7 +189,7 @@ func showSchema(x *kernel.Exchange) error {
 	if !ok {
 		return failure.ErrNotFound
 	}
-	return x.SendStatic(schema)
+	return schema.Send(x)
 }
 
 var valueSchema = []string{"application/schema+json"}

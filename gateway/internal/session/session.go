@@ -41,14 +41,14 @@ func (g *Group) Routes() []kernel.Route {
 	public := kernel.Route{Access: kernel.Public}.Row
 	return []kernel.Route{
 		signIn.Row("sign-in", "POST", "/session", g.signIn),
-		kernel.Route{Access: kernel.SignedIn(identity.Session), Secret: true}.Row("session", "GET", "/session", showSession),
+		kernel.Route{Access: kernel.SignedIn(identity.Session), Secret: true}.Row("session", "GET", "/session", sendCaller),
 		kernel.Route{Access: kernel.SigningOut, Secret: true}.Row("sign-out", "DELETE", "/session", g.signOut),
 		public("login", "GET", "/login", g.showLogin, "next"),
 		provider.Row("login-provider", "GET", "/login/oidc", g.beginProvider, "next"),
 		callback.Row("login-callback", "GET", callbackPath, g.finishProvider),
-		public("favicon", "GET", "/favicon.ico", showIcon),
-		public("login-style", "GET", "/login/style.css", showLoginStyle),
-		public("login-script", "GET", "/login/script.js", showLoginScript),
+		public("favicon", "GET", "/favicon.ico", icon.Send), // browsers request it on their own,
+		public("login-style", "GET", "/login/style.css", loginStyle.Send),
+		public("login-script", "GET", "/login/script.js", loginScript.Send),
 	}
 }
 
@@ -113,8 +113,6 @@ func (g *Group) startSession(x *kernel.Exchange, session string, caller *identit
 	setCookie(x, session, 0, secure)
 	return nil
 }
-
-func showSession(x *kernel.Exchange) error { return sendCaller(x) }
 
 func (g *Group) signOut(x *kernel.Exchange) error {
 	if g.Sessions == nil {
@@ -215,13 +213,6 @@ func (g *Group) loginPage(x *kernel.Exchange, next string, failed int) []byte {
 	}
 	return login.Page(o)
 }
-
-func showLoginStyle(x *kernel.Exchange) error { return x.SendStatic(loginStyle) }
-
-func showLoginScript(x *kernel.Exchange) error { return x.SendStatic(loginScript) }
-
-// showIcon answers GET /favicon.ico, for which browsers request by themselves.
-func showIcon(x *kernel.Exchange) error { return x.SendStatic(icon) }
 
 var (
 	loginStyle  = kernel.NewStaticFile(login.Style(), valueCSS, nil, "")
