@@ -121,37 +121,3 @@ func TestAStoreGoesOnWithoutItsCheckpoint(t *testing.T) {
 		return err == nil && c.seq == end
 	})
 }
-
-// TestAManifestThatIsGoneIsNotMadeAnew holds what follows of persistence/PROMISES.md,
-// "F3": somebody removed or cut it under the running store. The checkpoint keeps saying
-// what there was, and the next start refuses the store.
-func TestAManifestThatIsGoneIsNotMadeAnew(t *testing.T) {
-	for name, hurt := range map[string]func(fs vfs.FS, path string) error{
-		"removed": func(fs vfs.FS, path string) error { return fs.Remove(path) },
-		"cut": func(fs vfs.FS, path string) error {
-			f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
-			if err != nil {
-				return err
-			}
-			return f.Close()
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			fs := vfs.NewMem()
-			o := small(fs)
-			s := mustOpen(t, "db", o)
-			mustCommit(t, s, "a", "1")
-			before, err := loadCheckpoint(fs)
-			must(t, err)
-			path := fs.PathJoin("db", before.manifest)
-			must(t, hurt(fs, path))
-			assert.Error(t, s.Close(), "the close found nothing wrong")
-			if name == "removed" {
-				_, err := fs.Stat(path)
-				assert.Error(t, err, "%s was made anew", before.manifest)
-			}
-			again, err := Open("db", o)
-			assert.ErrorIs(t, err, ErrDamaged, "the next start: got %v", again)
-		})
-	}
-}

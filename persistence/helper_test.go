@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -97,7 +98,6 @@ func committed(t testing.TB, s *Store, name, value string) (end uint64) {
 // checkpoint is what the integrity checkpoint of a store says.
 type checkpoint struct {
 	clean    bool
-	manifest string
 	log, seq uint64           // the durability watermark
 	logs     map[uint64]int64 // sizes by number
 }
@@ -116,26 +116,18 @@ func parseCheckpoint(data []byte) (c checkpoint, err error) {
 	if !ok {
 		return c, fmt.Errorf("%q has another checksum", data)
 	}
+	lines := strings.Split(string(text), "\n")
+	_, err = fmt.Sscanf(lines[1], "clean %t", &c.clean)
+	_, err2 := fmt.Sscanf(lines[3], "proof %d %d", &c.log, &c.seq)
 	c.logs = map[uint64]int64{}
-	for line := range strings.Lines(string(text)) {
+	for _, line := range lines[4:] {
 		var n uint64
 		var size int64
-		switch kind, _, _ := strings.Cut(line, " "); kind {
-		case "clean":
-			_, err = fmt.Sscanf(line, "clean %t", &c.clean)
-		case "manifest":
-			_, err = fmt.Sscanf(line, "manifest %s", &c.manifest)
-		case "proof":
-			_, err = fmt.Sscanf(line, "proof %d %d", &c.log, &c.seq)
-		case "log":
-			_, err = fmt.Sscanf(line, "log %d %d", &n, &size)
+		if found, _ := fmt.Sscanf(line, "log %d %d", &n, &size); found == 2 {
 			c.logs[n] = size
 		}
-		if err != nil {
-			return c, fmt.Errorf("%q: %w", line, err)
-		}
 	}
-	return c, nil
+	return c, errors.Join(err, err2)
 }
 
 // loader is a store or a snapshot of it.

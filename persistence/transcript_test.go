@@ -49,6 +49,7 @@ type story struct {
 	options  Options
 	log      strings.Builder
 	store    *Store
+	closed   bool
 	snapshot *Snapshot
 	begun    *Batch
 	waiting  []waitFor // appends
@@ -92,7 +93,7 @@ func tell(t *testing.T, d *datadriven.TestData) string {
 	if s.snapshot != nil {
 		must(t, s.snapshot.Close())
 	}
-	if s.store != nil {
+	if s.store != nil && !s.closed {
 		must(t, s.store.Close())
 	}
 	return answers.String()
@@ -162,6 +163,7 @@ func (s *story) do(word string, args []string, rest string) string {
 		c := s.snapshot.Cursor(nil, nil)
 		return fmt.Sprint(c.Next(), ", ", said(errors.Join(c.Err(), c.Close())))
 	case "close":
+		s.closed = true
 		return said(s.store.Close())
 	case "close.begin":
 		s.closing = make(chan error, 1)
@@ -289,7 +291,7 @@ func (s *story) with(args []string) Options {
 func (s *story) open(args []string) string {
 	opened, err := Open("db", s.with(args))
 	if err == nil {
-		s.store = opened
+		s.store, s.closed = opened, false
 	}
 	return said(err)
 }

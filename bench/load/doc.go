@@ -6,5 +6,5 @@
 // latencies count from when a request was due, and what could not be sent at all is Result.Missed. What the server does in
 // the window is counted by when its answers came, so a rate that is too high shows what it can do. Every answer is checked:
 // its status, that it is about the instance, and, where one connection alone uses it, that it is where the event must have
-// brought it. A server that is gone is waited for; Result.Gap says for how long. bench/DESIGN.md has the reasons.
+// brought it. A server that is gone is waited for; Result.LongestGapSeconds says for how long. bench/DESIGN.md has the reasons.
 package load
