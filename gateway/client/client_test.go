@@ -243,7 +243,7 @@ func (c *calls) play(t *testing.T, d *datadriven.TestData) string {
 			c.Fail(args[0], f)
 		}
 	case "new":
-		o := Options{HTTP: http.DefaultClient}
+		var o Options
 		require.NoError(t, json.Unmarshal([]byte(input), &o))
 		_, err := New(o)
 		return resultOf(t, reflect.ValueOf(&err).Elem())
