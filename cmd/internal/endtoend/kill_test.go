@@ -33,12 +33,13 @@ type killed struct {
 	kills, inStart int // inStart: of the kills, those before the program was ready
 	repeats        int
 	inCluster      bool // a node may refuse for a moment
+	forms          forms
 	found          findings
 	recoveries     []time.Duration
 }
 
 // TestKill ends the program by SIGKILL under load and holds what it shows
-// afterwards against what it had acknowledged (persistence/PROMISES.md, "P1";
+// afterwards against what it had acknowledged, of instances and of forms (persistence/PROMISES.md, "P1";
 // persistence/PROMISES.md, "P6"; persistence/PROMISES.md, "P7";
 // persistence/PROMISES.md, "P11"; gateway/INTERFACE.md, "What an answer means"). It
 // prints how long the starts took (persistence/PROMISES.md, "P15").
@@ -103,10 +104,13 @@ func seed(t testing.TB) uint64 {
 }
 
 // run kills again and again, and checks after each restart.
-func (k killing) run(t *testing.T, l *ledger) (got killed) {
+func (k killing) run(t *testing.T, l *ledger) (got *killed) {
 	t.Helper()
+	got = &killed{}
 	random := rand.New(rand.NewPCG(k.seed, math.MaxUint64))
-	p := launch(t, newHome(t, map[string]string{"workflows/load.yaml": loadFlow}), k.binary)
+	files := portalFiles()
+	files["workflows/load.yaml"] = loadFlow
+	p := launch(t, newHome(t, files), k.binary)
 	p.ready()
 	token := p.home.token("ann")
 	inspector := p.as(token)
@@ -123,16 +127,23 @@ func (k killing) run(t *testing.T, l *ledger) (got killed) {
 	for got.kills < k.kills {
 		least := l.acknowledged() + max(k.workers, k.kills)
 		g.open(p.address())
+		withForms := got.kills < formKills || k.untilLoss
+		if withForms {
+			got.forms.begin(p, random)
+		}
 		pause(logUniform(random, 5*time.Millisecond, 500*time.Millisecond))
 		// Before the first kill there is some load, however slow the machine is. The control needs something each
 		// time that an early acknowledgement loses.
 		if got.kills == 0 || k.untilLoss {
-			p.await("acknowledgements", func() bool { return l.acknowledged() >= least })
+			p.await("acknowledgements", func() bool { return l.acknowledged() >= least && got.forms.count() >= 5 })
 		}
 		k.kill(p, got.kills)
 		got.kills++
 		g.shut(len(workers))
-		p = k.recover(p, random, &got)
+		p = k.recover(p, random, got)
+		if withForms {
+			got.found.lost = append(got.found.lost, got.forms.check(t, p)...)
+		}
 		inspector.Client = p.Client
 		instances, keys := l.due(random, 10, 20)
 		if k.untilLoss { // it is in what was acknowledged last, which a sample may leave out
@@ -154,6 +165,9 @@ func (k killing) run(t *testing.T, l *ledger) (got killed) {
 	}
 	return got
 }
+
+// formKills is how many kills forms see: each is looked at after all of them.
+const formKills = 6
 
 // kill ends the program at any moment; now and then it stands still before.
 func (k killing) kill(p *program, number int) {

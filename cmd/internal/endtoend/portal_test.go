@@ -3,16 +3,11 @@ package endtoend
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
-
-	"github.com/stretchr/testify/assert"
 
 	"troupe/gateway/wiretest"
 )
@@ -126,76 +121,58 @@ func (f *keptForm) lost(t *testing.T, u user, current, submitted bool) string {
 	return ""
 }
 
-// TestKillForms ends the program by SIGKILL while forms are made, saved and
-// submitted. All that was acknowledged must be there afterwards, in the right list,
-// and the sessions must still be good.
-func TestKillForms(t *testing.T) {
-	kills := 3
-	if os.Getenv(killsName) != "" {
-		kills = 6
-	}
-	lost := killForms(t, binary(), kills)
-	assert.Empty(t, lost, "what was acknowledged is not what there is:\n%s", strings.Join(lost, "\n"))
+// forms are those that two people make, save and submit while a program runs, until it is killed.
+type forms struct {
+	desks   [2]user
+	kept    [2][]*keptForm
+	mu      sync.Mutex // kept
+	running sync.WaitGroup
 }
 
-// TestKillFormsControl is TestKillControl for forms.
-func TestKillFormsControl(t *testing.T) {
-	const kills = 40
-	assert.NotEmpty(t, killForms(t, nosync(t), kills), "the planted bug was not seen in %d kills: the harness is blind", kills)
-}
-
-// killForms ends with the first kill after which something is lost.
-func killForms(t *testing.T, binary string, kills int) (lost []string) {
-	random := rand.New(rand.NewPCG(seed(t), math.MaxUint64))
-	p := launch(t, newHome(t, portalFiles()), binary)
-	p.ready()
-	desks := [2]user{p.desk("ann"), p.desk("bob")}
-	var kept [2][]*keptForm
-	for round := 0; round < kills && len(lost) == 0; round++ {
-		var mu sync.Mutex // kept
-		var done sync.WaitGroup
-		least := len(kept[0]) + len(kept[1]) + 5
-		for worker := range 8 {
-			draw := rand.New(rand.NewPCG(uint64(round), uint64(worker)))
-			done.Go(func() {
+// begin has some workers at each desk, with the sessions of the first begin.
+func (f *forms) begin(p *program, random *rand.Rand) {
+	for i, name := range []string{"ann", "bob"} {
+		if f.desks[i].Client == nil {
+			f.desks[i] = p.desk(name)
+		}
+		f.desks[i].Client = p.Client
+		for range 2 {
+			draw := rand.New(rand.NewPCG(random.Uint64(), 0))
+			f.running.Go(func() {
 				for alive := true; alive; {
-					var f *keptForm
-					if f, alive = desks[worker%2].keepForm(draw); f != nil {
-						mu.Lock()
-						kept[worker%2] = append(kept[worker%2], f)
-						mu.Unlock()
+					var kept *keptForm
+					if kept, alive = f.desks[i].keepForm(draw); kept != nil {
+						f.mu.Lock()
+						f.kept[i] = append(f.kept[i], kept)
+						f.mu.Unlock()
 					}
 				}
 			})
 		}
-		p.await("some forms", func() bool {
-			mu.Lock()
-			defer mu.Unlock()
-			return len(kept[0])+len(kept[1]) >= least
-		})
-		pause(logUniform(random, 50*time.Millisecond, 800*time.Millisecond))
-		p.quiet = true
-		p.kill()
-		done.Wait()
-		p = launch(t, p.home, binary, variants[random.IntN(len(variants))]...)
-		p.ready()
-		for i := range desks {
-			desks[i].Client = p.Client
-			if a := desks[i].Get(t, "/session"); a.Status != 200 {
-				lost = append(lost, fmt.Sprintf("a session: %d %s", a.Status, a.Body))
-				continue
-			}
-			current, submitted := desks[i].listed(t, "forms/mycurrent"), desks[i].listed(t, "forms/mysubmitted")
-			for _, f := range kept[i] {
-				if reason := f.lost(t, desks[i], slices.Contains(current, f.id), slices.Contains(submitted, f.id)); reason != "" {
-					lost = append(lost, reason)
-				}
+	}
+}
+
+func (f *forms) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.kept[0]) + len(f.kept[1])
+}
+
+// check holds sessions, lists and forms against what was acknowledged, of a program that was killed before.
+func (f *forms) check(t *testing.T, p *program) (lost []string) {
+	f.running.Wait()
+	for i := range f.desks {
+		f.desks[i].Client = p.Client
+		if a := f.desks[i].Get(t, "/session"); a.Status != 200 {
+			lost = append(lost, fmt.Sprintf("a session: %d %s", a.Status, a.Body))
+			continue
+		}
+		current, submitted := f.desks[i].listed(t, "forms/mycurrent"), f.desks[i].listed(t, "forms/mysubmitted")
+		for _, kept := range f.kept[i] {
+			if reason := kept.lost(t, f.desks[i], slices.Contains(current, kept.id), slices.Contains(submitted, kept.id)); reason != "" {
+				lost = append(lost, reason)
 			}
 		}
-	}
-	t.Logf("%d and %d forms; lost %d", len(kept[0]), len(kept[1]), len(lost))
-	if len(lost) == 0 {
-		p.stop()
 	}
 	return lost
 }
