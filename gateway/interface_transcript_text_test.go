@@ -57,8 +57,11 @@ func (s *transcript) expand(t *testing.T, text string) string {
 		n, _ := strconv.Atoi(cmp.Or(parts[2], "1"))
 		return strings.Repeat(unit, n)
 	})
-	text = escaped.ReplaceAllStringFunc(text, func(found string) string { return url.QueryEscape(strings.Trim(found, "«»")) })
-	if parts := padded.FindStringSubmatch(text); parts != nil {
+	if strings.Contains(text, "«") {
+		text = escaped.ReplaceAllStringFunc(text, func(found string) string { return url.QueryEscape(strings.Trim(found, "«»")) })
+	}
+	if before, _, ok := strings.Cut(text, "<<to "); ok {
+		parts := padded.FindStringSubmatch(text[len(before):])
 		n, _ := strconv.Atoi(parts[1])
 		text = strings.Replace(text, parts[0], strings.Repeat(" ", n-len(text)+len(parts[0])), 1)
 	}
@@ -150,13 +153,13 @@ func selected(a answer, where string) string {
 // all in their order, # for their number.
 func pick(text, where string) string {
 	step, rest, _ := strings.Cut(where, ".")
-	var items []json.RawMessage
 	if step == "" {
 		var b bytes.Buffer
 		_ = json.Compact(&b, []byte(text)) // it was decoded before
 		return b.String()
 	}
-	if json.Unmarshal([]byte(text), &items) != nil {
+	var items []json.RawMessage
+	if !strings.HasPrefix(text, "[") || json.Unmarshal([]byte(text), &items) != nil {
 		var members map[string]json.RawMessage
 		if _ = json.Unmarshal([]byte(text), &members); members[step] == nil {
 			return "-"
