@@ -316,15 +316,19 @@ func TestNoTwoTakeTheLastPlace(t *testing.T) {
 		usage.Requests.Add(1)
 		x.LeaveSlot()
 		end.Go(func() {
-			for took := 0; took < 300_000 && !t.Failed(); {
+			for took := 0; took < 300_000; {
 				if !x.TakeSlot() {
 					runtime.Gosched()
 					continue
 				}
-				assert.LessOrEqual(t, working.Add(1), int64(1), "are worked on, want 1")
+				n := working.Add(1)
 				working.Add(-1)
 				x.LeaveSlot()
 				took++
+				if n > 1 { // NB: an assertion each time would be most of the work
+					t.Errorf("%d are worked on, want 1", n)
+					return
+				}
 			}
 		})
 	}
