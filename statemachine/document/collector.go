@@ -91,12 +91,7 @@ func (c *Collector) Known(n *Node, allowed ...string) {
 		if slices.Contains(allowed, f.Key.Text) {
 			continue
 		}
-		fault := c.Add(f.Key, "unknown key %s", data.Quote(f.Key.Text))
-		if near := Closest(f.Key.Text, allowed); near != "" {
-			fault.Suggestion = fmt.Sprintf("did you mean %q?", near)
-		} else {
-			fault.Suggestion = "known here: " + strings.Join(allowed, ", ")
-		}
+		c.Add(f.Key, "unknown key %s", data.Quote(f.Key.Text)).Suggestion = cmp.Or(DidYouMean(f.Key.Text, allowed), "known here: "+strings.Join(allowed, ", "))
 	}
 }
 
@@ -231,8 +226,7 @@ func (c *Collector) Suggest(n *Node, word string, known []string, reason string,
 	if full {
 		return
 	}
-	if near := Closest(word, known); near != "" {
-		f.Suggestion = fmt.Sprintf("did you mean %q?", near)
+	if f.Suggestion = DidYouMean(word, known); f.Suggestion != "" {
 		return
 	}
 	if len(known) == 0 {

@@ -1,6 +1,7 @@
 package xstate
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -91,11 +92,7 @@ func (r *reader) known(n *document.Node, allowed []string, later map[string]stri
 		}
 		advice, ok := later[f.Key.Text]
 		if !ok && r.faults < faultsShown {
-			if near := document.Closest(f.Key.Text, allowed); near != "" {
-				advice = fmt.Sprintf("did you mean %q?", near)
-			} else {
-				advice = "known here: " + strings.Join(allowed, ", ")
-			}
+			advice = cmp.Or(document.DidYouMean(f.Key.Text, allowed), "known here: "+strings.Join(allowed, ", "))
 		}
 		r.add(f.Key, advice, "unknown key %q", tree.Clipped(f.Key.Text, 100))
 	}
