@@ -31,8 +31,8 @@ type Call struct {
 	prepared *message.Reply
 	// refusal is the error that leaves instead. Written like prepared.
 	refusal error
-	// news is for others than the caller; nil: none. Written like prepared.
-	news *news
+	// notices are for others than the caller; nil: none. Written like prepared.
+	notices *notices
 	// replies has room for one, so that an answer never waits for a caller who gave up. It is nil with a recipient, who
 	// gets the answer instead.
 	replies   chan Answer
@@ -44,8 +44,8 @@ type Call struct {
 	taken atomic.Int32
 }
 
-// news is what most commits do not have.
-type news struct {
+// notices are what most commits do not have.
+type notices struct {
 	// feeds get item when the commit is durable.
 	feeds []*watch.Feed
 	item  *watch.Item
@@ -58,11 +58,11 @@ type news struct {
 	tasks *task.Change
 }
 
-func (c *Call) withNews() *news {
-	if c.news == nil {
-		c.news = &news{}
+func (c *Call) withNotices() *notices {
+	if c.notices == nil {
+		c.notices = &notices{}
 	}
-	return c.news
+	return c.notices
 }
 
 // A call starts as waiting; the actor makes it running, or the caller, who cannot wait any longer, makes it abandoned.
@@ -142,12 +142,12 @@ func (c *Call) end() {
 // one wrote.
 func (c *Call) Applied() {
 	c.endCommit()
-	if c.news != nil {
-		c.activation.lead.tell(c.activation.instance, c.news)
+	if c.notices != nil {
+		c.activation.lead.tell(c.activation.instance, c.notices)
 	}
 }
 
-func (n *news) publish(err error) {
+func (n *notices) publish(err error) {
 	for _, f := range n.feeds {
 		switch {
 		case err == nil:
@@ -183,9 +183,9 @@ func (c *Call) Committed(err error) {
 			c.activation.lead.End()
 		}
 	}
-	if c.news != nil {
-		c.news.publish(err)
-		c.activation.lead.publishTasks(c.news.tasks, err)
+	if c.notices != nil {
+		c.notices.publish(err)
+		c.activation.lead.publishTasks(c.notices.tasks, err)
 	}
 	switch {
 	case err == nil:
@@ -253,7 +253,7 @@ func EventOf(message any) string {
 }
 
 // tell tells the timers and the outbox of what a visible commit of an instance has added.
-func (e *Env) tell(i *Actor, n *news) {
+func (e *Env) tell(i *Actor, n *notices) {
 	if !n.began.IsZero() {
 		e.Timers.Began(i.shard, n.began)
 	}

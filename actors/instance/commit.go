@@ -68,7 +68,7 @@ func (i *Actor) commit(c *Call, ch *change, withHistory bool) (err error) {
 	if err := i.dropTaskDrafts(ch, ended, begun); err != nil {
 		return err
 	}
-	if err := i.lookCreatorRow(ch); err != nil {
+	if err := i.readCreatorRow(ch); err != nil {
 		return err
 	}
 	// NB: a Publish waits until this batch is visible, so the indexes and feeds that are read below are those that it is for.
@@ -127,7 +127,7 @@ func (i *Actor) commit(c *Call, ch *change, withHistory bool) (err error) {
 		i.putReply(w, ch, reply)
 	}
 	i.loaded = true
-	if !i.handOver(w, c, reply) {
+	if !i.enqueue(w, c, reply) {
 		// Nothing was written: the next call reads what there is. The waiter answers this one.
 		i.loaded = false
 	}
@@ -151,7 +151,7 @@ func (i *Actor) putEntry(w *persistence.Batch, c *Call, ch *change, before histo
 	w.Set(i.scratch, value)
 	var placed *key.FeedPlace
 	if feeds := i.env.Watches.Feeds(i.workflowID, i.id); feeds != nil {
-		n := c.withNews()
+		n := c.withNotices()
 		n.feeds, n.item = feeds, &watch.Item{
 			ID: i.id, Name: i.name, Sequence: i.state.Sequence, Entry: shown,
 			States: i.of.States(&i.state), State: i.state, Of: i.of, Shard: i.shard,

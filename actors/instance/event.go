@@ -37,10 +37,10 @@ func (req Create) run(i *Actor, c *Call) error {
 // Send is the request of Send.
 type Send struct{ *message.Event }
 
-func (req Send) run(i *Actor, c *Call) error { return i.take(c, req.Event, nil) }
+func (req Send) run(i *Actor, c *Call) error { return i.step(c, req.Event, nil) }
 
-// take makes one step; submits is nil without a form.
-func (i *Actor) take(c *Call, req *message.Event, submits submission) error {
+// step gives the state machine an event; submits is nil without a form.
+func (i *Actor) step(c *Call, req *message.Event, submits submission) error {
 	if err := i.ensureLoaded(); err != nil {
 		return err
 	}

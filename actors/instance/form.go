@@ -58,7 +58,7 @@ func (req SubmitForm) run(i *Actor, c *Call) error {
 	event := &message.Event{
 		Caller: req.Caller, Name: req.Event, Data: req.Data, Retry: req.Retry, WithHistory: req.WithHistory,
 	}
-	return i.take(c, event, submittedForm{&req.Request})
+	return i.step(c, event, submittedForm{&req.Request})
 }
 
 type submittedForm struct{ *form.Request }
@@ -111,7 +111,7 @@ func (i *Actor) keepDraft(c *Call, at draftPlace, req *message.Draft) error {
 		req.Saved = form.Draft{Revision: i.revision, SavedAt: max(now, at.after+1), Template: req.Template, Data: req.Data}
 		w.Set(at.key, req.Saved.Append(nil))
 	}
-	i.handOver(w, c, &message.Reply{WorkflowID: i.workflowID, InstanceID: i.name, Sequence: i.state.Sequence})
+	i.enqueue(w, c, &message.Reply{WorkflowID: i.workflowID, InstanceID: i.name, Sequence: i.state.Sequence})
 	return nil
 }
 
@@ -173,7 +173,7 @@ func (req SubmitTask) run(i *Actor, c *Call) error {
 	event := &message.Event{
 		Caller: req.Caller, Name: req.Event, Data: req.Data, Retry: req.Retry, IfMatch: req.IfMatch, WithHistory: req.WithHistory,
 	}
-	return i.take(c, event, submittedTask(req))
+	return i.step(c, event, submittedTask(req))
 }
 
 type submittedTask struct{ *message.TaskSubmit }

@@ -47,9 +47,9 @@ type Actor struct {
 	attachment []byte
 	creatorRow form.CreatorRow // of one that is no form
 	revision   uint64          // the highest that a draft got since the actor began
-	// keyRows is about how many idempotency rows there are since the actor began to count, and keyRowsLook when to look
+	// keyRows is about how many idempotency rows there are since the actor began to count, and keyRowsNext when to look
 	// for old ones.
-	keyRows, keyRowsLook int32
+	keyRows, keyRowsNext int32
 }
 
 // Receive is what the actors of all instances do with a message.
@@ -68,8 +68,8 @@ func (i *Actor) receive(c *Call) {
 		return
 	}
 	answered := false
-	room := scratches.Get().(*[]byte)
-	i.scratch = *room
+	buffer := bufferPool.Get().(*[]byte)
+	i.scratch = *buffer
 	defer func() {
 		if p := recover(); p != nil {
 			i.env.NotePanic(p, i.workflowID, i.name)
@@ -86,7 +86,7 @@ func (i *Actor) receive(c *Call) {
 		i.refuse(c, err)
 	}
 	answered = true
-	i.settle(room)
+	i.settle(buffer)
 }
 
 // forget drops all but what the instance is called, which others read.
@@ -94,18 +94,18 @@ func (i *Actor) forget() {
 	i.loaded, i.hasOwnSteps, i.hasHistory = false, false, false
 	i.history, i.of, i.scratch, i.stored, i.form, i.attachment = nil, nil, nil, nil, nil, nil
 	i.state, i.chain, i.creatorRow = statemachine.Instance{}, statemachine.Chain{}, form.CreatorRow{}
-	i.revision, i.keyRows, i.keyRowsLook = 0, 0, 0
+	i.revision, i.keyRows, i.keyRowsNext = 0, 0, 0
 }
 
 // scratchBytesKept is the largest scratch that is kept for the next message.
 const scratchBytesKept = 64 << 10
 
-func (i *Actor) settle(room *[]byte) {
+func (i *Actor) settle(buffer *[]byte) {
 	if cap(i.scratch) <= scratchBytesKept {
-		*room = i.scratch[:0]
+		*buffer = i.scratch[:0]
 	}
 	i.scratch = nil
-	scratches.Put(room)
+	bufferPool.Put(buffer)
 	i.activation.count(int64(len(i.state.Public) + len(i.state.Private) + cap(i.history) + len(i.attachment)))
 }
 
@@ -132,8 +132,8 @@ func (i *Actor) rows() (*persistence.Store, error) {
 	return s, failure.OfStore(s.AwaitVisibleIn(i.shard, i.activation.lead.Epoch))
 }
 
-// scratches holds the scratch of instances that handle a message.
-var scratches = sync.Pool{New: func() any { return new([]byte) }}
+// bufferPool holds the scratch of instances that handle a message.
+var bufferPool = sync.Pool{New: func() any { return new([]byte) }}
 
 // refuse answers with an error, which shows what the instance is like as any reply does: it leaves when that is
 // durable.
@@ -205,9 +205,9 @@ func (i *Actor) writes() *persistence.Batch {
 	return i.env.Store.NewBatchIn(i.shard, i.activation.lead.Epoch)
 }
 
-// handOver gives the journal a batch, and the reply that leaves when it is durable. taken is false when nothing was
+// enqueue gives the journal a batch, and the reply that leaves when it is durable. taken is false when nothing was
 // written; the call is answered even then.
-func (i *Actor) handOver(w *persistence.Batch, c *Call, reply *message.Reply) (taken bool) {
+func (i *Actor) enqueue(w *persistence.Batch, c *Call, reply *message.Reply) (taken bool) {
 	c.prepared = reply
 	i.activation.uncommitted.Add(1)
 	if taken = i.env.Store.Append(w, c); !taken {

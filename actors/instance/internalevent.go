@@ -141,7 +141,7 @@ func (req TellOutcome) run(i *Actor, c *Call) error {
 	if req.Event == "" && req.Refused == "" {
 		w := i.writes()
 		req.Writes(w)
-		i.handOver(w, c, nil)
+		i.enqueue(w, c, nil)
 		return nil
 	}
 	if err := i.ensureLoaded(); err != nil {

@@ -84,7 +84,7 @@ func (req Delete) run(i *Actor, c *Call) error {
 		i.tellTasks(c, task.ChangeOf(&task.Origin{Workflow: i.workflowID, Instance: i.id, Before: i.of}, open, nil))
 	}
 	i.loaded = false // NB: also when nothing is written: the next call reads what there is
-	i.handOver(w, c, &message.Reply{WorkflowID: i.workflowID, InstanceID: i.name})
+	i.enqueue(w, c, &message.Reply{WorkflowID: i.workflowID, InstanceID: i.name})
 	return nil
 }
 
@@ -163,7 +163,7 @@ func (m EnterIndex) run(i *Actor, c *Call) (err error) {
 	}
 	w := i.writes()
 	i.scratch = m.Index.Enter(w, i.scratch, i.shard, i.id, *stored)
-	i.handOver(w, c, &message.Reply{})
+	i.enqueue(w, c, &message.Reply{})
 	return nil
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 func (i *Actor) putDeliveries(w *persistence.Batch, c *Call, of *outcome) {
-	n := c.withNews()
+	n := c.withNotices()
 	n.sentAt = i.env.Clock().Add(of.delay) // NB: the time of the entry may be ahead of a clock that was set back
 	outbox.Put(w, outbox.Origin{
 		Shard: i.shard, Workflow: i.workflowID, Version: i.of.Version, Instance: i.id, Sequence: i.state.Sequence, At: i.state.UpdatedAt, Due: n.sentAt,
@@ -30,7 +30,7 @@ func (i *Actor) putDeliveries(w *persistence.Batch, c *Call, of *outcome) {
 
 func (i *Actor) putTimers(w *persistence.Batch, c *Call, ch *change, ended, begun []statemachine.Timer) {
 	i.env.Incidents.LogFailed(i.of, i.workflowID, i.id, ch.fault, begun)
-	c.withNews().began = timer.Put(w, &timer.Origin{
+	c.withNotices().began = timer.Put(w, &timer.Origin{
 		Shard: i.shard, Workflow: i.workflowID, Instance: i.id, At: i.env.Clock(), Fault: ch.fault, Of: i.of,
 	}, ended, begun)
 }
@@ -52,7 +52,7 @@ func (i *Actor) putTasks(w *persistence.Batch, c *Call, ch *change, before *stat
 // tellTasks has those who watch told of a change when it is durable. In a cluster they get what becomes visible in the replicas.
 func (i *Actor) tellTasks(c *Call, change *task.Change) {
 	if i.env.Store.Standalone() && i.env.Tasks.IsWatched() {
-		c.withNews().tasks = change
+		c.withNotices().tasks = change
 	}
 }
 
@@ -120,8 +120,8 @@ func (i *Actor) spot() form.Spot {
 	return form.Spot{Shard: i.shard, ID: i.id, Made: i.state.CreatedAt.UnixMilli()}
 }
 
-// lookCreatorRow finds out what the row takes that whoever created the instance has of it, if a change may write it.
-func (i *Actor) lookCreatorRow(ch *change) error {
+// readCreatorRow finds out what the row takes that whoever created the instance has of it, if a change may write it.
+func (i *Actor) readCreatorRow(ch *change) error {
 	switch {
 	case ch.form != nil, i.form != nil:
 	case ch.created:

@@ -60,7 +60,7 @@ func (i *Actor) putHistory(r *message.Reply) error {
 // it looks at the first event with a key after each waking, and then when the number of rows has doubled since it last
 // looked.
 func (i *Actor) forgetKeys(w *persistence.Batch) {
-	if i.keyRows++; i.keyRows < i.keyRowsLook {
+	if i.keyRows++; i.keyRows < i.keyRowsNext {
 		return
 	}
 	var rows []retry.Row
@@ -70,7 +70,7 @@ func (i *Actor) forgetKeys(w *persistence.Batch) {
 	}
 	if err != nil {
 		i.env.Log.Warn().Err(err).Str("workflow", i.workflowID).Str("instance", i.name).Msg("idempotency keys cannot be read")
-		i.keyRowsLook = 2 * i.keyRows
+		i.keyRowsNext = 2 * i.keyRows
 		return
 	}
 	gone := retry.Forgettable(rows, i.env.KeysKept, i.env.ForgetBefore())
@@ -78,7 +78,7 @@ func (i *Actor) forgetKeys(w *persistence.Batch) {
 		w.Delete(key)
 	}
 	i.keyRows = int32(len(rows) - len(gone) + 1)
-	i.keyRowsLook = 2 * max(i.keyRows, int32(i.env.KeysKept))
+	i.keyRowsNext = 2 * max(i.keyRows, int32(i.env.KeysKept))
 }
 
 // historyUpTo returns the JSON of entries 1 to sequence, as far as an answer has them. It reads them from the store

@@ -284,10 +284,7 @@ func (c *Client) Tasks(ctx context.Context, r TasksRequest) (page *Page[api.Task
 	}
 	var list api.TaskList
 	raw, err := c.list(ctx, []string{"tasks"}, q, r.Limit, r.Cursor, &list)
-	if err != nil {
-		return nil, err
-	}
-	return &Page[api.Task]{Items: list.Tasks, Next: textOf(list.Next), Count: list.Count, Raw: raw}, nil
+	return pageOf(list.Tasks, textOf(list.Next), list.Count, raw, err)
 }
 
 // TasksPages returns all pages from r.Cursor on, one call each. An error is the last thing it yields.
@@ -384,10 +381,7 @@ func (c *Client) Activity(ctx context.Context, r ActivityRequest) (page *Page[ap
 	}
 	var list api.ActivityList
 	raw, err := c.list(ctx, []string{"instance", r.WorkflowID, r.InstanceID, "activity"}, q, r.Limit, r.Cursor, &list)
-	if err != nil {
-		return nil, err
-	}
-	return &Page[api.Activity]{Items: list.Activity, Next: textOf(list.Next), Raw: raw}, nil
+	return pageOf(list.Activity, textOf(list.Next), nil, raw, err)
 }
 
 // ActivityPages returns all pages from r.Cursor on, one call each. An error is the last thing it yields.

@@ -134,6 +134,13 @@ func (c *Client) HistoryPages(ctx context.Context, r HistoryRequest) iter.Seq2[*
 	return pages(&r.Cursor, func() (*Page[HistoryEntry], error) { return c.History(ctx, r) })
 }
 
+func pageOf[T any](items []T, next string, count *int64, raw json.RawMessage, err error) (*Page[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Page[T]{Items: items, Next: next, Count: count, Raw: raw}, nil
+}
+
 // pages follows the cursors, each of which it puts where load reads it.
 func pages[T any](cursor *string, load func() (*Page[T], error)) iter.Seq2[*Page[T], error] {
 	first := *cursor
@@ -261,10 +268,7 @@ func (c *Client) Requests(ctx context.Context, r RequestsRequest) (page *Page[ap
 		Count *int64
 	}
 	raw, err := c.list(ctx, []string{"requests"}, q, r.Limit, r.Cursor, &list)
-	if err != nil {
-		return nil, err
-	}
-	return &Page[api.Request]{Items: list.Forms, Next: textOf(list.Next), Count: list.Count, Raw: raw}, nil
+	return pageOf(list.Forms, textOf(list.Next), list.Count, raw, err)
 }
 
 // RequestsPages returns all pages from r.Cursor on, one call each. An error is the last thing it yields.

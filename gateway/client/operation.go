@@ -47,10 +47,7 @@ func (c *Client) Outbox(ctx context.Context, r OutboxRequest) (page *Page[api.De
 	setUnlessZero(q, "state", r.State)
 	var list api.DeliveryList
 	raw, err := c.list(ctx, []string{"outbox"}, q, r.Limit, r.Cursor, &list)
-	if err != nil {
-		return nil, err
-	}
-	return &Page[api.Delivery]{Items: list.Outbox, Next: list.Next, Raw: raw}, nil
+	return pageOf(list.Outbox, list.Next, nil, raw, err)
 }
 
 // OutboxPages returns all pages from r.Cursor on, one call each. An error is the last thing it yields.
@@ -71,10 +68,7 @@ func (c *Client) Incidents(ctx context.Context, r IncidentsRequest) (page *Page[
 	q := url.Values{}
 	var list api.IncidentList
 	raw, err := c.list(ctx, []string{"incidents"}, q, r.Limit, r.Cursor, &list)
-	if err != nil {
-		return nil, err
-	}
-	return &Page[api.Incident]{Items: list.Incidents, Next: list.Next, Raw: raw}, nil
+	return pageOf(list.Incidents, list.Next, nil, raw, err)
 }
 
 // IncidentsPages returns all pages from r.Cursor on, one call each. An error is the last thing it yields.
@@ -97,10 +91,7 @@ func (c *Client) Timers(ctx context.Context, r TimersRequest) (page *Page[api.Ru
 	setUnlessZero(q, "workflowId", r.WorkflowID)
 	var list api.TimerList
 	raw, err := c.list(ctx, []string{"timers"}, q, r.Limit, r.Cursor, &list)
-	if err != nil {
-		return nil, err
-	}
-	return &Page[api.RunningTimer]{Items: list.Timers, Next: list.Next, Raw: raw}, nil
+	return pageOf(list.Timers, list.Next, nil, raw, err)
 }
 
 // TimersPages returns all pages from r.Cursor on, one call each. An error is the last thing it yields.
