@@ -31,7 +31,6 @@ import (
 
 const homeDocument = "HOME.md"
 
-// readDocument returns a document of this folder.
 func readDocument(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -162,7 +161,6 @@ func flagsIn(text string) []string {
 	return flags
 }
 
-// commandRow is a command with its flags in order.
 func commandRow(use string, flags []string) string {
 	flags = slices.Compact(slices.Sorted(slices.Values(flags)))
 	return "`" + use + "` --" + strings.Join(flags, " --")

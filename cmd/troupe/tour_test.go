@@ -112,7 +112,6 @@ type tourBlock struct {
 // prints, if there is one right below.
 var markedCommands = regexp.MustCompile("(?s)<!-- run -->\n```sh\n(.*?)```\n(?:\n```(?:json|text|mermaid)\n(.*?)```\n)?")
 
-// tourBlocks takes the marked blocks out of a document.
 func tourBlocks(t *testing.T, file string) []tourBlock {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -216,7 +215,6 @@ func startProgram(t *testing.T, flags ...string) *realProgram {
 	return &realProgram{server, t}
 }
 
-// shell runs a script as a document has it and returns what it prints.
 func (p *realProgram) shell(script string) string {
 	p.t.Helper()
 	script = strings.ReplaceAll(script, "go run ./cmd/troupe", programFile)

@@ -79,7 +79,6 @@ func TestSourceVersionIsTheNextRelease(t *testing.T) {
 	}
 }
 
-// propertyOf is the value of a component's property; empty when it has none.
 func propertyOf(c *cyclonedx.Component, name string) string {
 	if c.Properties != nil {
 		for _, p := range *c.Properties {
@@ -91,7 +90,6 @@ func propertyOf(c *cyclonedx.Component, name string) string {
 	return ""
 }
 
-// readBill checks a text against the schema of CycloneDX 1.6 and reads it.
 func readBill(t *testing.T, text []byte) *cyclonedx.BOM {
 	t.Helper()
 	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
@@ -102,7 +100,6 @@ func readBill(t *testing.T, text []byte) *cyclonedx.BOM {
 	return b
 }
 
-// cycloneDX returns the schema that the module brings along.
 func cycloneDX(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go").Output()

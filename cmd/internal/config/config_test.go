@@ -86,7 +86,6 @@ func TestPrecedence(t *testing.T) {
 	})
 }
 
-// inSettings is a setting as troupe.yaml has it.
 func inSettings(name, value string) string {
 	if group, key, found := strings.Cut(KeyName(name), "."); found {
 		return group + ":\n  " + key + ": " + value + "\n"
@@ -94,7 +93,6 @@ func inSettings(name, value string) string {
 	return KeyName(name) + ": " + value + "\n"
 }
 
-// textOf is the value of a flag, also of one that is not shown.
 func textOf(f *pflag.Flag) string {
 	if f.Value.Type() == secretType {
 		return *f.Value.(*cli.Value[string]).To

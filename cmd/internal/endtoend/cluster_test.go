@@ -128,7 +128,6 @@ func (r *clusterRun) run(ctx context.Context) (err error) {
 	return os.WriteFile(filepath.Join("../../..", *to), []byte(header+text), 0o644)
 }
 
-// underLoad runs the episodes beside the workers.
 func (r *clusterRun) underLoad(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, w := range newWorkers(*senders, r.ledger, r.fleet.Token, r.seed) {
@@ -148,7 +147,6 @@ func (r *clusterRun) underLoad(ctx context.Context) error {
 	return nil
 }
 
-// open lets the workers on.
 func (r *clusterRun) open() {
 	var addresses []string
 	for _, n := range r.fleet.Nodes {
@@ -168,7 +166,6 @@ func (r *clusterRun) check() error {
 	return r.found()
 }
 
-// found is an error with what a check has found.
 func (r *clusterRun) found() error {
 	if f := &r.got.found; len(f.lost)+len(f.doubled)+len(f.broken) > 0 {
 		return errors.New(f.String())
@@ -176,7 +173,6 @@ func (r *clusterRun) found() error {
 	return nil
 }
 
-// user asks a node.
 func (n *Node) user(token string) user {
 	address := func() (string, error) { return n.HTTP, nil }
 	return user{wiretest.User{Client: &wiretest.Client{Address: address}, Credential: []string{"Authorization: svc.token " + token}}}
@@ -235,7 +231,6 @@ func mayPass(status int) bool {
 	return status == http.StatusTooManyRequests || status >= http.StatusBadGateway && status <= http.StatusGatewayTimeout
 }
 
-// keepLogs moves the logs of a run that failed to where they stay.
 func keepLogs(dir string) (string, error) {
 	to, err := os.MkdirTemp("", "troupe-cluster-logs-")
 	if err != nil {
@@ -248,7 +243,6 @@ func keepLogs(dir string) (string, error) {
 	return to, err
 }
 
-// hurt does the episodes.
 func (r *clusterRun) hurt(ctx context.Context) error {
 	draw := r.draw
 	var bag []string
@@ -293,7 +287,6 @@ func (r *clusterRun) hurt(ctx context.Context) error {
 
 func short(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 
-// report is the table of a record.
 func (r *clusterRun) report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%d episodes; %d acknowledgements for %d instances and %d reads beside them: none is missing, none is there twice, on each replica alone too.\n\n",

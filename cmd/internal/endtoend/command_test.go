@@ -17,7 +17,6 @@ type output struct {
 	stdout, stderr string
 }
 
-// command runs the program under test with the arguments.
 func command(t testing.TB, args ...string) output {
 	t.Helper()
 	return commandReading(t, "", args...)
@@ -45,13 +44,11 @@ func wantCommand(t testing.TB, args ...string) string {
 	return out.stdout
 }
 
-// token makes a token and returns its secret text.
 func (h *home) token(user string, args ...string) string {
 	h.t.Helper()
 	return h.secret("token", user, args...)
 }
 
-// session makes a session and returns the cookie's value.
 func (h *home) session(user string) string {
 	h.t.Helper()
 	return h.secret("session", user)

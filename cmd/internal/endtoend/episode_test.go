@@ -74,7 +74,6 @@ func hurt(ctx context.Context, f *Fleet, net *network, draw *rand.Rand, kind str
 	return nil
 }
 
-// part cuts links for some time.
 func part(ctx context.Context, n *network, kind string, a, b, c *machine, long time.Duration) error {
 	var err error
 	switch kind {
@@ -123,7 +122,6 @@ func hold(ctx context.Context, n *Node, m *machine, long time.Duration) error {
 	})
 }
 
-// halt makes a node stand still for a while.
 func halt(ctx context.Context, n *Node, d time.Duration) error {
 	p := n.Process()
 	if err := p.Signal(syscall.SIGSTOP); err != nil {

@@ -118,7 +118,6 @@ func (n *Node) setAddresses() error {
 	return nil
 }
 
-// Output is what a command of the program says on the machine of the node.
 func (n *Node) Output(ctx context.Context, args ...string) (string, error) {
 	command := slices.Concat(n.Enter, []string{binary()}, args)
 	return process.Output(ctx, command[0], command[1:]...)
@@ -132,24 +131,20 @@ func (n *Node) Start(ctx context.Context) error {
 	return err
 }
 
-// Process is the one that runs; nil while none does.
 func (n *Node) Process() *process.Process { return n.process.Load() }
 
-// Kill ends the node with SIGKILL.
 func (n *Node) Kill() {
 	if p := n.process.Swap(nil); p != nil {
 		p.Kill()
 	}
 }
 
-// Stop asks the node to end.
 func (n *Node) Stop() {
 	if p := n.process.Swap(nil); p != nil {
 		p.Stop()
 	}
 }
 
-// Close ends all nodes.
 func (f *Fleet) Close() {
 	if f == nil {
 		return
@@ -177,7 +172,6 @@ func (f *Fleet) Join(ctx context.Context, n, by *Node) error {
 	return n.Start(ctx)
 }
 
-// Status is how a node sees the cluster.
 func (n *Node) Status(ctx context.Context) (status cluster.Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -99,7 +99,6 @@ func (g *gate) asks(node, change int) (address string) {
 	return g.mu.addresses[node]
 }
 
-// work is the life of a worker.
 func (g *gate) work(w *worker) {
 	defer w.link.close()
 	failed, node := 0, -1

@@ -49,7 +49,6 @@ func (h *home) write(name, text string) {
 	require.NoError(h.t, os.Rename(hidden, path))
 }
 
-// remove deletes a file.
 func (h *home) remove(name string) {
 	h.t.Helper()
 	require.NoError(h.t, os.Remove(filepath.Join(h.dir, name)))

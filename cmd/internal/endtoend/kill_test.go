@@ -103,7 +103,6 @@ func seed(t testing.TB) uint64 {
 	return s
 }
 
-// run kills again and again, and checks after each restart.
 func (k killing) run(t *testing.T, l *ledger) (got *killed) {
 	t.Helper()
 	got = &killed{}

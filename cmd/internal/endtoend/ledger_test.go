@@ -94,7 +94,6 @@ func (l *ledger) openInstance(random *rand.Rand) string {
 	return l.mu.open[random.IntN(len(l.mu.open))]
 }
 
-// unanswered notes a try whose outcome is not known.
 func (l *ledger) unanswered(p *promise) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,7 +102,6 @@ func (l *ledger) unanswered(p *promise) {
 	}
 }
 
-// answered notes a whole answer.
 func (l *ledger) answered(p *promise, a answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,21 +137,18 @@ func (l *ledger) ackedLocked(p *promise, position int) {
 	l.mu.acks++
 }
 
-// begin forgets the times of what was before.
 func (l *ledger) begin() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.last, l.mu.gap, l.mu.slowest = time.Now(), 0, 0
 }
 
-// times are those since begin, and how many requests were acknowledged so far.
 func (l *ledger) times() (gap, slowest time.Duration, acks int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return max(l.mu.gap, time.Since(l.mu.last)), l.mu.slowest, l.mu.acks
 }
 
-// promised notes the result of an event in a batch, which has no record.
 func (l *ledger) promised(p *promise, sequence int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -174,7 +169,6 @@ func (l *ledger) violatedLocked(format string, args ...any) {
 	l.mu.violation = append(l.mu.violation, fmt.Sprintf(format, args...))
 }
 
-// report fails the test for what was noted.
 func (l *ledger) report(t testing.TB) {
 	t.Helper()
 	l.mu.Lock()
@@ -236,14 +230,12 @@ func sightOfList(a answer) (sight, error) {
 	return sight{public.Count + 1, "e." + public.Last}, nil
 }
 
-// leastEntries is how many entries an instance has at least.
 func (l *ledger) leastEntries(id string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return max(l.mu.acked[id], l.mu.shown[id].entries)
 }
 
-// shown notes what a reader saw.
 func (l *ledger) shown(id string, s sight) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -269,7 +261,6 @@ func (f *findings) add(other findings) {
 	f.broken = append(f.broken, other.broken...)
 }
 
-// String shows the first of each kind.
 func (f *findings) String() string {
 	var b strings.Builder
 	for kind, list := range map[string][]string{"lost": f.lost, "doubled": f.doubled, "broken": f.broken} {
@@ -351,7 +342,6 @@ func (l *ledger) due(random *rand.Rand, others, repeats int) (instances []string
 	return instances, keys
 }
 
-// acknowledged is how many requests were.
 func (l *ledger) acknowledged() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -65,7 +65,6 @@ func (l *link) do(address string, a request) (answer, error) {
 	return got, err
 }
 
-// patienceMax is how long an answer may take.
 func (l *link) patienceMax() time.Duration { return cmp.Or(l.patience, wiretest.AnswerMax) }
 
 func (l *link) close() {
@@ -89,7 +88,6 @@ type worker struct {
 	batch     []*promise // likewise, of events that are sent together
 }
 
-// newWorkers makes workers that write into one ledger.
 func newWorkers(count int, l *ledger, token string, seed uint64) []*worker {
 	workers := make([]*worker, count)
 	for i := range workers {
@@ -140,7 +138,6 @@ func (w *worker) step(address string) outcome {
 	return acknowledged
 }
 
-// fillBatch invents events that are sent together, when there are instances for them.
 func (w *worker) fillBatch() bool {
 	for range 1 + w.random.IntN(20) {
 		w.sent++
@@ -266,7 +263,6 @@ func (w *worker) next() *promise {
 	return w.ledger.promise(key, instance, wiretest.EventBody("load", instance, "e."+key, `{"last":"`+key+`"}`))
 }
 
-// ask is the request of a promise.
 func (p *promise) ask(credential string) request {
 	path := wiretest.Root + "/event"
 	if p.instance == "" {

@@ -45,7 +45,6 @@ func run(m *testing.M) int {
 	return code
 }
 
-// build builds the program under a name, with flags for the linker, and returns its path.
 func build(name, linked string) (string, error) {
 	path := filepath.Join(built.folder, name)
 	out, err := exec.Command("go", "build", "-ldflags", linked, "-o", path, "troupe/cmd/troupe").CombinedOutput()
@@ -55,7 +54,6 @@ func build(name, linked string) (string, error) {
 	return path, nil
 }
 
-// binary is the program under test.
 func binary() string {
 	noteSources()
 	return filepath.Join(built.folder, "troupe")

@@ -88,7 +88,6 @@ func newNetwork(ctx context.Context, dir string) (*network, error) {
 	return n, n.heal(ctx)
 }
 
-// machines are where the nodes run.
 func (n *network) machines() (all []Machine) {
 	for _, m := range n.nodes {
 		all = append(all, Machine{Enter: []string{"ip", "netns", "exec", m.namespace}, IP: m.ip, Dir: m.disk})
@@ -96,7 +95,6 @@ func (n *network) machines() (all []Machine) {
 	return all
 }
 
-// of is where a node runs.
 func (n *network) of(node *Node) *machine {
 	return n.nodes[slices.IndexFunc(n.nodes[:], func(m *machine) bool { return m.ip == node.IP })]
 }
@@ -111,7 +109,6 @@ func (n *network) cut(ctx context.Context, a, b *machine, cut bool) error {
 	return errors.Join(n.link(ctx, a, b, cut), n.link(ctx, b, a, cut))
 }
 
-// heal mends all links.
 func (n *network) heal(ctx context.Context) error {
 	var errs []error
 	for _, from := range n.nodes {
@@ -140,10 +137,8 @@ func (n *network) newDisk(ctx context.Context, m *machine, dir string) error {
 	return nil
 }
 
-// freeze holds all writes of a machine's disk up.
 func (m *machine) freeze(ctx context.Context) error { return sh(ctx, "fsfreeze -f "+m.disk) }
 
-// thaw lets the writes through.
 func (m *machine) thaw(ctx context.Context) error { return sh(ctx, "fsfreeze -u "+m.disk) }
 
 // close removes what was made. No process may run there any more.

@@ -12,7 +12,6 @@ import (
 	"troupe/gateway/wiretest"
 )
 
-// portalFiles are the files of a home with forms.
 func portalFiles() map[string]string {
 	return map[string]string{
 		"identity.yaml": `roles:
@@ -27,7 +26,6 @@ users:
 	}
 }
 
-// desk returns a user with a session.
 func (p *program) desk(name string) user { return p.withCookie(p.home.session(name)) }
 
 // making is a request for a form; "-" is no workflow.
@@ -35,7 +33,6 @@ func (u user) making(template, workflow string) request {
 	return u.Posting("/form-portal/forms/create", `{"formId":"`+template+`","workflowId":"`+strings.Trim(workflow, "-")+`"}`)
 }
 
-// listed returns the ids in one of the user's lists.
 func (u user) listed(t testing.TB, list string) (ids []string) {
 	t.Helper()
 	a := u.Get(t, "/form-portal/"+list)

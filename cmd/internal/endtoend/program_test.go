@@ -62,7 +62,6 @@ func launch(t testing.TB, h *home, binary string, args ...string) *program {
 	return p
 }
 
-// start launches the program under test and waits until it is ready.
 func start(t testing.TB, h *home, args ...string) *program {
 	t.Helper()
 	p := launch(t, h, binary(), args...)
@@ -70,7 +69,6 @@ func start(t testing.TB, h *home, args ...string) *program {
 	return p
 }
 
-// address is where the program listens.
 func (p *program) address() string {
 	p.t.Helper()
 	address, err := p.log.listening()
@@ -78,7 +76,6 @@ func (p *program) address() string {
 	return address
 }
 
-// ready waits until /readyz answers 200.
 func (p *program) ready() {
 	p.t.Helper()
 	p.await("readiness", func() bool {
@@ -122,7 +119,6 @@ func (p *program) wantLine(parts ...string) {
 	p.await(fmt.Sprintf("a line with %q", parts), func() bool { return p.log.has(parts...) })
 }
 
-// signal sends a signal and does not wait.
 func (p *program) signal(s syscall.Signal) {
 	p.t.Helper()
 	require.NoError(p.t, p.cmd.Process.Signal(s), "send %v", s)
@@ -137,7 +133,6 @@ func (p *program) stop() {
 	}
 }
 
-// wait waits for the end and returns the exit code; -1 for a signal.
 func (p *program) wait() int {
 	p.t.Helper()
 	late := time.NewTimer(waitMax)
@@ -156,7 +151,6 @@ func (p *program) kill() {
 	<-p.exited
 }
 
-// restart stops the program and starts it again on the same home.
 func (p *program) restart() *program {
 	p.t.Helper()
 	p.stop()
@@ -175,7 +169,6 @@ type logLines struct {
 
 func newLogLines() *logLines { return new(logLines) }
 
-// Write implements io.Writer for exec.Cmd.
 func (l *logLines) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -194,7 +187,6 @@ func (l *logLines) Write(b []byte) (int, error) {
 	}
 }
 
-// listening returns the address that the program says it listens on.
 func (l *logLines) listening() (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -204,7 +196,6 @@ func (l *logLines) listening() (string, error) {
 	return l.mu.address, nil
 }
 
-// has reports whether a line of the log holds all parts.
 func (l *logLines) has(parts ...string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -220,14 +211,12 @@ next:
 	return false
 }
 
-// all returns everything that was printed.
 func (l *logLines) all() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.mu.text.String()
 }
 
-// tail returns the last lines.
 func (l *logLines) tail(lines int) string {
 	all := strings.SplitAfter(l.all(), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "")

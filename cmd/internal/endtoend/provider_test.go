@@ -61,7 +61,6 @@ var buildProvider = sync.OnceValues(func() (program string, err error) {
 	return program, nil
 })
 
-// startProvider runs a provider until the test ends.
 func startProvider(t *testing.T, secret, people string) (issuer string) {
 	t.Helper()
 	program, err := buildProvider()
@@ -107,7 +106,6 @@ func newBrowser(t testing.TB, p *program) *browser {
 	}, "http://" + address + p.Base}
 }
 
-// get asks for a page and returns it with where it leads.
 func (b *browser) get(address string) (answer, string) {
 	b.t.Helper()
 	return b.do(http.MethodGet, address, nil)
@@ -136,7 +134,6 @@ func (b *browser) do(method, address string, form url.Values) (answer, string) {
 	return answer{Status: res.StatusCode, Header: res.Header, Body: string(body)}, next
 }
 
-// begin asks the program for a sign-in and returns the provider's page.
 func (b *browser) begin(next string) string {
 	b.t.Helper()
 	a, page := b.get(b.root + "/login/oidc?next=" + url.QueryEscape(next))
@@ -168,7 +165,6 @@ func (b *browser) recognise(page, person string) string {
 	return callback
 }
 
-// cookies are those that the browser sends to an address.
 func (b *browser) cookies(address string) map[string]string {
 	found := map[string]string{}
 	u, _ := url.Parse(address)
@@ -178,14 +174,12 @@ func (b *browser) cookies(address string) map[string]string {
 	return found
 }
 
-// whoAmI asks for the session.
 func (b *browser) whoAmI() answer {
 	b.t.Helper()
 	a, _ := b.get(b.root + "/session")
 	return a
 }
 
-// signsIn demands that a callback signs somebody in.
 func (b *browser) signsIn(callback string) {
 	b.t.Helper()
 	if a, _ := b.get(callback); a.Status != http.StatusSeeOther {

@@ -21,7 +21,6 @@ func (p *program) user(credential ...string) user {
 	return user{wiretest.User{Client: p.Client, Credential: credential}}
 }
 
-// as returns a user with a token.
 func (p *program) as(token string) user { return p.user("Authorization: svc.token " + token) }
 
 // scene is one running program with the users of wiretest.People.
@@ -30,13 +29,11 @@ type scene struct {
 	ann, bob, eve, adm user
 }
 
-// newScene starts the program on a home with one workflow.
 func newScene(t testing.TB) *scene {
 	t.Helper()
 	return sceneOf(start(t, newHome(t, flows())))
 }
 
-// sceneOf makes the tokens of a running program.
 func sceneOf(p *program) *scene {
 	return &scene{
 		p, p.as(p.home.token("ann")), p.as(p.home.token("bob")), p.as(p.home.token("eve")), p.as(p.home.token("adm")),
@@ -50,10 +47,8 @@ events: {note: {private: true}}
 stateMachines: {main: {initial: a, states: {a: {on: {go: b, note: {}}}, b: {on: {go: a, note: {}}}}}}
 `
 
-// flows are the files of a home with one workflow.
 func flows() map[string]string { return map[string]string{"workflows/plain.yaml": plainFlow} }
 
-// unchanged demands that an instance is as it was.
 func (s *scene) unchanged(t testing.TB, r record) {
 	t.Helper()
 	assert.Equal(t, r.Text, s.adm.Load(t, r.WorkflowID, r.ID).Record(t).Text, "the instance changed")

@@ -20,13 +20,11 @@ func (h *home) setPassword(user, password string) {
 		"troupe password set: got exit code %d, %q and %q, want 0 and silence", out.code, out.stdout, out.stderr)
 }
 
-// signIn asks for a session.
 func (p *program) signIn(t testing.TB, user, password string, headers ...string) answer {
 	t.Helper()
 	return p.Send(t, request{Method: "POST", Path: p.Base + "/session", Headers: append(headers, wiretest.JSONType), Body: `{"user":"` + user + `","password":"` + password + `"}`})
 }
 
-// cookieOf is the value of the session cookie that an answer sets.
 func cookieOf(t testing.TB, a answer) string {
 	t.Helper()
 	a.WantStatus(t, 200)

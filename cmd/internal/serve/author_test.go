@@ -41,7 +41,6 @@ func TestWhatAuthorsBeginWithRuns(t *testing.T) {
 	assert.Len(t, in.Tasks(), 1)
 }
 
-// parseFile reads a definition.
 func parseFile(name string) (*statemachine.Definition, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -22,7 +22,6 @@ import (
 
 const door = "id: door\nversion: 2\nstateMachines: {m: {initial: a, states: {a: {on: {go: b}}, b: {type: final}}}}\n"
 
-// publish publishes a definition of door, if dryRun does not say otherwise.
 func (o *opened) publish(version, text string, dryRun bool) error {
 	_, err := o.definitions().PublishDefinition(context.Background(), &gateway.DefinitionRequest{
 		Caller: &identity.Principal{ID: "paulo.santos"}, WorkflowID: "door", Version: version, File: "body.yaml", Text: []byte(text), DryRun: dryRun,

@@ -16,7 +16,6 @@ import (
 	"troupe/statemachine/data"
 )
 
-// exampleWorkflows returns the definitions of the example home, by id.
 func exampleWorkflows(t *testing.T) map[string]*statemachine.Definition {
 	t.Helper()
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
@@ -51,7 +50,6 @@ type sent struct {
 	by         *statemachine.Caller // nil: who created it
 }
 
-// run returns the names of the nodes, or what the first refusal says.
 func (a *attempt) run(d *statemachine.Definition) (in statemachine.Instance, got string) {
 	created := data.Value(a.created)
 	public, _ := created.Lookup("svcPublic")

@@ -85,7 +85,6 @@ func TestAnAddressThatNobodyReaches(t *testing.T) {
 	}
 }
 
-// tree is the files of a folder, none when it is missing.
 func tree(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {

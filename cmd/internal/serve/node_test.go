@@ -27,7 +27,6 @@ import (
 	"troupe/persistence"
 )
 
-// nodeOn starts the server on a home.
 func nodeOn(t *testing.T, home string) *service {
 	t.Helper()
 	s := newService(home)
@@ -82,7 +81,6 @@ func clusterOf(t *testing.T, home string) (status cluster.Status) {
 	return status
 }
 
-// await waits for a condition without a bound of its own.
 func await(t *testing.T, met func() bool) {
 	t.Helper()
 	for !met() {
@@ -94,7 +92,6 @@ func await(t *testing.T, met func() bool) {
 	}
 }
 
-// askNode asks a node once.
 func askNode(t *testing.T, n *service, token, path string, read func(*http.Response)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context()) // a stream has no end

@@ -15,7 +15,6 @@ import (
 	"troupe/persistence/key"
 )
 
-// openCluster makes the home the first node of a cluster and opens its service.
 func openCluster(t *testing.T, dir string) *opened {
 	t.Helper()
 	must := func(err error) {

@@ -21,7 +21,6 @@ import (
 	"troupe/statemachine/document"
 )
 
-// countInstance makes the store count an instance of a version.
 func (o *opened) countInstance(workflow string, version uint64) {
 	o.t.Helper()
 	w := o.store.NewBatch(0)
@@ -29,7 +28,6 @@ func (o *opened) countInstance(workflow string, version uint64) {
 	require.NoError(o.t, o.store.Commit(w))
 }
 
-// disable disables John in a home.
 func disable(t *testing.T, dir string) {
 	t.Helper()
 	clitest.Edit(t, dir, "identity.yaml", "id: john.doe", "id: john.doe\n    disabled: true")

@@ -82,7 +82,6 @@ func (o *opened) reloadAll() (again bool) {
 	return o.reloadDefinitions() || access
 }
 
-// wants compares what is offered.
 func (o *opened) wants(when string, workflows, templates int) {
 	o.t.Helper()
 	w, f := o.catalog.Len(), o.formTemplates.Len()

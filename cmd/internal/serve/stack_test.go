@@ -67,7 +67,6 @@ func TestStack(t *testing.T) {
 const startOrder = "disk.Disk persistence.Store identity.Service actors.System workflow.Router repository.Service template.Service " +
 	"formportal.Portal admin.Server admin.Operations home.Watcher provider.Client gateway.Server"
 
-// names says what is on a stack, the top last.
 func (s *stack) names() string {
 	var names []string
 	for _, p := range s.parts {

@@ -93,7 +93,6 @@ func TestHomesOfEarlierReleases(t *testing.T) {
 	}
 }
 
-// copyHome copies a home to a folder of the test.
 func copyHome(t *testing.T, home string) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "home")
@@ -141,7 +140,6 @@ func (r *running) stop() {
 // ofTheMachine matches warnings that say nothing about the program.
 var ofTheMachine = regexp.MustCompile(`"message":"(slow disk operation|this file system locks no folders|disk space is running low)`)
 
-// ask makes one request.
 func (r *running) ask(e exchange) (status int, body string) {
 	r.t.Helper()
 	request := httptest.NewRequestWithContext(r.t.Context(), e.Method, e.Path, strings.NewReader(e.Body))
@@ -161,7 +159,6 @@ func (r *running) ask(e exchange) (status int, body string) {
 	return answer.Code, answer.Body.String()
 }
 
-// must makes a request that is answered with 200.
 func (r *running) must(e exchange) (answer string) {
 	r.t.Helper()
 	status, answer := r.ask(e)
@@ -180,7 +177,6 @@ func (r *running) record(workflow, id string) string {
 	return r.must(exchange{Method: http.MethodGet, Path: instancePath(workflow, id)})
 }
 
-// readsAsBefore compares every answer with that of the release.
 func (r *running) readsAsBefore(want *expected) {
 	r.t.Helper()
 	for _, i := range want.Instances {
@@ -268,7 +264,6 @@ func (r *running) repeats(exchanges []exchange) {
 	}
 }
 
-// goesOn sends every instance its event.
 func (r *running) goesOn(want *expected) {
 	r.t.Helper()
 	for _, i := range want.Instances {
@@ -342,7 +337,6 @@ func (k *keeper) make(workflow, data, next string, events ...string) (id string)
 	return id
 }
 
-// named makes an event of its name, unless it is one.
 func named(event string) string {
 	if strings.HasPrefix(event, "{") {
 		return event

@@ -124,7 +124,6 @@ func find(headings []heading, name string) string {
 	return ""
 }
 
-// documents reads the headings of every Markdown file.
 func documents(t *testing.T, tree fs.FS) map[string][]heading {
 	t.Helper()
 	docs := map[string][]heading{}
@@ -212,7 +211,6 @@ func passages(t *testing.T, tree fs.FS) (all []passage) {
 	return all
 }
 
-// oneLine joins the lines of a text.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func TestCitationsControl(t *testing.T) {

@@ -50,7 +50,6 @@ func checkPebbleStaysInside(t *testing.T, tree fs.FS) (faults []string) {
 	return faults
 }
 
-// receiverName is the name of the type that a method belongs to.
 func receiverName(d *ast.FuncDecl) string {
 	typ := d.Recv.List[0].Type
 	if star, ok := typ.(*ast.StarExpr); ok {

@@ -103,7 +103,6 @@ func checkDependencies(t *testing.T, tree fs.FS) (faults []string) {
 	return faults
 }
 
-// directDependencies reads the require lines that are not marked as indirect.
 func directDependencies(gomod string) (paths []string) {
 	block := false
 	for line := range strings.Lines(gomod) {

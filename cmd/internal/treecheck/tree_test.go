@@ -47,7 +47,6 @@ func (s *source) Layer() string {
 // IsTest reports whether only tests are built from the file.
 func (s *source) IsTest() bool { return strings.HasSuffix(s.Path, "_test.go") }
 
-// faultf is a fault at a place of the file.
 func (s *source) faultf(at token.Pos, format string, args ...any) string {
 	return fmt.Sprintf("%s:%d: %s", s.Path, s.Set.Position(at).Line, fmt.Sprintf(format, args...))
 }
@@ -152,7 +151,6 @@ func read(tree fs.FS, wanted func(name string) bool) (map[string]string, error) 
 	return all, err
 }
 
-// top is whole.
 func top(t *testing.T) fs.FS {
 	t.Helper()
 	_, err := fs.Stat(whole, "go.mod")
