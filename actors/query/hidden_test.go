@@ -11,7 +11,6 @@ import (
 
 	"troupe/actors/identity"
 	"troupe/actors/query"
-	"troupe/actors/workflow/workflowtest"
 )
 
 // secret has instances that only their owners may see.
@@ -103,37 +102,11 @@ func (h *harness) told(req *query.Request) string {
 // TestWhoMaySeeAllIsToldAll: an explanation is whole where nothing is hidden.
 func TestWhoMaySeeAllIsToldAll(t *testing.T) {
 	h := start(t, query.Options{})
-	h.Publish(stock("stock", 1, "svcPublic.n"), secret)
+	h.Publish(stock("stock", 1, "svcPublic.n"))
 	h.Fill("stock", []string{`{"n":1}`, `{"n":2}`})
 	h.AwaitIndexes()
 	_, end, err := h.list(query.Request{Caller: boss, WorkflowID: "stock", Filter: `{"svcPublic.n":1}`, Explain: true})
 	if e := end.Explain; err != nil || e.Plan != "index" || e.KeysRead == 0 || e.RecordsRead != 1 || len(e.Considered) != 1 || e.Considered[0].Keys != 1 {
 		t.Errorf("got %+v, %v", end.Explain, err)
 	}
-	h.Make(boss, "secret", `{"owner":"boss","n":1}`)
-	_, end, err = h.list(query.Request{Caller: boss, WorkflowID: "secret", Filter: `{"svcPublic.n":1,"$or":[{"svcPrivate.p":0},{"states.nodeId":"open"}]}`, Explain: true})
-	want := []query.Considered{{Index: "states.nodeId"}, {Index: "svcPrivate.p"}, {Index: "svcPublic.n"}}
-	if e := end.Explain; err != nil || e.Plan != "" || e.Index != nil || e.KeysRead+e.RecordsRead != 0 || e.Milliseconds != 0 || e.Matched != 1 || !slices.Equal(e.Considered, want) {
-		t.Errorf("where some are hidden: got %+v, %v", end.Explain, err)
-	}
-}
-
-// TestEveryonesInstances holds what who runs the service finds among instances that they may not see: ids and states, and nothing by data.
-func TestEveryonesInstances(t *testing.T) {
-	h := start(t, query.Options{})
-	h.Publish(secret, stock("stock", 1))
-	own, other := h.Make(boss, "secret", `{"owner":"boss","n":1}`), h.Make(boss, "secret", `{"owner":"eve","n":1}`)
-	for filter, want := range map[string][]string{
-		"": {own, other}, `{"states.nodeId":"open"}`: {own, other}, `{"_id":"` + other + `"}`: {other}, `{"workflowId":"secret"}`: {own, other},
-		`{"svcPublic.n":1}`: {own}, `{"$or":[{"_id":"` + other + `"},{"$nor":[{"svcPublic.n":5}]}]}`: {own}, `{"svcHistory":{"$size":1}}`: {own},
-	} {
-		ids, _, err := h.list(query.Request{Caller: boss, WorkflowID: "secret", Filter: filter, Everyones: true})
-		assert.True(t, err == nil && slices.Equal(ids, want), "%s: got %v, %v, want %v", filter, ids, err, want)
-	}
-	id := h.Make(boss, "stock", `{"n":1}`)
-	outsider := workflowtest.Principal("out", nil, string(identity.Workflows))
-	ids, _, err := h.list(query.Request{Caller: outsider, WorkflowID: "stock", Everyones: true})
-	assert.True(t, err == nil && slices.Equal(ids, []string{id}), "all of what they may not see: %v, %v", ids, err)
-	got := h.told(&query.Request{Caller: outsider, WorkflowID: "stock", Filter: `{"svcPublic.n":{"$gt":0}}`, Everyones: true})
-	assert.Contains(t, got, "the filter can name _id, workflowId and states", "by its data")
 }

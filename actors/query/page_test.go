@@ -1,7 +1,6 @@
 package query_test
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
-	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/query"
 	"troupe/actors/workflow/workflowtest"
@@ -159,90 +157,4 @@ func TestAPageEndsEarly(t *testing.T) {
 	if page, end, err := h.list(req); err != nil || len(page) != 1 {
 		t.Errorf("the rest: %v, next %q, %v", page, end.Next, err)
 	}
-}
-
-func TestWhatAnEntryOfAListHas(t *testing.T) {
-	h := start(t, query.Options{})
-	h.Publish(`
-id: shop
-context: {svcPrivate: {cost: 3}}
-stateMachines:
-  main: {initial: a, states: {a: {on: {go: b}}, b: {type: final, entry: [{redirect: '/b/"x"'}]}}}
-`)
-	plain, moved := h.Make(john, "shop", `{"k":"é","n":1.50}`), h.Make(john, "shop", "")
-	h.MustSend(john, "shop", moved, "go", "")
-	for _, c := range []struct {
-		who    *identity.Principal
-		fields []string
-		want   []string // with % for the history
-	}{
-		{john, nil, []string{`"svcPublic":{"k":"é","n":1.50},"states":[{"stateMachineId":"main","nodeId":"a"}]`, `"svcPublic":{},"states":[{"stateMachineId":"main","nodeId":"b"}]`}},
-		{john, []string{"svcHistory"}, []string{`"svcPublic":{"k":"é","n":1.50},"svcHistory":%,"states":[{"stateMachineId":"main","nodeId":"a"}]`, `"svcPublic":{},"svcHistory":%,"states":[{"stateMachineId":"main","nodeId":"b"}]`}},
-		{john, []string{"svcRedirect"}, []string{`"svcPublic":{"k":"é","n":1.50},"states":[{"stateMachineId":"main","nodeId":"a"}]`, `"svcPublic":{},"states":[{"stateMachineId":"main","nodeId":"b"}],"svcRedirect":"/b/\"x\""`}},
-		{boss, []string{"svcRedirect", "svcPrivate", "svcHistory"}, []string{
-			`"svcPublic":{"k":"é","n":1.50},"svcPrivate":{"cost":3},"svcHistory":%,"states":[{"stateMachineId":"main","nodeId":"a"}]`,
-			`"svcPublic":{},"svcPrivate":{"cost":3},"svcHistory":%,"states":[{"stateMachineId":"main","nodeId":"b"}],"svcRedirect":"/b/\"x\""`,
-		}},
-	} {
-		for _, limit := range []int{0, 10} {
-			var got []string
-			_, err := h.Service.Query(t.Context(), &query.Request{Caller: c.who, WorkflowID: "shop", Fields: c.fields, Limit: limit}, func(item []byte) error {
-				got = append(got, string(item))
-				return nil
-			})
-			var want []string
-			for n, id := range []string{plain, moved} {
-				want = append(want, fmt.Sprintf(`{"_id":%q,"workflowId":"shop",%s}`, id, strings.ReplaceAll(c.want[n], "%", string(h.StoredHistory(h.Store, h.ID(id))))))
-			}
-			if err != nil || !slices.Equal(got, want) {
-				t.Errorf("%s, fields %v, limit %d: %v\n got %s\nwant %s", c.who.ID, c.fields, limit, err, got, want)
-			}
-		}
-	}
-}
-
-// TestAQueryIsRefused is the table of what cannot be asked, and by whom.
-func TestAQueryIsRefused(t *testing.T) {
-	h := start(t, query.Options{})
-	h.Publish(workflowtest.Order, stock("stock", 1, workflowtest.StockIndexes...))
-	h.Fill("stock", workflowtest.Publics(22, 5))
-	h.AwaitIndexes()
-	for _, c := range []struct {
-		name string
-		req  query.Request
-		want error
-	}{
-		{"explained to a member", query.Request{Caller: member, Explain: true}, failure.ErrForbidden},
-		{"no right", query.Request{Caller: eve}, failure.ErrForbidden},
-		{"no right, with a bad filter", query.Request{Caller: eve, Filter: "{"}, failure.ErrForbidden},
-		{"no right, with a cursor", query.Request{Caller: eve, Cursor: "x", Limit: 1}, failure.ErrForbidden},
-		{"no right, explained", query.Request{Caller: eve, Explain: true}, failure.ErrForbidden},
-		{"an unknown workflow", query.Request{Caller: boss, WorkflowID: "nope"}, failure.ErrNotFound},
-		{"a member's filter on private data", query.Request{Caller: member, Filter: `{"svcPrivate.p":0}`}, failure.ErrInvalid},
-		{"the same inside others", query.Request{Caller: member, Filter: `{"$or":[{"svcPrivate.p":0},{"_id":"x"}]}`}, failure.ErrInvalid},
-		{"a member's sort by private data", query.Request{Caller: member, Sort: "svcPrivate.p"}, failure.ErrInvalid},
-		{"the same down", query.Request{Caller: member, Sort: "-svcPrivate.p"}, failure.ErrInvalid},
-		{"private data for a member", query.Request{Caller: member, Fields: []string{"svcPrivate"}}, failure.ErrInvalid},
-		{"an unknown field", query.Request{Caller: boss, Fields: []string{"states"}}, failure.ErrInvalid},
-		{"an empty field", query.Request{Caller: boss, Fields: []string{""}}, failure.ErrInvalid},
-		{"a field twice", query.Request{Caller: boss, Fields: []string{"svcHistory", "svcPrivate", "svcHistory"}}, failure.ErrInvalid},
-		{"sorted by what has no index", query.Request{Caller: boss, Sort: "svcPublic.u"}, failure.ErrInvalid},
-		{"sorted by a part of a path", query.Request{Caller: boss, Sort: "svcPublic.b"}, failure.ErrInvalid},
-		{"sorted by the states", query.Request{Caller: boss, Sort: "states.nodeId"}, failure.ErrInvalid},
-		{"sorted by nothing", query.Request{Caller: boss, Sort: "-"}, failure.ErrInvalid},
-		{"sorted twice down", query.Request{Caller: boss, Sort: "--_id"}, failure.ErrInvalid},
-		{"a filter that is no JSON", query.Request{Caller: boss, Filter: "{"}, failure.ErrInvalid},
-		{"a limit of 1001", query.Request{Caller: boss, Limit: 1001}, failure.ErrInvalid},
-		{"a negative limit", query.Request{Caller: boss, Limit: -1}, failure.ErrInvalid},
-		{"sorted by another workflow's index", query.Request{Caller: john, WorkflowID: "order", Sort: "svcPublic.a"}, failure.ErrInvalid},
-		{"nothing wrong", query.Request{Caller: boss, Sort: "-svcPrivate.p", Filter: `{"svcPrivate.p":{"$gte":0}}`, Fields: []string{"svcPrivate"}, Explain: true}, nil},
-	} {
-		if c.req.WorkflowID == "" {
-			c.req.WorkflowID = "stock"
-		}
-		ids, _, err := h.list(c.req)
-		assert.True(t, errors.Is(err, c.want) && (err == nil || len(ids) <= 0), "%s: got %v after %d entries, want %v", c.name, err, len(ids), c.want)
-	}
-	_, end, err := h.list(query.Request{Caller: member, WorkflowID: "stock"})
-	assert.True(t, err == nil && end.Explain == nil && end.Next == "", "a query that asks for nothing else: %+v, %v", end, err)
 }

@@ -3,7 +3,6 @@ package query_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -51,26 +50,4 @@ func TestStandingCountsInstances(t *testing.T) {
 	h.Service.Stop()
 	_, err = h.Service.Standing(t.Context(), boss, "seen", positions)
 	assert.ErrorIs(t, err, failure.ErrUnavailable, "after the end")
-}
-
-// TestListsHaveTitles in the reader's language, and the workflow's name where there is none.
-func TestListsHaveTitles(t *testing.T) {
-	h := start(t, query.Options{})
-	h.Publish(seen, strings.Replace(strings.Replace(seen, "id: seen", "id: fixed", 1), "'Of ${svcPublic.name}'", "{en: One, de: Eins}", 1))
-	h.Make(boss, "seen", `{"name":"x"}`)
-	h.Make(boss, "seen", `{}`)
-	h.Make(boss, "fixed", `{}`)
-	for _, c := range []struct {
-		workflow, languages string
-		want                []string
-	}{{"seen", "de", []string{"Of x", "Seen"}}, {"fixed", "de", []string{"Eins"}}, {"fixed", "fr", []string{"One"}}} {
-		var got []string
-		_, err := h.Service.Query(t.Context(), &query.Request{Caller: boss, WorkflowID: c.workflow, Fields: []string{"title"}, Languages: []string{c.languages}}, func(item []byte) error {
-			_, title, _ := strings.Cut(string(item), `,"title":"`)
-			got = append(got, strings.TrimSuffix(title, `"}`))
-			return nil
-		})
-		slices.Sort(got)
-		assert.True(t, err == nil && slices.Equal(got, c.want), "%s in %s: got %q, %v, want %q", c.workflow, c.languages, got, err, c.want)
-	}
 }
