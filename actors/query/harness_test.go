@@ -31,7 +31,7 @@ func start(t testing.TB, o query.Options) *harness {
 	o.QueriesOpenMax, o.ListsOpenMax = cmp.Or(o.QueriesOpenMax, 32), cmp.Or(o.ListsOpenMax, 32)
 	o.QueryWaitMax, o.TimeMax = cmp.Or(o.QueryWaitMax, 2*time.Second), cmp.Or(o.TimeMax, time.Minute)
 	o.InFlight = new(atomic.Int64)
-	h := &harness{Router: workflowtest.Start(t, workflowtest.Options{}), t: t, o: o}
+	h := &harness{Router: workflowtest.Start(t, workflowtest.Options{Shards: 8}), t: t, o: o}
 	h.serve()
 	return h
 }

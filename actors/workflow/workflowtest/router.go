@@ -11,6 +11,7 @@
 package workflowtest
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -41,7 +42,7 @@ import (
 // disk that hangs.
 const CommitWaitMax = time.Minute
 
-// Shards is how many the store has. They are few because each looks at the clock once a second,
+// Shards is how many the store has when nobody asks for others. They are few because each looks at the clock once a second,
 // and tests let hours pass on a virtual one.
 const Shards = 2
 
@@ -51,7 +52,8 @@ type Options struct {
 	// CommitWaitMax unless it is set.
 	Workflow workflow.Options
 	// Disk is the store's; nil: a new one whose power does not fail.
-	Disk *storetest.Disk
+	Disk   *storetest.Disk
+	Shards int // of a new store; 0: Shards
 }
 
 // Router is a router over a store. It can be stopped and started again.
@@ -59,6 +61,7 @@ type Router struct {
 	*workflow.Router
 	// Disk is the one that the next Begin opens.
 	Disk    *storetest.Disk
+	shards  int
 	Store   *persistence.Store
 	System  *actors.System
 	Catalog *catalog.Catalog
@@ -75,7 +78,7 @@ type Router struct {
 // Start runs a router until the test ends.
 func Start(t testing.TB, o Options) *Router {
 	t.Helper()
-	r := &Router{t: t, Disk: o.Disk, o: o.Workflow, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	r := &Router{t: t, Disk: o.Disk, shards: cmp.Or(o.Shards, Shards), o: o.Workflow, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	if r.Disk == nil {
 		r.Disk = storetest.NewSteadyDisk()
 	}
@@ -95,7 +98,7 @@ func Start(t testing.TB, o Options) *Router {
 func (r *Router) Begin() {
 	r.t.Helper()
 	var err error
-	r.Store, err = r.Disk.Open(persistence.Options{Log: zerolog.Nop(), CommitWaitMax: CommitWaitMax, Shards: Shards})
+	r.Store, err = r.Disk.Open(persistence.Options{Log: zerolog.Nop(), CommitWaitMax: CommitWaitMax, Shards: r.shards})
 	r.Must(err)
 	r.Parser, err = statemachine.NewParser(statemachine.ParserOptions{})
 	r.Must(err)
