@@ -66,7 +66,7 @@ func (s *Service) changes(ctx context.Context, req *Request) (*Page, error) {
 	defer deadline.Stop()
 	for waiting := false; ; waiting = true {
 		written := s.o.Store.Written() // NB: before the look
-		page, more, err := r.look()
+		page, more, err := r.read()
 		if err != nil || len(page.Changes) > 0 || more || req.Wait == 0 {
 			return page, err
 		}
@@ -139,8 +139,8 @@ func (r *reading) begin() (err error) {
 	return err
 }
 
-// look reads a page in a snapshot. more says that it ended before all was looked at.
-func (r *reading) look() (page *Page, more bool, err error) {
+// read returns a page of a snapshot. more says that it ended before all was looked at.
+func (r *reading) read() (page *Page, more bool, err error) {
 	s := r.service
 	sn := s.o.Store.Snapshot()
 	defer func() { _ = sn.Close() }() // read-only: nothing to lose

@@ -21,7 +21,7 @@ func (n *Node) keepLoop() {
 			n.o.Log.Info().Int("shards", led).Int("before", before).Msg("the number of shards that this node leads has changed")
 			before = led
 		}
-		n.keepShards()
+		n.reconcile()
 		if n.store.Epoch(key.Meta) != 0 {
 			if err := n.keepDirectory(ctx); err != nil {
 				n.warnings.log(n.o.Log, "directory", func() string { return "the cluster's own row cannot be written: " + err.Error() })
@@ -51,7 +51,7 @@ func (d *directory) wanted(sh key.Shard) replicaSet {
 	return want
 }
 
-func (n *Node) keepShards() {
+func (n *Node) reconcile() {
 	d := n.directory.Load()
 	if d == nil {
 		return
@@ -216,7 +216,7 @@ func (n *Node) balance(ctx context.Context) {
 			}
 		}
 		if best != "" {
-			n.handOver(ctx, sh, best)
+			n.transferLeadership(ctx, sh, best)
 			return
 		}
 	}
@@ -246,7 +246,7 @@ func (n *Node) led() []key.Shard {
 // handOverMax bounds a hand-over; while it lasts nothing is written.
 const handOverMax = 2 * time.Second
 
-func (n *Node) handOver(ctx context.Context, sh key.Shard, to peer.NodeID) {
+func (n *Node) transferLeadership(ctx context.Context, sh key.Shard, to peer.NodeID) {
 	ctx, cancel := context.WithTimeout(ctx, handOverMax)
 	defer cancel()
 	g := n.store.Replica(sh)
@@ -274,7 +274,7 @@ func (n *Node) Led(sh key.Shard, epoch uint64) {
 	ctx, cancel := context.WithCancel(n.ctx)
 	n.tending.stop[sh] = cancel
 	n.o.Log.Debug().Str("shard", shown(sh)).Uint64("epoch", epoch).Msg("leading")
-	n.running.Go(func() { guard.Loop(ctx.Done(), n.o.Log, "tending of a shard", func() { n.tend(ctx, sh) }) })
+	n.running.Go(func() { guard.Loop(ctx.Done(), n.o.Log, "tending of a shard", func() { n.reconcileShard(ctx, sh) }) })
 	n.news()
 }
 
@@ -290,7 +290,7 @@ func (n *Node) Ended(sh key.Shard, epoch uint64) {
 	n.news()
 }
 
-func (n *Node) tend(ctx context.Context, sh key.Shard) {
+func (n *Node) reconcileShard(ctx context.Context, sh key.Shard) {
 	for ctx.Err() == nil {
 		pause := n.o.Pace
 		if d := n.directory.Load(); d != nil && len(d.wanted(sh).voters) > 0 {
@@ -326,7 +326,7 @@ func (n *Node) move(ctx context.Context, sh key.Shard, step move, id peer.NodeID
 	case drop:
 		err, done = g.Remove(string(id)), "node has no part in the shard any more"
 	case leave:
-		n.handOver(ctx, sh, id)
+		n.transferLeadership(ctx, sh, id)
 		return true
 	}
 	if err != nil {
@@ -361,7 +361,7 @@ func (n *Node) transferLeaderships(ctx context.Context, may func(voters []peer.N
 		}
 		if to != "" {
 			taken[to]++
-			all.Go(func() { n.handOver(ctx, sh, to) })
+			all.Go(func() { n.transferLeadership(ctx, sh, to) })
 		}
 	}
 	all.Wait()

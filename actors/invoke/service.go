@@ -149,10 +149,10 @@ func (s *Service) rootOf(ctx context.Context, p *statemachine.Parent) (child.Ref
 		return root, nil
 	}
 	for depth := p.Depth; depth > 1; depth-- {
-		above, err := s.look(at)
+		above, err := s.read(at)
 		if errors.Is(err, failure.ErrNotFound) { // it may not have come here yet
 			if err = s.o.Current(ctx); err == nil {
-				above, err = s.look(at)
+				above, err = s.read(at)
 			}
 		}
 		switch {
@@ -183,8 +183,8 @@ type relative struct {
 	children []child.Ref // those that run, as far as it knows
 }
 
-// look reads an instance as this node has it, without waking it.
-func (s *Service) look(at child.Ref) (relative, error) {
+// read returns an instance as this node has it, without waking it.
+func (s *Service) read(at child.Ref) (relative, error) {
 	id, ok := instanceid.Parse(at.Instance)
 	if !ok {
 		return relative{}, failure.ErrNotFound
@@ -310,7 +310,7 @@ func (s *Service) refuse(t *tree, m *child.Join, now time.Time) string {
 // Whoever was let in and is not there yet counts as long as its parent waits for it. One that cannot be read counts,
 // and what it may have invoked does not.
 func (s *Service) count(ctx context.Context, t *tree, m *child.Join) error {
-	at, err := s.look(m.Root)
+	at, err := s.read(m.Root)
 	if err != nil && !errors.Is(err, failure.ErrNotFound) && !errors.Is(err, failure.ErrExecution) {
 		return err
 	}
@@ -337,7 +337,7 @@ func (s *Service) count(ctx context.Context, t *tree, m *child.Join) error {
 			pauses.Begin() // that was a wait
 		}
 		id, _ := instanceid.Parse(next.Instance)
-		at, err := s.look(next)
+		at, err := s.read(next)
 		switch {
 		case errors.Is(err, failure.ErrNotFound):
 			_, at.runs = t.running[id]

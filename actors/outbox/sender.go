@@ -57,7 +57,7 @@ func (s *sender) run() {
 				continue
 			}
 		}
-		s.wait(s.look())
+		s.wait(s.read())
 	}
 	s.shard.attempts.Wait()
 }
@@ -127,7 +127,7 @@ func (s *sender) stream(name streamName) *stream {
 	return st
 }
 
-func (s *sender) look() (next int64) {
+func (s *sender) read() (next int64) {
 	s.shard.mu.Lock()
 	begun := s.shard.begun
 	s.shard.begun = map[streamName]int64{}
@@ -144,7 +144,7 @@ func (s *sender) look() (next int64) {
 			st.busy[a.key.ID].asked = append(st.busy[a.key.ID].asked, a)
 			st.busy[a.key.ID].cancel() // NB: an attempt that waits for its host may wait long; it is made again
 		} else {
-			s.carryOut(st, a, nil)
+			s.handle(st, a, nil)
 		}
 	}
 	now, next := s.service.o.Clock(), int64(wait.Never)
@@ -229,7 +229,7 @@ func (s *sender) tryFirst(st *stream, id key.ID, now time.Time) error {
 	return nil
 }
 
-func (s *sender) carryOut(st *stream, a *ask, others []*ask) {
+func (s *sender) handle(st *stream, a *ask, others []*ask) {
 	s.start(st, a.key.ID, others, func(context.Context) error {
 		var said error = failure.ErrInternal // NB: of a panic, too
 		defer func() { a.done <- said }()
@@ -284,7 +284,7 @@ func (s *sender) done(r result) {
 	delete(r.stream.busy, r.of)
 	now := s.service.o.Clock()
 	if len(asked) > 0 {
-		s.carryOut(r.stream, asked[0], asked[1:])
+		s.handle(r.stream, asked[0], asked[1:])
 		return
 	}
 	if r.err != nil { // it is found again by its row

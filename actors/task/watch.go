@@ -121,7 +121,7 @@ func (s *Watcher) run(ctx context.Context, w *watcher, req *WatchRequest, yield 
 			}
 		}
 		for _, of := range changed {
-			e, err := s.look(ctx, caller, of, told)
+			e, err := s.read(ctx, caller, of, told)
 			if err == nil && e != nil {
 				err = tell(e)
 			}
@@ -134,7 +134,7 @@ func (s *Watcher) run(ctx context.Context, w *watcher, req *WatchRequest, yield 
 
 const toldMax = 10_000
 
-func (s *Watcher) look(ctx context.Context, p *identity.Principal, at instance, told map[instance]bool) (e *Event, err error) {
+func (s *Watcher) read(ctx context.Context, p *identity.Principal, at instance, told map[instance]bool) (e *Event, err error) {
 	c, now := catalog.CallerOf(p), s.Clock()
 	err = s.Queries.Read(ctx, p.ID, func(r *query.Reader) error {
 		sh := s.Store.ShardOf(at.id)
