@@ -17,79 +17,12 @@ import (
 	"troupe/actors/changefeed"
 	"troupe/actors/failure"
 	"troupe/actors/workflow"
-	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence/key"
 )
 
 func (h *harness) log() zerolog.Logger { return zerolog.New(&h.Log) }
 
 func isCurrent(context.Context, key.Shard) error { return nil }
-
-func TestChangesGoOnBehindACursor(t *testing.T) {
-	h := start(t, workflow.Options{})
-	id := h.Make(boss, "stock", "")
-	got, now := h.page(changefeed.Request{})
-	h.expect("without a cursor", got)
-	other := h.Make(boss, "order", "")
-	h.MustSend(boss, "stock", id, "set", "")
-	h.MustSend(boss, "stock", id, "skip", "") // ignored: no entry
-	h.MustSend(boss, "stock", id, "close", "")
-	got, next := h.page(changefeed.Request{Since: now})
-	h.expect("behind the present of then", got, "order "+other+" 1 ", "stock "+id+" 2 set", "stock "+id+" 3 close")
-	got, end := h.page(changefeed.Request{Since: next})
-	h.expect("behind that", got)
-	h.MustSend(boss, "stock", id, "open", "")
-	h.Restart()
-	for name, since := range map[string]string{"the end": end, "an empty page": next} {
-		got, _ = h.page(changefeed.Request{Since: since})
-		h.expect("after a restart, behind "+name, got, "stock "+id+" 4 open")
-	}
-	got, _ = h.page(changefeed.Request{Since: now, WorkflowID: "stock"})
-	h.expect("of one workflow", got, "stock "+id+" 2 set", "stock "+id+" 3 close", "stock "+id+" 4 open")
-	got, _ = h.page(changefeed.Request{Since: "0"})
-	h.expect("the oldest", got, "stock "+id+" 1 ", "order "+other+" 1 ", "stock "+id+" 2 set", "stock "+id+" 3 close", "stock "+id+" 4 open")
-	var all []string
-	for since := "0"; ; {
-		got, next := h.page(changefeed.Request{Since: since, Limit: 2})
-		if all, since = append(all, got...), next; len(got) == 0 {
-			break
-		}
-	}
-	h.expect("in pages", all, "stock "+id+" 1 ", "order "+other+" 1 ", "stock "+id+" 2 set", "stock "+id+" 3 close", "stock "+id+" 4 open")
-}
-
-func TestChangesAreThoseThatTheCallerMayRead(t *testing.T) {
-	h := start(t, workflow.Options{})
-	open, secret := h.Make(boss, "stock", ""), h.Make(boss, "stock", `{"secret":true}`)
-	order, leave := h.Make(boss, "order", ""), h.Make(workflowtest.John, "leave", "")
-	gone := h.Make(boss, "order", "")
-	sh := h.Store.ShardOf(h.ID(gone))
-	h.Overwrite(sh, key.Record(nil, sh, "order", h.ID(gone)), nil)
-	broken := h.Make(boss, "order", "")
-	h.Restart()
-	h.Spoil("order", broken)
-	read := func(req changefeed.Request) []string { req.Since = "0"; got, _ := h.page(req); return got }
-	h.expect("a member", read(changefeed.Request{}), "stock "+open+" 1 ", "stock "+secret+" 1 ", "order "+order+" 1 ")
-	h.expect("a guest", read(changefeed.Request{Caller: guest}), "stock "+open+" 1 ", "order "+order+" 1 ")
-	h.expect("who has no role", read(changefeed.Request{Caller: eve}), "order "+order+" 1 ")
-	h.expect("who made it", read(changefeed.Request{Caller: workflowtest.John}), "order "+order+" 1 ", "leave "+leave+" 1 ")
-	h.MustSend(boss, "stock", secret, "set", `{"secret":false}`)
-	h.expect("with the rights of now", read(changefeed.Request{Caller: guest, WorkflowID: "stock"}), "stock "+open+" 1 ", "stock "+secret+" 1 ", "stock "+secret+" 2 set")
-	for _, c := range []struct {
-		name string
-		req  changefeed.Request
-		want error
-	}{
-		{"a workflow that may not be read", changefeed.Request{Caller: eve, WorkflowID: "stock", Limit: 1}, failure.ErrForbidden},
-		{"an unknown workflow", changefeed.Request{Caller: boss, WorkflowID: "nope", Limit: 1}, failure.ErrNotFound},
-		{"no limit", changefeed.Request{Caller: boss}, failure.ErrInvalid},
-		{"a limit of 1001", changefeed.Request{Caller: boss, Limit: 1001}, failure.ErrInvalid},
-		{"a cursor that is none", changefeed.Request{Caller: boss, Limit: 1, Since: "1"}, failure.ErrInvalid},
-	} {
-		_, err := h.Changes.Changes(t.Context(), &c.req)
-		assert.ErrorIs(t, err, c.want, c.name)
-	}
-}
 
 func TestChangesAreWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

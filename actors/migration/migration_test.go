@@ -16,8 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
-	"troupe/actors/identity"
-	"troupe/actors/logtest"
 	"troupe/actors/message"
 	"troupe/actors/migration"
 	"troupe/actors/pending"
@@ -27,7 +25,6 @@ import (
 	"troupe/persistence/clocktest"
 	"troupe/persistence/key"
 	"troupe/persistence/storetest"
-	"troupe/statemachine/document"
 )
 
 const (
@@ -200,79 +197,6 @@ func TestAMigrationTellsNothingHidden(t *testing.T) {
 // assigning is a plan that assigns a value.
 func assigning(value string) string {
 	return "from: 1\nto: 2\nnodes: {m: {checking: review}}\nassign: {svcPublic.n: '" + value + "'}\n"
-}
-
-// TestWhoMayAssign: a plan that writes data is for owners of the workflow and holders of mod-admin, tried or not. One that writes none is for
-// every operator.
-func TestWhoMayAssign(t *testing.T) {
-	h := start(t)
-	h.Fill("order", []string{`{"n":1}`, `{"n":2}`, `{"n":3}`})
-	h.Publish(next)
-	var log logtest.Log
-	h.Service = migration.New(migration.Options{
-		Instances: h.Router.Router, Queries: h.Router.Queries, Parser: h.Parser, Newest: h.Catalog.Newest, Pin: h.Catalog.PinVersion, MayAssign: h.Catalog.MayAssign, Log: zerolog.New(&log),
-	})
-	const refusal = "only the owners of workflow order (user mary, john) and holders of mod-admin may migrate its instances with assign"
-	operator, admin := workflowtest.Principal("op", nil, "mod-workflows"), workflowtest.Principal("root", nil, "mod-admin", "mod-workflows")
-	assigning := request(strings.Replace(plan, "${user.id}", "none", 1))
-	assigning.Caller, assigning.Limit = operator, 1
-	for _, assigning.DryRun = range []bool{true, false} {
-		_, err := h.Service.Migrate(t.Context(), &assigning)
-		assert.True(t, errors.Is(err, failure.ErrForbidden) && failure.Of(err).Reason == refusal, "%v %v %v", assigning.DryRun, err, refusal)
-	}
-	assert.Empty(t, log.String(), "what was refused is logged as done")
-	plain := request("from: 1\nto: 2\nnodes: {m: {checking: review}}\n")
-	plain.Caller, plain.Limit = operator, 1
-	for _, c := range []struct {
-		req  migration.Request
-		by   *identity.Principal
-		said string
-	}{
-		{plain, operator, `"user":"op","assigns":false`}, {assigning, admin, `"user":"root","assigns":true`}, {assigning, workflowtest.Mary, `"user":"mary","assigns":true`},
-	} {
-		c.req.Caller = c.by
-		a, err := h.Service.Migrate(t.Context(), &c.req)
-		assert.True(t, err == nil && a.Migrated == 1 && log.Count(c.said) == 1, "%s: got %+v, %v, and the log %s", c.said, a, err, log.String())
-	}
-	one, two := h.versions(t)
-	assert.True(t, one == 0 && two == 3, "got %d and %d instances of the versions, want 0 and 3", one, two)
-	h.Publish(strings.NewReplacer("version: 2", "version: 3", "owners: {users: [mary, john]}\n", "").Replace(next))
-	assigning.Plan = []byte("from: 2\nto: 3\nassign: {svcPublic.by: none}\n")
-	assigning.Caller = workflowtest.Mary
-	_, err := h.Service.Migrate(t.Context(), &assigning)
-	assert.Equal(t, "workflow order has no owners: only holders of mod-admin may migrate its instances with assign", failure.Of(err).Reason, err)
-}
-
-func TestWhatCannotBePlanned(t *testing.T) {
-	h := start(t)
-	h.Make(workflowtest.John, "order", `{}`)
-	h.Publish(next)
-	for _, c := range []struct {
-		what, plan string
-		edit       func(*migration.Request)
-		kind       failure.Kind
-		text       string
-	}{
-		{"a missing node", "from: 1\nto: 2\nnodes: {m: {checking: reviw}}\n", nil, failure.ErrInvalid, `plan.yaml:3:23: version 2 has no node "reviw" in machine "m" (did you mean "review"?)`},
-		{"a missing version", "from: 1\nto: 3\n", nil, failure.ErrInvalid, "plan.yaml:2:5: version 3: there is no such version of order"},
-		{"no plan", "", nil, failure.ErrInvalid, "plan.yaml"},
-		{"a filter", plan, func(r *migration.Request) { r.Filter = "{" }, failure.ErrInvalid, ""},
-		{"a cursor", plan, func(r *migration.Request) { r.Cursor = "x" }, failure.ErrInvalid, ""},
-		{"a limit", plan, func(r *migration.Request) { r.Limit = 1001 }, failure.ErrInvalid, ""},
-		{"a workflow", "from: 1\nto: 2\n", func(r *migration.Request) { r.WorkflowID = "none" }, failure.ErrNotFound, "there is no such workflow"},
-	} {
-		req := request(c.plan)
-		if c.edit != nil {
-			c.edit(&req)
-		}
-		_, err := h.Service.Migrate(t.Context(), &req)
-		assert.True(t, errors.Is(err, c.kind) && strings.Contains(err.Error(), c.text), "%s: got %v", c.what, err)
-		var faults document.Faults
-		assert.False(t, strings.Contains(c.text, "plan.yaml") && !errors.As(err, &faults), "%s: got no faults: %v", c.what, err)
-	}
-	assert.NoError(t, h.Catalog.Readable(), "after questions for versions that are not there")
-	one, two := h.versions(t)
-	assert.True(t, one == 1 && two == 0, "got %d and %d instances of the versions", one, two)
 }
 
 // TestInstancesMoveWhileTheyAreMigrated: each instance is migrated once, whatever comes in between.

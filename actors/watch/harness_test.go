@@ -23,7 +23,7 @@ import (
 
 var (
 	stock               = workflowtest.Stock
-	john, eve           = workflowtest.John, workflowtest.Eve
+	john                = workflowtest.John
 	member, guest, boss = workflowtest.Member, workflowtest.Guest, workflowtest.Boss
 )
 

@@ -24,57 +24,6 @@ func (h *harness) trim(rows int) {
 	changefeed.New(changefeed.Options{Store: h.Store, Catalog: h.Catalog, Clock: h.Clock, Log: zerolog.Nop(), RowsMax: rows, KeptFor: time.Hour}).Trim()
 }
 
-// TestAWorkflowWatchWithAFilterGoesOnWhereThatIsKnown: of an old entry nobody knows what the data were.
-func TestAWorkflowWatchWithAFilterGoesOnWhereThatIsKnown(t *testing.T) {
-	h := start(t, workflow.Options{})
-	one, two := h.Make(boss, "stock", `{"a":1}`), h.Make(boss, "stock", `{"a":2}`)
-	first := h.watch(watch.Request{Caller: member, Filter: `{"svcPublic.a":2}`}, nil)
-	place := first.next().ID
-	first.end()
-	h.Restart()
-	resume := func(who watch.Request) *ear {
-		who.LastEventID = place
-		return h.listen(who)
-	}
-	h.MustSend(boss, "stock", one, "set", "")
-	resume(watch.Request{Caller: member, Filter: `{"svcPublic.a":2}`}).end()
-	h.MustSend(boss, "stock", two, "set", "")
-	resume(watch.Request{Caller: member, Filter: `{"svcPublic.a":2}`}).expect("the newest entry of each", "2 set")
-	h.MustSend(boss, "stock", two, "close", "")
-	h.MustSend(boss, "stock", two, "open", "")
-	e := resume(watch.Request{Caller: member, Filter: `{"svcPublic.a":2}`})
-	e.expect("older ones in front", "lost", "4 open")
-	h.MustSend(boss, "stock", one, "set", `{"a":2}`)
-	e.expect("what comes then", "3 set")
-	resume(watch.Request{Caller: member, Filter: `{"svcPublic.a":7}`}).expect("older ones behind", "lost")
-	resume(watch.Request{Caller: member}).expect("without a filter", "2 set", "2 set", "3 close", "4 open", "3 set")
-}
-
-// TestAWorkflowWatchIsLostWhereTheFeedIsTrimmed, and goes on from the present.
-func TestAWorkflowWatchIsLostWhereTheFeedIsTrimmed(t *testing.T) {
-	h := start(t, workflow.Options{})
-	id := h.Make(boss, "stock", "")
-	first := h.watch(watch.Request{Caller: member}, nil)
-	place := first.next().ID
-	first.end()
-	for range 100 {
-		h.MustSend(boss, "stock", id, "set", "")
-	}
-	h.trim(64)
-	h.Restart()
-	e := h.listen(watch.Request{Caller: member, LastEventID: place})
-	lost := e.expect("behind what is gone", "lost")
-	h.MustSend(boss, "stock", id, "side", "")
-	e.expect("what comes then", "102 side")
-	h.Restart()
-	again := h.listen(watch.Request{Caller: member, LastEventID: lost[0].ID})
-	again.expect("from the loss on", "102 side")
-	texts, err := h.Changes.Changes(t.Context(), &changefeed.Request{Caller: member, Since: lost[0].ID, Limit: 5})
-	if h.Must(err); len(texts.Changes) != 1 || texts.Changes[0].Sequence != 102 {
-		t.Errorf("the id of an event as a cursor of changes: got %v, want entry 102", texts.Changes)
-	}
-}
-
 // TestAQuietStreamMovesOn so that its place is never far from the present.
 func TestAQuietStreamMovesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -92,136 +92,10 @@ func (h *harness) holdEntries(id string, entries []heard) {
 	assert.Equal(h.t, string(h.stored(id).Record.States), entries[len(entries)-1].States, "the last states")
 }
 
-func TestAWatcherHearsOnlyWhatItMaySee(t *testing.T) {
+func TestAWatchEndsWithItsReader(t *testing.T) {
 	h := start(t, workflow.Options{})
-	id := h.Make(boss, "stock", "")
-	ears := map[string]*ear{
-		"all": h.listen(watch.Request{Caller: guest}), "one": h.listen(watch.Request{Caller: guest, InstanceID: id}),
-		"members": h.listen(watch.Request{Caller: member}),
-	}
-	h.MustSend(boss, "stock", id, "set", "")
-	h.MustSend(boss, "stock", id, "close", `{"secret":true}`) // hidden as this leaves it
-	h.MustSend(boss, "stock", id, "set", "")
-	h.MustSend(boss, "stock", id, "open", `{"secret":false}`)
-	h.Make(boss, "stock", `{"secret":true}`)
-	h.MustSend(boss, "stock", id, "side", "")
-	for _, name := range []string{"all", "one"} {
-		ears[name].expect(name, "2 set", "5 open", "6 side")
-	}
-	ears["members"].expect("members", "2 set", "3 close", "4 set", "5 open", "1 ", "6 side")
-}
-
-func TestAWatchIsRefused(t *testing.T) {
-	h := start(t, workflow.Options{})
-	id, hidden := h.Make(boss, "stock", ""), h.Make(boss, "stock", `{"secret":true}`)
-	for _, c := range []struct {
-		name string
-		req  watch.Request
-		want error
-	}{
-		{"no right to the workflow", watch.Request{Caller: eve}, failure.ErrForbidden},
-		{"no right to the workflow, one instance", watch.Request{Caller: eve, InstanceID: id}, failure.ErrForbidden},
-		{"no right to the workflow, an unknown instance", watch.Request{Caller: eve, InstanceID: "x"}, failure.ErrForbidden},
-		{"an unknown workflow", watch.Request{Caller: boss, WorkflowID: "nope"}, failure.ErrNotFound},
-		{"a hidden instance", watch.Request{Caller: guest, InstanceID: hidden}, failure.ErrNotFound},
-		{"an unknown instance", watch.Request{Caller: guest, InstanceID: "01ARZ3NDEKTSV4RRFFQ69G5FAV"}, failure.ErrNotFound},
-		{"no instance", watch.Request{Caller: guest, InstanceID: "x"}, failure.ErrNotFound},
-		{"another workflow's instance", watch.Request{Caller: john, WorkflowID: "order", InstanceID: id}, failure.ErrNotFound},
-		{"a filter that is no filter", watch.Request{Caller: boss, Filter: "{"}, failure.ErrInvalid},
-		{"a filter on the history", watch.Request{Caller: boss, Filter: `{"svcHistory.user":"x"}`}, failure.ErrInvalid},
-		{"a filter on private data", watch.Request{Caller: member, Filter: `{"svcPrivate.p":1}`}, failure.ErrInvalid},
-	} {
-		assert.ErrorIs(t, h.watch(c.req, nil).ended(), c.want, c.name)
-	}
 	failed := errors.New("the writer is gone")
 	assert.ErrorIs(t, h.Watches.Watch(t.Context(), &watch.Request{Caller: boss, WorkflowID: "stock"}, func(watch.Event) error { return failed }), failed)
-}
-
-func TestAWatchHasAFilter(t *testing.T) {
-	h := start(t, workflow.Options{})
-	id := h.Make(boss, "stock", "")
-	byData := h.listen(watch.Request{Caller: member, Filter: `{"svcPublic.a":{"$gte":2}}`})
-	byNode := h.listen(watch.Request{Caller: member, InstanceID: id, Filter: `{"states":{"$elemMatch":{"stateMachineId":"main","nodeId":"closed"}}}`})
-	byPrivate := h.listen(watch.Request{Caller: boss, Filter: `{"svcPrivate.p":7}`})
-	byID := h.listen(watch.Request{Caller: member, Filter: fmt.Sprintf(`{"_id":%q,"workflowId":"stock"}`, id)})
-	for n, name := range []string{"set", "close", "set", "side", "open", "set"} {
-		h.MustSend(boss, "stock", id, name, fmt.Sprintf(`{"svcPublic":{"a":%d},"svcPrivate":{"p":%d}}`, n, n+5))
-	}
-	h.Make(boss, "stock", `{"a":9}`)
-	byData.expect("by data", "4 set", "5 side", "6 open", "7 set", "1 ")
-	byNode.expect("by node", "3 close", "4 set", "5 side")
-	byPrivate.expect("by private data", "4 set")
-	byID.expect("by id", "2 set", "3 close", "4 set", "5 side", "6 open", "7 set")
-}
-
-func TestAWorkflowWatchGoesOnWhereItWas(t *testing.T) {
-	h := start(t, workflow.Options{})
-	id := h.Make(boss, "stock", "")
-	first := h.watch(watch.Request{Caller: member}, nil)
-	opened := first.next()
-	for range 3 {
-		h.MustSend(boss, "stock", id, "set", "")
-	}
-	h.MustSend(boss, "stock", id, "close", `{"secret":true}`)
-	h.MustSend(boss, "stock", id, "open", `{"secret":false}`)
-	entries := first.expect("the first time", "2 set", "3 set", "4 set", "5 close", "6 open")
-	first.end()
-	h.MustSend(boss, "stock", id, "side", "") // while nobody watches
-	resume := func(place string, who *identity.Principal) *ear {
-		e := h.watch(watch.Request{Caller: who, LastEventID: place}, nil)
-		got := e.next()
-		assert.True(t, got.Kind == watch.Opened && got.ID == place, "resumed at %q: the first event is %s at %q", place, got, got.ID)
-		return e
-	}
-	resume(opened.ID, member).expect("from the beginning", "2 set", "3 set", "4 set", "5 close", "6 open", "7 side")
-	resume(entries[1].ID, guest).expect("from the middle, a guest", "4 set", "6 open", "7 side")
-	resume(entries[4].ID, member).expect("from the end", "7 side")
-	for _, lost := range []string{"x", "-", "00000000-2", "7", entries[4].ID + "A", entries[4].ID[:len(entries[4].ID)-4], "A" + entries[4].ID} {
-		e := resume(lost, member)
-		got := e.expect("resumed at "+lost, "lost")
-		h.MustSend(boss, "stock", id, "set", "")
-		next := e.next()
-		assert.True(t, next.Kind == watch.Entry && next.Sequence >= 8, "resumed at %s: heard %s, want the entry that came then", lost, next)
-		if got[0].ID == "" || got[0].ID == lost {
-			t.Errorf("resumed at %s: the place to go on from is %q", lost, got[0].ID)
-		}
-		resume(got[0].ID, member).next() // fails when nothing comes, or the watch ends
-	}
-	h.Restart()
-	resume(entries[1].ID, member).expect("after a restart", "4 set", "5 close", "6 open", "7 side")
-	resume(entries[1].ID, guest).expect("after a restart, with the rights of now", "4 set", "5 close", "6 open", "7 side")
-}
-
-func TestAnInstanceWatchGoesOnFromTheStore(t *testing.T) {
-	h := start(t, workflow.Options{})
-	id := h.Make(boss, "stock", "")
-	for _, name := range []string{"set", "close", "side", "open"} {
-		h.MustSend(boss, "stock", id, name, "")
-	}
-	check := func(when string) {
-		t.Helper()
-		for place, want := range map[string][]string{
-			"0": {"1 ", "2 set", "3 close", "4 side", "5 open"}, "3": {"4 side", "5 open"}, "5": nil,
-			"6": {"lost"}, "x": {"lost"}, "-1": {"lost"}, "18446744073709551615": {"lost"},
-		} {
-			e := h.listen(watch.Request{Caller: member, InstanceID: id, LastEventID: place})
-			got := e.expect(when+", from "+place, want...)
-			if len(got) > 0 && got[0].Kind == watch.Entry {
-				h.holdEntries(id, got)
-			} else if len(got) > 0 && got[0].ID != "5" {
-				t.Errorf("%s, from %s: the place to go on from is %q, want 5", when, place, got[0].ID)
-			}
-		}
-		for place, want := range map[string][]string{"5": nil, "4": {"lost"}, "0": {"lost"}} {
-			h.listen(watch.Request{Caller: member, InstanceID: id, LastEventID: place, Filter: `{"svcPublic.a":null}`}).expect(when+", with a filter, from "+place, want...)
-		}
-	}
-	check("at once")
-	h.Restart()
-	check("after a restart")
-	e := h.listen(watch.Request{Caller: member, InstanceID: id, LastEventID: "5"})
-	h.MustSend(boss, "stock", id, "side", "")
-	e.expect("what comes then", "6 side")
 }
 
 // TestStopWatchingEndsAllWatches, also that of one who never catches up.
@@ -456,26 +330,5 @@ func TestAWatcherHearsThatThereIsNothing(t *testing.T) {
 		loud.expect("when it is quiet", "beat")
 		assert.Equal(t, 60*time.Second+heartbeatEvery, time.Since(begun), "the first beat came, %s", heartbeatEvery)
 		loud.end()
-	})
-}
-
-func TestAFeedIsForgottenWhenNobodyCameBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := start(t, workflow.Options{})
-		id := h.Make(boss, "stock", "")
-		e := h.watch(watch.Request{Caller: guest}, nil)
-		place := e.next().ID
-		clocktest.Advance(3 * time.Minute)
-		e.end()
-		h.MustSend(boss, "stock", id, "close", `{"secret":true}`)
-		h.MustSend(boss, "stock", id, "open", `{"secret":false}`)
-		clocktest.Advance(time.Minute - 2*time.Second)
-		back := h.listen(watch.Request{Caller: guest, LastEventID: place})
-		back.expect("in time, with the rights of then", "3 open")
-		back.end()
-		clocktest.Advance(time.Minute + 2*time.Second)
-		late := h.listen(watch.Request{Caller: guest, LastEventID: place})
-		late.expect("later, from the store", "2 close", "3 open")
-		late.end()
 	})
 }

@@ -40,6 +40,7 @@ import (
 //	                                                    again: those of the last start. It is midnight
 //	publish [by=USER]                                   all definitions that there are now; those of a user come beside the others
 //	user NAME [role …] [+privilege …]                   who somebody is from now on; gone: nobody any more
+//	migrate USER WORKFLOW [dry] [limit=N] [filter='…']  the plan of the input, page by page
 //	do                                                  the steps of the input, one a line, as scenario.step has them
 //
 // A step says nothing when nothing is wrong. Ids are shown as the names that the script gave: NAME-2-1 is a part of instance NAME.
@@ -79,6 +80,8 @@ type scenario struct {
 	begun            time.Time
 	full             map[string]string  // ids of incidents, by name
 	failures, length int                // how many incidents have a name, and entries there were at the last step grew
+	ears             map[string]*ear    // watches, by name
+	places           map[string]string  // cursors and places of streams, by name
 	feed             func() *task.Event // of a watch of tasks, which unwatch ends
 	unwatch          func() error
 
@@ -89,6 +92,9 @@ type scenario struct {
 
 func (s *scenario) end() {
 	if s.harness != nil {
+		for _, e := range s.ears {
+			e.stop()
+		}
 		if s.unwatch != nil {
 			_ = s.unwatch()
 			s.unwatch = nil
@@ -135,7 +141,7 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 				*to, _ = strconv.ParseFloat(rate, 64)
 			}
 		}
-		s.failures, s.length, s.full = 0, 0, map[string]string{}
+		s.failures, s.length, s.full, s.ears, s.places = 0, 0, map[string]string{}, map[string]*ear{}, map[string]string{"0": "0"}
 		s.names, s.of, s.begun, s.sent, s.hosts = nil, map[string]string{}, time.Now(), nil, map[string]outbox.Answer{}
 		s.harness = &harness{workflowtest.Start(t, workflowtest.Options{Disk: storetest.NewDisk(), Workflow: workflow.Options{
 			Clock: time.Now, Sender: s, TreeInstancesMax: tree, Quotas: limits, Principal: func(id identity.UserID) *identity.Principal { return s.users[id] },
@@ -165,6 +171,8 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 		if s.users[who.ID] = who; slices.Equal(who.Roles, []string{"gone"}) {
 			delete(s.users, who.ID)
 		}
+	case "migrate":
+		return s.named(s.migrate(cmd))
 	case "do":
 		var out strings.Builder
 		for line := range strings.Lines(cmd.Input) {
