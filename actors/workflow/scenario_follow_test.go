@@ -26,9 +26,10 @@ import (
 	"troupe/statemachine/document"
 )
 
-// ear is a watch and what it has heard since that was shown.
+// ear is a watch and what it has heard, of which told events were shown.
 type ear struct {
 	stop context.CancelFunc
+	told int
 
 	mu    sync.Mutex
 	heard []watch.Event // guarded by mu
@@ -44,6 +45,13 @@ func (e *ear) take(event watch.Event) error {
 		e.heard = append(e.heard, event)
 	}
 	return nil
+}
+
+// shown is all that was heard, and the error with which the watch has ended.
+func (e *ear) shown() ([]watch.Event, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.heard, e.err
 }
 
 // stepOfReaders are the steps of those who follow what happens.
@@ -67,9 +75,9 @@ func (s *scenario) stepOfReaders(a args, who *identity.Principal) (string, error
 			e.err = err
 		}()
 		synctest.Wait()
-		if e.err != nil {
+		if _, err := e.shown(); err != nil {
 			e.stop()
-			return "", e.err
+			return "", err
 		}
 		s.ears[a.at(2)] = e
 	case "hears": // EAR …: what it has heard, and the place behind that gets its name
@@ -77,14 +85,14 @@ func (s *scenario) stepOfReaders(a args, who *identity.Principal) (string, error
 		var out strings.Builder
 		for _, name := range a.words[1:] {
 			fmt.Fprintf(&out, "%s:", name)
-			for _, event := range s.ears[name].heard {
+			events, err := s.ears[name].shown()
+			for _, event := range events[s.ears[name].told:] {
 				out.WriteString(" " + heardText(event))
 				if event.ID != "" {
 					s.places[name] = event.ID
 				}
 			}
-			s.ears[name].heard = nil
-			if err := s.ears[name].err; err != nil {
+			if s.ears[name].told = len(events); err != nil {
 				out.WriteString(" " + s.reasonOf(err))
 			}
 			out.WriteString("\n")

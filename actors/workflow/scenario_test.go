@@ -103,6 +103,13 @@ func (s *scenario) end() {
 	}
 }
 
+// user is for the service, beside which the script changes who somebody is.
+func (s *scenario) user(id identity.UserID) *identity.Principal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.users[id]
+}
+
 // URL and Send implement outbox.Sender: the script says how the other side answers.
 func (s *scenario) URL(outbox.Attempt) string { return "" }
 
@@ -144,7 +151,7 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 		s.failures, s.length, s.full, s.ears, s.places = 0, 0, map[string]string{}, map[string]*ear{}, map[string]string{"0": "0"}
 		s.names, s.of, s.begun, s.sent, s.hosts = nil, map[string]string{}, time.Now(), nil, map[string]outbox.Answer{}
 		s.harness = &harness{workflowtest.Start(t, workflowtest.Options{Disk: storetest.NewDisk(), Workflow: workflow.Options{
-			Clock: time.Now, Sender: s, TreeInstancesMax: tree, Quotas: limits, Principal: func(id identity.UserID) *identity.Principal { return s.users[id] },
+			Clock: time.Now, Sender: s, TreeInstancesMax: tree, Quotas: limits, Principal: s.user,
 		}}), t}
 		if s.texts = texts; texts[0] == "" {
 			return "ok\n"
@@ -168,6 +175,8 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 				who.Roles = append(who.Roles, a.Key)
 			}
 		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		if s.users[who.ID] = who; slices.Equal(who.Roles, []string{"gone"}) {
 			delete(s.users, who.ID)
 		}
