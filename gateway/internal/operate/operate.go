@@ -82,7 +82,6 @@ type Operations interface {
 	StopTree(workflowID, instanceID, user string) error
 }
 
-// Homes is what publishing homes needs. Errors are those of package failure; that of a home with
 // Waiting lists what waits in the whole store.
 type Waiting interface {
 	Deliveries(context.Context, *pending.DeliveryList) (*pending.DeliveryPage, error)
@@ -90,7 +89,8 @@ type Waiting interface {
 	Timers(context.Context, *pending.TimerList) (*pending.TimerPage, error)
 }
 
-// faults is failure.ErrInvalid and wraps document.Faults.
+// Homes publishes homes. Errors are those of package failure; that of a home with errors is failure.ErrInvalid and wraps
+// document.Faults.
 type Homes interface {
 	// PublishHome checks a packed home as one set and makes it what is in use in the whole
 	// cluster. dryRun only checks it.
