@@ -894,7 +894,7 @@ export interface paths {
          * Retire a version of a definition
          * @description Removes the version, for users who can publish the next one: an owner of the workflow or a holder of `mod-admin`. When the newest
          *     version is removed, the rights of the one before apply, and new instances use it. It is 409 `InUse` while an instance has the version,
-         *     even an ended one, and 409 `Conflict` if a file of the home defines it, or in a cluster. The owners of a workflow are remembered:
+         *     even an ended one, and 409 `Conflict` if a file of the home defines it, or if a version was published meanwhile. The owners of a workflow are remembered:
          *     nobody else can publish its id again.
          */
         delete: operations["retireDefinitionVersion"];
@@ -2596,7 +2596,7 @@ export interface components {
          */
         Style: "default" | "primary" | "danger";
         /**
-         * @description How people should take it that an instance is in this state.
+         * @description The tone in which people see this state.
          * @enum {string}
          */
         Tone: "neutral" | "waiting" | "good" | "bad";
