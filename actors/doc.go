@@ -6,15 +6,15 @@
 //	│   ├─ timers             timer.Service: fires what is due in the shard
 //	│   ├─ schedules          schedule.Service: creates instances at their times
 //	│   └─ outbox             outbox.Service: sends what instances send out
-//	├─ form portal ── workers     formportal.Portal; each request has an actor of its own, as below
+//	├─ form portal ── workers     formportal.Portal; as in the two below, each request has an actor of its own
 //	├─ template ── workers        template.Service
 //	└─ repository ── workers      repository.Service
 //
 // The running program prints it: `troupe actors`, of System.Tree.
 //
 // Every instance in memory is one protoactor actor. It alone reads and changes the instance's state. The first request
-// activates it; it is passivated when it was idle, or when instances take too much memory. When the epoch of the shard ends,
-// its children end first, and then the shard's actor: nothing that waits in a mailbox is dropped.
+// activates it; it is passivated when it was idle, or when instances take too much memory. When the epoch of a shard ends,
+// the children of the shard's actor end first, and then the shard's actor: no request that waits in a mailbox is dropped.
 //
 //	gateway ──► workflow.Router ──► shard.Shards ──► instance.Actor ──► statemachine.Step
 //	             who may ask         where it is      what it does      │
@@ -25,8 +25,8 @@
 // # After a panic
 //
 //	instance            Its caller gets an error; it drops its state, its parent restarts it, and it reads the state again with the
-//	                    next request: what was not durable then was not acknowledged. After more than ten panics within a minute it rests
-//	                    for a minute: callers are answered at once, and an incident says so.
+//	                    next request; what was not yet durable had not been acknowledged. After more than ten panics within a minute it
+//	                    is not run for a minute (it rests): callers are answered at once, and an incident says so.
 //	background work     Its parent restarts it after a pause, 1 s at first; after six panics within a minute it rests for a minute,
 //	                    and an incident says so. All that it knows it reads again from the store.
 //	worker              Its caller gets an error, and its supervisor ends it.
@@ -36,11 +36,12 @@
 //
 // # Beside the actors
 //
-// Services of the node have goroutines; each ends with the Stop or Close of its owner. The router sweeps, cleans and trims, the
-// catalog builds indexes, incidents are written, the home and the repository's files are watched, a node greets the others. They go on
-// after a panic (package guard), and read again what they need. What alone knows something that is not durable yet, or hands connections on,
-// ends the process: the journal and its committer, Raft, the one writer of credentials, the listeners. The next start reads what is
-// there. Every other goroutine belongs to net/http, Pebble or Raft, or ends with the request that started it.
+// Services of the node have goroutines; each ends with the Stop or Close of its owner. The router passivates idle instances and removes
+// what is too old, the catalog builds indexes, and others write incidents, watch the home and the repository's files, and send heartbeats
+// to other nodes. After a panic they continue (package guard), and read again what they need. A panic ends the process in what alone has
+// data that is not durable yet, or accepts connections: the journal and its committer, Raft, the one writer of credentials, the
+// listeners. The next start reads what is there. Every other goroutine belongs to net/http, Pebble or Raft, or ends with the request
+// that started it.
 //
 // # Glossary
 //
