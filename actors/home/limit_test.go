@@ -42,7 +42,7 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 	}
 	tries := map[string]func(n int) map[string]string{
 		"any text file, `troupe.yaml` included": func(n int) map[string]string { return identity(boss + "#" + x(n-len(boss)-1)) },
-		"values in a file, aliases put in place": func(n int) map[string]string {
+		"values in a file, after aliases are expanded": func(n int) map[string]string {
 			return form(schema + "ui: {a: [" + strings.Repeat("1,", n-19) + "1]}\n")
 		},
 		"lists and mappings inside each other": func(n int) map[string]string {
