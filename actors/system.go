@@ -64,7 +64,7 @@ func Props(receive actor.ReceiveFunc) *actor.Props {
 	return actor.PropsFromFunc(receive, actor.WithMailbox(func() actor.Mailbox { return new(mailbox.Mailbox) }))
 }
 
-// Supervise decides what becomes of a child that has panicked. It must have children restart, resume or stop it: its
+// Supervise decides what happens to a child that has panicked. It must have children restart, resume or stop it: its
 // mailbox stands still until then. It is called between two messages of the parent.
 type Supervise func(children actor.Supervisor, who *actor.PID, failed *actor.RestartStatistics, reason, message any)
 
@@ -180,7 +180,7 @@ func (s *System) Tree() Branch {
 	return root
 }
 
-// Stop ends the system, at once. protoactor only marks itself as stopped; whoever spawned actors stops them before. It
+// Stop ends the system, at once. protoactor only marks itself as stopped; anyone who spawned actors stops them before. It
 // can be called again, and has no error.
 func (s *System) Stop(context.Context) error {
 	s.stopOnce.Do(s.actors.Shutdown)

@@ -88,7 +88,7 @@ type Services struct {
 	Waiting     operate.Waiting
 
 	Credentials kernel.Credentials
-	// Presentations has how people see workflows and instances. Nil: nobody knows, and the routes for it answer 404.
+	// Presentations has how people see workflows and instances. Nil: unknown, and the routes for it answer 404.
 	Presentations design.Presentations
 	Portal        portal.Portal
 	// Sessions signs people in and out. Nil: nobody can sign in, and the routes for it answer 404.
@@ -107,12 +107,12 @@ type Services struct {
 	Definitions design.Definitions
 	// Migrations gives running instances other versions. Nil: nothing does, and the route for it answers 404.
 	Migrations operate.Migrations
-	// Homes publishes homes. Nil: the node stands alone, and the route for it answers 409.
+	// Homes publishes homes. Nil: the node is standalone, and the route for it answers 409.
 	Homes operate.Homes
-	// Peers reaches the other nodes of a cluster. Nil: the node stands alone.
+	// Peers reaches the other nodes of a cluster. Nil: the node is standalone.
 	Peers forward.Peers
 	// Cluster is the cluster as this node knows it, for "verbose" of /readyz: something that is
-	// JSON, and that everybody may see who can reach the server. Nil: the node stands alone.
+	// JSON, and that everybody may see who can reach the server. Nil: the node is standalone.
 	Cluster func() any
 	// Vitals is what the node holds and has done. It is asked once a second at most. Nil: nobody counts.
 	Vitals func() api.Vitals

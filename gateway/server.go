@@ -194,7 +194,7 @@ func (s *Server) PeerHandler(nodeOf func(*http.Request) string) http.Handler {
 	return s.kernel.PeerHandler(nodeOf)
 }
 
-// OperatorHandler answers requests of who runs the service, without a credential, where mod-workflows is demanded. The
+// OperatorHandler answers requests of who runs the service, without a credential, where mod-workflows is required. The
 // paths stand without Options.BasePath. Only that person may reach it: it is for the socket in the home.
 func (s *Server) OperatorHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -19,10 +19,10 @@ type VisibleWaiter = commit.VisibleWaiter
 // commits that arrive while the sync before it is running.
 //
 // Append never waits, not even while the store has no room in memory because flushing cannot keep up; Accepting says so
-// then, and the waiter is told after Options.CommitWaitMax at the latest, in a store that stands alone.
+// then, and the waiter is told after Options.CommitWaitMax at the latest, in a standalone store.
 //
 // While the store takes nothing (see [Store.Accepting]) nothing is applied: Append returns false, and the waiter gets
-// the reason, in its turn. After Close it is called at once, on the caller's goroutine. Whoever keeps the state that it
+// the reason, in its turn. After Close it is called at once, on the caller's goroutine. Anyone who keeps the state that it
 // wrote in memory must drop it before anything is built on top of it.
 //
 // A store with replicas gives the changes to the group of their shard; see [Replication]. Their waiter is told when a

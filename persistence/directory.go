@@ -41,7 +41,7 @@ func (s *Store) hold(dir string) error {
 }
 
 // prepareDir locks the directory, checks what it holds, and creates a store when there is none and Options.IDFile
-// demands none. It changes nothing in a directory with files that are not a store's.
+// requires none. It changes nothing in a directory with files that are not a store's.
 func prepareDir(s *Store) (*pebble.Lock, error) {
 	state, err := s.findStore()
 	if err != nil {
@@ -79,7 +79,7 @@ func prepareDir(s *Store) (*pebble.Lock, error) {
 	return lock, create(s, lock)
 }
 
-// findStore reads which store Options.IDFile demands and what the directory holds.
+// findStore reads which store Options.IDFile requires and what the directory holds.
 // It locks the folder of Options.IDFile.
 func (s *Store) findStore() (disk.State, error) {
 	if s.options.IDFile != "" {
@@ -170,7 +170,7 @@ func check(s *Store, lock *pebble.Lock) (present disk.Format, found integrity.Fo
 	return present, found, err
 }
 
-// CheckStoreID says whether the store in dir is the one that a file demands, as Open does with Options.IDFile. It opens no
+// CheckStoreID says whether the store in dir is the one that a file requires, as Open does with Options.IDFile. It opens no
 // store, and locks and changes nothing, so it may be called while another process has the store open. It returns nil when
-// they fit, or the file demands nothing; ErrMissing or ErrOtherStore when they do not.
+// they fit, or the file requires nothing; ErrMissing or ErrOtherStore when they do not.
 func CheckStoreID(dir, idFile string) error { return disk.CheckID(vfs.Default, dir, idFile) }

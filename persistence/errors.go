@@ -28,7 +28,7 @@ var (
 	ErrReadOnly = commit.ErrReadOnly
 
 	// ErrOutcomeUnknown is given to a waiter whose commit was not confirmed within Options.CommitWaitMax, in a store
-	// that stands alone. The writes may still become durable: the caller keeps what it holds in memory, shows nothing
+	// that is standalone. The writes may still become durable: the caller keeps what it holds in memory, shows nothing
 	// of it until a Barrier succeeds, and lets its own caller repeat with the same idempotency key.
 	ErrOutcomeUnknown = commit.ErrOutcomeUnknown
 
@@ -71,11 +71,11 @@ var (
 	// whole store. Nothing was changed on disk.
 	ErrIncomplete = disk.ErrIncomplete
 
-	// ErrMissing is returned by Open when Options.IDFile demands a store and there
+	// ErrMissing is returned by Open when Options.IDFile requires a store and there
 	// is none. Nothing was changed. A person mounts the disk or restores a backup.
 	ErrMissing = disk.ErrMissing
 
-	// ErrOtherStore is returned by Open when Options.IDFile demands another store
+	// ErrOtherStore is returned by Open when Options.IDFile requires another store
 	// than the one that is there. Nothing was changed.
 	ErrOtherStore = disk.ErrOtherStore
 

@@ -110,7 +110,7 @@ type replicas struct {
 	led     map[key.Shard]uint64 // the epochs that they know of
 }
 
-// leadsOf tells what becomes of the leadership of a shard: a replica.Observer.
+// leadsOf tells what happens to the leadership of a shard: a replica.Observer.
 type leadsOf struct {
 	of *replicas
 	sh key.Shard

@@ -8,7 +8,7 @@ import (
 )
 
 // FollowShards has a follower told of everything that becomes visible in the numbered shards from
-// now on, until the store is closed. A store that stands alone tells nobody.
+// now on, until the store is closed. A standalone store tells nobody.
 func (s *Store) FollowShards(f ShardFollower) {
 	if s.replicas == nil {
 		return
@@ -25,7 +25,7 @@ func (s *Store) FollowShards(f ShardFollower) {
 
 // Follow has a follower of the shard Meta told of everything that becomes visible there from now on, until the store is
 // closed; what it reads after Follow has returned is as new as that or newer. The keys that it gets are shared with
-// others. A store that stands alone tells nobody.
+// others. A standalone store tells nobody.
 func (s *Store) Follow(f Follower) {
 	if s.replicas == nil {
 		return
@@ -36,7 +36,7 @@ func (s *Store) Follow(f Follower) {
 }
 
 // FollowLeads has somebody told which shards this node leads, and of every change from now on,
-// until the store is closed. A store that stands alone tells nobody.
+// until the store is closed. A standalone store tells nobody.
 func (s *Store) FollowLeads(l LeadershipObserver) {
 	if s.replicas == nil {
 		return
@@ -87,7 +87,7 @@ func (s *Store) AwaitLed(ctx context.Context, sh key.Shard, epoch uint64) error 
 }
 
 // ReadIndex returns how far a replica of a shard must be so that it contains everything that was acknowledged before
-// the call. It is asked of the node that leads the shard; any other returns ErrNotLed. Whoever asked waits with
+// the call. It is asked of the node that leads the shard; any other returns ErrNotLed. Anyone who asked waits with
 // [Store.AwaitApplied] for its own replica to be there, and reads in that (Raft's dissertation, 6.4).
 func (s *Store) ReadIndex(ctx context.Context, sh key.Shard) (uint64, error) {
 	g := s.Replica(sh)

@@ -10,7 +10,7 @@ import (
 )
 
 // localRows is the replica.Store of a shard: what a group writes goes through the same queue as
-// the writes of a store that stands alone, so one sync serves the logs of all groups.
+// the writes of a standalone store, so one sync serves the logs of all groups.
 type localRows struct {
 	s  *Store
 	sh key.Shard

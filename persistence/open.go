@@ -14,7 +14,7 @@ import (
 
 // Recover makes the store in dir the only node of a new cluster, with what it has: what only other nodes have is lost,
 // and they must never be started again. It returns the shards that this node had no copy of, or had only begun to copy;
-// they are empty now. The states of indexes are removed, so that all are built anew: Meta may have lost what declared
+// they are empty now. The states of indexes are removed, so that all are built again: Meta may have lost what declared
 // them, and give their numbers again. The store must be in use by nobody.
 func Recover(dir string, o Options, node string) (missing []key.Shard, err error) {
 	s, err := newStore(dir, o, purpose{recovers: true})
@@ -39,7 +39,7 @@ func Recover(dir string, o Options, node string) (missing []key.Shard, err error
 	return missing, s.Close()
 }
 
-// Open opens the store in dir, creating it when dir is absent or empty and Options.IDFile demands none. Before anything
+// Open opens the store in dir, creating it when dir is absent or empty and Options.IDFile requires none. Before anything
 // is changed, the files are checked against each other and against the integrity checkpoint that an earlier process
 // left; see the package comment for what that finds.
 //
@@ -51,7 +51,7 @@ func Recover(dir string, o Options, node string) (missing []key.Shard, err error
 func Open(dir string, o Options) (*Store, error) { return newStore(dir, o, purpose{}) }
 
 // Create makes a new store in dir, which must be absent or empty, and closes it. From then on it is the one that
-// Options.IDFile demands. It returns ErrExists when there is a store, and the errors of Open.
+// Options.IDFile requires. It returns ErrExists when there is a store, and the errors of Open.
 func Create(dir string, o Options) error {
 	s, err := newStore(dir, o, purpose{createOnly: true})
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Store) open() error {
 	readOnly := s.readOnly || s.space.waiting
 	err = s.openDB(readOnly)
 	if errors.Is(err, syscall.ENOSPC) && !readOnly {
-		// What opening writes by itself, merges of tables among it, has taken the room.
+		// What opening writes on its own, merges of tables among it, has taken the room.
 		s.awaitRoom()
 		err = s.openDB(true)
 	}
@@ -138,7 +138,7 @@ func (s *Store) start() {
 	go s.spaceLoop()
 }
 
-// Close takes no more writes, waits until everything appended is answered and every reader has left, and notes that the
+// Close accepts no more writes, waits until everything appended is answered and every reader has left, and notes that the
 // store was closed. Readers are waited for, and so is a stuck disk, for Options.CommitWaitMax; after that it returns an
 // error with the files still open, and the process should end. Further calls return the same.
 func (s *Store) Close() error {
@@ -165,7 +165,7 @@ func (s *Store) close() error {
 	return nil
 }
 
-// endLoops takes no more writes, and ends what start began once everything appended is answered.
+// endLoops accepts no more writes, and ends what start began once everything appended is answered.
 func (s *Store) endLoops() error {
 	if err := s.commits.Close(); err != nil {
 		return err

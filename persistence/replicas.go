@@ -15,7 +15,7 @@ import (
 // is called before the first Open with Options.Replication, on a store that is open
 // without. From then on the store is not opened without replicas.
 //
-// When it is cut off, the store stands alone still: what is written there meanwhile is part of the shards, and
+// When it is cut off, the store is standalone still: what is written there meanwhile is part of the shards, and
 // Bootstrap is called again, for the same node or another one. With Options.Replication it is refused until then.
 func (s *Store) Bootstrap(node string) error {
 	for sh := range s.AllShards() {

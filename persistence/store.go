@@ -50,7 +50,7 @@ type Store struct {
 	kept    disk.Kept
 	metrics counters
 
-	// replicas is nil in a store that stands alone.
+	// replicas is nil in a standalone store.
 	replicas *replicas
 
 	space space // of the space loop's goroutine; of Open and Close outside its life
@@ -122,11 +122,11 @@ func (s applier) Answered() {
 	}
 }
 
-// feedEnd is the last row of a shard's feed. In a store that stands alone it is the applier's; with
+// feedEnd is the last row of a shard's feed. In a standalone store it is the applier's; with
 // replicas it is under the lock of the shard's group.
 type feedEnd struct {
 	known   bool
-	epoch   uint64 // in which it was read; 0 in a store that stands alone
+	epoch   uint64 // in which it was read; 0 in a standalone store
 	place   key.FeedPlace
 	ordinal uint64
 }
@@ -201,7 +201,7 @@ func (s *Store) AllShards() iter.Seq[key.Shard] {
 	}
 }
 
-// Replica returns this node's replica of a shard, nil when it has none or the store stands alone.
+// Replica returns this node's replica of a shard, nil when it has none or the store is standalone.
 func (s *Store) Replica(sh key.Shard) *replica.Group {
 	if s.replicas == nil {
 		return nil
@@ -210,7 +210,7 @@ func (s *Store) Replica(sh key.Shard) *replica.Group {
 }
 
 // Epoch returns the epoch in which this node may read and write a shard, 0 when it
-// does not lead it. A store that stands alone has one epoch, for good.
+// does not lead it. A standalone store has one epoch, for good.
 func (s *Store) Epoch(sh key.Shard) uint64 {
 	if s.replicas == nil {
 		return alone

@@ -9,7 +9,7 @@ import (
 	"troupe/statemachine/internal/chart"
 )
 
-// GuardResult is what is known of a guard before the event comes.
+// GuardResult is what is known of a guard before the event arrives.
 type GuardResult uint8
 
 const (

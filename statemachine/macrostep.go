@@ -28,7 +28,7 @@ func (m *macrostep) placeBound(line int) {
 	}
 }
 
-// place notes where an error comes from while the scope is the one that it comes from. at is the action; nil: it was none.
+// place notes the origin of an error, while the scope is that of its origin. at is the action; nil: it was none.
 func (m *macrostep) place(err error, at *chart.Action) error {
 	var known *placed
 	if errors.As(err, &known) {

@@ -1,8 +1,8 @@
 // Package activity is what has happened to an instance, in one order: its history, and beside it comments, claims of
 // tasks, and what waits.
 //
-// A row stands behind the history entry that was the last one when it was written, so comments and claims change
-// neither the history nor its sequence numbers. Timers have not come yet: they are the newest. Deliveries stand behind
+// A row follows the history entry that was the last one when it was written, so comments and claims change
+// neither the history nor its sequence numbers. Timers have not come yet: they are the newest. Deliveries follow
 // the entry that sent them, as long as they have not arrived.
 package activity
 
@@ -44,7 +44,7 @@ func (k Kind) String() string {
 	return [kinds]string{Comment: "comment", Claimed: "claim", Released: "release", Assigned: "assign"}[k]
 }
 
-// Row is something that happened to an instance and is no history entry.
+// Row is something that happened to an instance and is not a history entry.
 type Row struct {
 	Kind     Kind
 	At       time.Time

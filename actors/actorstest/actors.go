@@ -49,7 +49,7 @@ type Actors struct {
 	Dir           string          // the home folder
 	Disk          *storetest.Disk // what the store stands on
 	Store         *persistence.Store
-	Node          *cluster.Node // nil where it stands alone
+	Node          *cluster.Node // nil where it is standalone
 	Identities    identity.Identities
 	Workflows     *workflow.Router
 	Presentations *presentation.Service // how people see workflows and instances
@@ -62,7 +62,7 @@ type Actors struct {
 	parser    *statemachine.Parser
 	catalog   *catalog.Catalog
 	templates *formportal.Templates
-	published *home.Published // nil where it stands alone
+	published *home.Published // nil where it is standalone
 	took      atomic.Uint64   // how often what is published was taken over
 	nodes     []*Actors       // of the cluster, this one included; built once
 }

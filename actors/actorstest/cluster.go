@@ -94,7 +94,7 @@ func (a *Actors) admit(folder string) (address string) {
 	return address
 }
 
-// NB: what the system chooses by itself may be the port of a connection by the time the node opens it.
+// NB: what the system chooses on its own may be the port of a connection by the time the node opens it.
 func (a *Actors) listen() net.Listener {
 	a.t.Helper()
 	for range 1000 {

@@ -24,7 +24,7 @@ type Instances interface {
 const (
 	// buildPending is how many instances are asked at a time. It is what building takes from the events.
 	buildPending = 64
-	// buildRetry is how long the builder waits after a failure, and busyRetry after an instance that takes no calls.
+	// buildRetry is how long the builder waits after a failure, and busyRetry after an instance that accepts no calls.
 	buildRetry    = 5 * time.Second
 	busyRetry     = time.Second
 	buildLogEvery = 5 * time.Second // how often progress is logged

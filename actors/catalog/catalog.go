@@ -188,11 +188,11 @@ func difference(a, b [][]byte, give func([]byte)) {
 // kept: all writes behind this row in the shard's log maintain the index, as long as the row is there. whole: besides,
 // every instance of the shard has its entries. Without a row, entries may be there or not, and may be old.
 //
-// A commit maintains an index, or the row is removed in front of it in the log. Three things see to that: the check of
+// A commit maintains an index, or the row is removed in front of it in the log. Three things ensure that: the check of
 // each commit, the removal of rows when an index is dropped, and the rows of the builder.
 type inShards struct {
-	// checked has for each shard the epoch in which commits maintain all that it has rows of. Empty in a store that
-	// stands alone.
+	// checked has for each shard the epoch in which commits maintain all that it has rows of. Empty in a standalone
+	// store.
 	checked []atomic.Uint64
 
 	floors sync.Mutex // held while a retirement is looked at and a row about it appended; that does not wait
@@ -266,7 +266,7 @@ type Catalog struct {
 	inShards       inShards      // what the catalog knows of the indexes in shards with replicas
 }
 
-// turn is a lock. It is no mutex, because bubbles of testing/synctest do not let time pass for who waits for one.
+// turn is a lock. It is not a mutex, because bubbles of testing/synctest do not let time pass for who waits for one.
 type turn chan struct{}
 
 func (t turn) Lock() { t <- struct{}{} }
@@ -293,7 +293,7 @@ type origin struct {
 	by   identity.UserID
 }
 
-// origins are those that somebody has asked for. What is published again is asked for anew.
+// origins are those that somebody has asked for. What is published again is asked for again.
 type origins = xsync.Map[versionKey, origin]
 
 type ownership struct {

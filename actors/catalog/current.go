@@ -18,7 +18,7 @@ import (
 	"troupe/statemachine/document"
 )
 
-// AddBuiltin makes a definition of our own available under an id that no file can have, because it is no identifier.
+// AddBuiltin makes a definition of our own available under an id that no file can have, because it is not an identifier.
 // What was once used must stay as it is: a new version would need the old one as well.
 func (c *Catalog) AddBuiltin(id string, d *statemachine.Definition) {
 	c.builtin[id] = &currentVersion{Definition: d, version: d.Version, listed: true, pins: new(atomic.Int64)}
@@ -400,7 +400,7 @@ func (c *Catalog) MayInvoke(workflow string, version uint64, called string, find
 }
 
 // isFree reports whether a workflow that a user has published may invoke another with any data. user is nil when there
-// is no such one any more.
+// is no longer one.
 func (c *Catalog) isFree(workflow string, by identity.UserID, user *identity.Principal, called string) bool {
 	if user != nil && user.Has(identity.Admin) {
 		return true

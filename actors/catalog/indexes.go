@@ -32,7 +32,7 @@ func (c *Catalog) IndexesIn(sh key.Shard, epoch uint64, workflow string) ([]*Ind
 	}
 }
 
-// checkEpoch returns nil when this node knows every retirement that the shard demands, and all that is appended from now on in an epoch of a shard, with the
+// checkEpoch returns nil when this node knows every retirement that the shard requires, and all that is appended from now on in an epoch of a shard, with the
 // Indexes that are looked at behind it, or were before and are the same still, maintains every
 // index that the shard has a row of. A node may lead the shard that does not have yet what was
 // published last, or that has it earlier than the leader before.
@@ -99,8 +99,8 @@ func (c *Catalog) replaceIndexes(now Indexes, last uint32) {
 	s.last = last
 }
 
-// removeRows does not wait: what is appended later in the epoch stands behind it in the log, or is lost with it. It is false
-// when the shard takes no writes in the epoch, which may be for a moment only.
+// removeRows does not wait: what is appended later in the epoch follows it in the log, or is lost with it. It is false
+// when the shard accepts no writes in the epoch, which may be for a moment only.
 func (c *Catalog) removeRows(sh key.Shard, epoch uint64, dropped []uint32) (taken bool) {
 	if len(dropped) == 0 {
 		return true

@@ -46,7 +46,7 @@ func (c *Catalog) bounded(owners map[string]ownership, k versionKey, now *curren
 	return nil
 }
 
-// Retire removes a version of a workflow, or all of them when number is 0, and returns which. It is for whoever may
+// Retire removes a version of a workflow, or all of them when number is 0, and returns which. It is for anyone who may
 // publish a version; a nil by may everything. The owners of a workflow are remembered, so that nobody else publishes
 // its id again. When the newest version goes, the rules of the one before hold.
 //
@@ -296,7 +296,7 @@ func errInUse(workflow string, version uint64) error {
 }
 
 // Vacate answers for a shard that this node leads. It returns a version that an instance has, or 0: then no instance of
-// the shard has one of them, and none gets one while the retirement is under way or after it has removed them, whoever
+// the shard has one of them, and none gets one while the retirement is under way or after it has removed them, anyone who
 // leads the shard. The error is failure.ErrNotLeader where the shard is led by another node, and failure.ErrUnavailable
 // when this one does not know of the retirement, or it is over.
 func (c *Catalog) Vacate(ctx context.Context, v Vacancy) (used uint64, err error) {

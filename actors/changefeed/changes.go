@@ -22,7 +22,7 @@ const (
 	WaitMax                     = 30 * time.Second      // the longest that Changes waits
 )
 
-// Request asks for what comes behind a cursor.
+// Request asks for what follows a cursor.
 type Request struct {
 	Caller     *identity.Principal
 	WorkflowID string        // the one workflow that is of interest; empty: all that the caller may read
@@ -40,8 +40,8 @@ type Page struct {
 	Next string
 }
 
-// Changes returns what comes behind a cursor and the caller may read now. It may be nothing, also when more comes
-// behind it.
+// Changes returns what follows a cursor and the caller may read now. It may be nothing, also when more
+// follows it.
 //
 // It returns failure.ErrInvalid for a limit or cursor that cannot be, failure.ErrNotFound and failure.ErrForbidden for
 // a workflow that is named, ErrGone, failure.ErrUnavailable, failure.ErrNotLeader when another node has all shards and

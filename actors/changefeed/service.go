@@ -62,7 +62,7 @@ func (s *Service) Announce(w *persistence.Batch, of *Row, placed *key.FeedPlace)
 	w.Announce(s.o.Clock().UnixMilli(), of.appendValue(room[:0]), placed)
 }
 
-// Now is a cursor behind everything that is visible on this node. What it stands behind may not be durable yet;
+// Now is a cursor behind everything that is visible on this node. What precedes it may not be durable yet;
 // persistence.Store.AwaitDurable waits for that.
 func (s *Service) Now() (Cursor, error) {
 	sn := s.o.Store.Snapshot()
@@ -139,7 +139,7 @@ func (s *Service) Walk(sn *persistence.Snapshot, c Cursor, visit func(*Row) erro
 // Cursor is how far a reader is: for each numbered shard the place of the last row that it has seen, 0 for none.
 type Cursor []key.FeedPlace
 
-// ErrGone: the feed no longer has what comes behind the cursor.
+// ErrGone: the feed no longer has what follows the cursor.
 var ErrGone = failure.Refuse(failure.ErrGone, "the change feed no longer has the entries after this cursor; read the current state and continue without the cursor")
 
 // cursors are cursors of one list, whatever a reader picks from it.
@@ -262,7 +262,7 @@ func (s *Service) Load(sn *persistence.Snapshot, row *Row) (*Entry, error) {
 	return &Entry{Row: row, Name: instanceid.Text(row.ID), Instance: in.State, Of: in.Of}, nil
 }
 
-// LoadText reads the entry itself, which Load has left out: it comes behind the rights.
+// LoadText reads the entry itself, which Load has left out: it is read after the rights were checked.
 func (s *Service) LoadText(sn *persistence.Snapshot, e *Entry) error {
 	value, err := sn.Load(key.Entry(nil, e.Shard, e.ID, e.Sequence))
 	if err != nil {

@@ -68,7 +68,7 @@ type Start struct {
 	Full    string          `json:"full,omitempty"` // why its tree takes no more (package invoke); "" is none
 }
 
-// Join asks, before a child is created, whether its tree takes one more. It is no delivery: it goes to another node at
+// Join asks, before a child is created, whether its tree takes one more. It is not a delivery: it goes to another node at
 // most.
 type Join struct {
 	Root  Ref    `json:"root"`
@@ -82,7 +82,7 @@ type End struct {
 	By    string `json:"by,omitempty"` // who has stopped the whole tree; "": nobody, the parent has left the node
 }
 
-// News tells the parent what has become of the child.
+// News tells the parent what happened to the child.
 type News struct {
 	Parent Ref             `json:"parent"`
 	Failed bool            `json:"failed,omitempty"`
@@ -234,7 +234,7 @@ func (m *Message) Heard() statemachine.Heard {
 	return h
 }
 
-// Brought is event.data of what has become of a child.
+// Brought is event.data of what happened to a child.
 func Brought(of Ref, key string, value data.Value) data.Value {
 	out := append(data.AppendString(append([]byte(nil), `{"workflowId":`...), of.Workflow), `,"instanceId":`...)
 	out = append(data.AppendString(out, of.Instance), ',')

@@ -336,7 +336,7 @@ func (n *Node) renew() error {
 //	1  the first, of version 0.1.0
 const levelHere = 1
 
-// Programs that are no releases can have one version and different levels.
+// Programs that are not releases can have one version and different levels.
 func (n *Node) levelRefusal(who, version string, has int) error {
 	if d := n.directory.Load(); d != nil && has < d.Level {
 		return failure.Refuse(errUnfit, "%s runs version %s of level %d, and all nodes of the cluster have had level %d: start it with a newer program", who, version, has, d.Level)

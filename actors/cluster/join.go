@@ -102,7 +102,7 @@ func joinBy(ctx context.Context, client *http.Client, o Joining) (*Enrolment, er
 // Save writes the node's files, into a folder that is made.
 func (e *Enrolment) Save(dir string) error { return save(dir, e.identity, &e.d) }
 
-// Found makes the store, which stands alone and is open, the first node of a new cluster, and writes the node's files.
+// Found makes the store, which is standalone and is open, the first node of a new cluster, and writes the node's files.
 // After a crash it is called again, and goes on.
 func Found(s *persistence.Store, dir, advertise string) (peer.NodeID, error) {
 	identity, err := peer.LoadIdentity(files{dir}.path(IdentityFile))

@@ -65,7 +65,7 @@ type Node struct {
 	identity *peer.Identity
 	network
 	mux   *http.ServeMux
-	calls atomic.Pointer[http.Handler] // what is no call of this package
+	calls atomic.Pointer[http.Handler] // what is not a call of this package
 
 	started   atomic.Bool // Run has set store
 	store     *persistence.Store
@@ -212,7 +212,7 @@ type other struct {
 
 func (o *other) alive() bool { return o != nil && time.Since(o.heard) <= aliveMax }
 
-// tending are the shards that are led here, whose replicas this node looks after.
+// tending are the shards that are led here, whose replicas this node manages.
 type tending struct {
 	mu   sync.Mutex
 	stop map[key.Shard]context.CancelFunc
@@ -414,7 +414,7 @@ type joinRequest struct {
 	Version string      `json:"version"`
 	Level   int         `json:"level"`
 	Clock   time.Time   `json:"clock"`
-	// Word is what the machine says at Address while it waits for the answer. Empty: it says nothing there.
+	// Word is what the machine says at Address while it waits for the answer. Empty: it tells nothing there.
 	Word string `json:"word,omitempty"`
 }
 

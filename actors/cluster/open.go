@@ -169,7 +169,7 @@ func (n *Node) HandOver(ctx context.Context) {
 	n.transferLeaderships(ctx, func([]peer.NodeID, map[peer.NodeID]heartbeat) bool { return true })
 }
 
-// Stop ends what the node does by itself. The store is closed after it, and then the port.
+// Stop ends what the node does on its own. The store is closed after it, and then the port.
 func (n *Node) Stop(ctx context.Context) error {
 	n.stopping.Store(true)
 	n.tending.mu.Lock()

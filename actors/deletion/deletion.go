@@ -26,7 +26,7 @@ type Instance struct {
 	Workflow string
 	Of       *statemachine.Definition
 	State    *statemachine.Instance
-	Form     *form.Form       // nil for one that is no form
+	Form     *form.Form       // nil for one that is not a form
 	Indexes  []*catalog.Index // those that commits of the workflow maintain
 }
 
@@ -38,8 +38,8 @@ func Refusal(of *statemachine.Instance) error {
 	return nil
 }
 
-// Put writes the deletion into w, which is of the instance's shard. The errors are those of package failure; w is of no
-// use then.
+// Put writes the deletion into w, which is of the instance's shard. The errors are those of package failure; w is useless
+// then.
 func (in *Instance) Put(w *persistence.Batch, store *persistence.Store) error {
 	if err := in.putDeliveries(w, store); err != nil {
 		return err

@@ -100,7 +100,7 @@ type Error struct {
 	Op, Subject string
 	// Reason is the text for the caller. Empty: the kind says all.
 	Reason    string
-	Reference string        // Reference leads whoever runs the service to the incident (package incident); empty: there is none
+	Reference string        // Reference leads anyone who runs the service to the incident (package incident); empty: there is none
 	Wait      time.Duration // the time after which the request may pass; 0 when it is not known
 	Shard     uint16        // the one that is led elsewhere, of ErrNotLeader; key.EveryShard: a node is needed that has all shards
 	Cause     error         // what went wrong; it may be nil
@@ -197,10 +197,10 @@ type unquoted struct{ cause error }
 func (unquoted) Error() string   { return statemachine.ErrExecution.Error() }
 func (u unquoted) Unwrap() error { return u.cause }
 
-// Why is for those who may see what it quotes.
+// Why is for those who can see what it quotes.
 func (u unquoted) Why() string { return u.cause.Error() }
 
-// Why is the text of err for those who may see what it quotes: that of its method Why, where it has one, which says
+// Why is the text of err for those who can see what it quotes: that of its method Why, where it has one, which says
 // more than a log may.
 func Why(err error) string {
 	var of interface{ Why() string }

@@ -13,7 +13,7 @@ import (
 	"troupe/statemachine/packed"
 )
 
-// Draft is what a user has written and not submitted. It is no part of the instance's state, and as durable.
+// Draft is what a user has written and not submitted. It is not part of the instance's state, and as durable.
 type Draft struct {
 	// Revision rises with every change, also after a draft was dropped, unless the clock was set back while the
 	// instance slept.
@@ -50,17 +50,17 @@ func ParseDigest(text string) (d Digest, ok bool) {
 	return Digest(b), true
 }
 
-// DraftCondition is what a request demands of the present draft. The zero value demands nothing.
+// DraftCondition is what a request requires of the present draft. The zero value requires nothing.
 type DraftCondition struct {
 	// IfMatch lists the revisions that the present draft may have. Nil allows any, and no draft unless MustExist is
 	// set.
 	IfMatch   []uint64
 	MustExist bool
-	IfAbsent  bool // IfAbsent demands that there is none yet
+	IfAbsent  bool // IfAbsent requires that there is none yet
 }
 
-// Demands says whether there is any demand.
-func (c *DraftCondition) Demands() bool { return c.IfMatch != nil || c.MustExist || c.IfAbsent }
+// Any says whether there is any condition.
+func (c *DraftCondition) Any() bool { return c.IfMatch != nil || c.MustExist || c.IfAbsent }
 
 // Holds looks at the present draft, which is nil when there is none.
 func (c *DraftCondition) Holds(present *Draft) bool {

@@ -1,6 +1,6 @@
 // Package form is what makes a workflow instance a form or a checklist: a small record beside the instance's own, and
 // the row that a list of its owner shows. The row is in the list of what is current, under way or done, and moves when
-// a commit changes that, so a list costs what it shows. An instance that is no form has a row, too (CreatorRow).
+// a commit changes that, so a list costs what it shows. An instance that is not a form has a row, too (CreatorRow).
 // Record, row and drafts are values, which the commits of the instance write: a list never disagrees with the instance.
 // Nothing here reads a clock.
 package form
@@ -29,7 +29,7 @@ type Kind byte
 const (
 	KindForm      Kind = 'f' // forms, with a workflow and without
 	KindChecklist Kind = 'c'
-	KindInstance  Kind = 'i' // an instance that is no form
+	KindInstance  Kind = 'i' // an instance that is not a form
 )
 
 // String returns the word for logs.
@@ -89,7 +89,7 @@ func (f Form) Next(states []byte, done bool, at time.Time, newID func() string) 
 	return f
 }
 
-// ErrDamaged: the bytes are no form and no row.
+// ErrDamaged: the bytes are neither a form nor a row.
 var ErrDamaged = errors.New("form cannot be read")
 
 const formatVersion = 1
@@ -284,7 +284,7 @@ func behind(place []byte) []byte {
 	return append(place, bytes.Repeat([]byte{0xFF}, len(key.ID{})+1)...)
 }
 
-// CreatorRow is what the actor of an instance that is no form remembers of its row in the lists of whoever created it.
+// CreatorRow is what the actor of an instance that is not a form remembers of its row in the lists of anyone who created it.
 // The row is written when the instance is created, and again when it gets into another category; no other commit reads
 // or writes anything for it.
 type CreatorRow struct {
@@ -401,7 +401,7 @@ func (c *CreatorRow) Put(w *persistence.Batch, at Spot, of *statemachine.Definit
 	row.Put(w, at, before)
 }
 
-// RemoveInstance removes the row of an instance that is no form and is deleted. s has all that the instance has
+// RemoveInstance removes the row of an instance that is not a form and is deleted. s has all that the instance has
 // written.
 func RemoveInstance(w *persistence.Batch, s *persistence.Store, at Spot) error {
 	c := &CreatorRow{}

@@ -21,7 +21,7 @@ import (
 // ListRequest asks for the forms of one kind that a user created.
 type ListRequest struct {
 	Kind           Kind
-	WithInstances  bool // WithInstances asks for instances that are no forms, too
+	WithInstances  bool // WithInstances asks for instances that are not forms, too
 	User           identity.UserID
 	Category       Category
 	ArchivedBefore int64 // that of Form.CategoryAt, 0 or later
@@ -139,7 +139,7 @@ type PageRequest struct {
 	WorkflowID string // WorkflowID has only forms of that workflow; empty: of all
 	// Query has words that are all in the name, the id or a title; upper and lower case are the same.
 	Query string
-	// Title has a search look for titles, and shows those instances that are no forms and have one: nil shows none of
+	// Title has a search look for titles, and shows those instances that are not forms and have one: nil shows none of
 	// them.
 	Title TitleOf
 	// Name is what a form is called in each language; nil: Form.Name. Languages are those of the reader, for ByName.

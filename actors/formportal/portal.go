@@ -153,7 +153,7 @@ func (p *Portal) Template(ctx context.Context, caller *identity.Principal, kind 
 type ListRequest struct {
 	Caller        *identity.Principal
 	Kind          form.Kind
-	WithInstances bool // WithInstances asks for instances that are no forms, too
+	WithInstances bool // WithInstances asks for instances that are not forms, too
 	Category      form.Category
 }
 
@@ -301,7 +301,7 @@ func archivedBefore(now time.Time, archiveAfter time.Duration) int64 {
 	return max(0, ms)
 }
 
-// TypeInstance is the FormType of an instance that is no form.
+// TypeInstance is the FormType of an instance that is not a form.
 const TypeInstance = "Instance"
 
 // Summary is a form as the lists show it (gateway/INTERFACE.md, "Fields of a form").

@@ -205,7 +205,7 @@ type TaskView struct {
 }
 
 // Task returns the form of a task as everything acknowledged before has left it: ErrNotFound when the task is gone, has
-// no form or its instance may not be read, ErrForbidden for who is no candidate.
+// no form or its instance may not be read, ErrForbidden for who is not a candidate.
 func (p *Portal) Task(ctx context.Context, req *TaskRequest) (view *TaskView, err error) {
 	err = p.do(ctx, req.Caller, "task", func(ctx context.Context) error {
 		ask, template, err := p.taskForm(ctx, req)
@@ -267,7 +267,7 @@ func (p *Portal) SaveTaskDraft(ctx context.Context, req *TaskDraftRequest) (draf
 // TaskSubmitRequest asks to send what was filled in for a task.
 type TaskSubmitRequest struct {
 	TaskRequest
-	Event       string     // Event brings the task on; empty: the one that the template names
+	Event       string     // Event completes the task; empty: the one that the template names
 	Data        data.Value // a checked, compact object
 	Retry       message.Retry
 	IfMatch     []uint64 // IfMatch and WithHistory are those of message.Event

@@ -68,7 +68,7 @@ func (p *templateParser) isDeclared(event statemachine.EventName) bool {
 	})
 }
 
-// unknownWorkflow is the id of no workflow. It is there when others may be that nobody knows of.
+// unknownWorkflow is the id of no workflow. It is there when others may be that are unknown.
 const unknownWorkflow = ""
 
 func (p *templateParser) creatable(n *document.Node) {
@@ -188,7 +188,7 @@ func (p *templateParser) fillable(n *document.Node) {
 func (p *templateParser) required(schema *document.Node, shape schema.Shape, path []string, around []schema.Shape) {
 	fields := shape.Fields()
 	if shape.Within(around) || len(path) > 0 && len(fields) == 0 {
-		return // NB: of a value without fields the schema says nothing
+		return // NB: of a value without fields the schema tells nothing
 	}
 	around = append(slices.Clone(around), shape)
 	for _, name := range shape.Required() {
@@ -298,7 +298,7 @@ func (p *templateParser) checkSchema(to report, n *document.Node) {
 	}
 }
 
-// readChecked reads a file beside the template, and finds faults in its texts. What is no document at all is found when
+// readChecked reads a file beside the template, and finds faults in its texts. What is not a document at all is found when
 // it is bundled.
 func (p *templateParser) readChecked(name string) ([]byte, error) {
 	text, err := p.read(name)

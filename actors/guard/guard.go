@@ -1,5 +1,5 @@
 // Package guard lets the goroutines of the service go on after a panic: Loop calls again after a pause, Try returns
-// ErrPanicked. It is for goroutines whose state in memory can be made anew from the store. One that alone knows what is
+// ErrPanicked. It is for goroutines whose state in memory can be made again from the store. One that alone knows what is
 // not durable yet has no guard: a panic there ends the process, and the next start reads what is there
 // (actors/doc.go, "Beside the actors").
 package guard

@@ -22,7 +22,7 @@ const MaxPackedBytes = 32 << 20
 // maxPackedFiles bounds the entries of a packed home.
 const maxPackedFiles = 10_000
 
-// ErrNotPacked is wrapped by what Unpack returns for an archive that is no home.
+// ErrNotPacked is wrapped by what Unpack returns for an archive that is not a home.
 var ErrNotPacked = errors.New("not a packed home")
 
 type packed struct {

@@ -124,7 +124,7 @@ func WriteSchemas(dir string) error {
 }
 
 // RefreshSchemas brings the copies of a home up to date, so that editors know what this program takes. It makes none
-// that is not there, and leaves a file of that name alone which is no copy.
+// that is not there, and leaves a file of that name alone which is not a copy.
 func RefreshSchemas(dir string) error {
 	var failed []error
 	for _, s := range Schemas() {

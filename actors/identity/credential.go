@@ -85,7 +85,7 @@ func (k Kind) prefix() string {
 	}
 }
 
-// 80 random bits make an id unique among all that can exist at a time; it is no secret.
+// 80 random bits make an id unique among all that can exist at a time; it is not a secret.
 func draw(kind Kind) (id, secret string) {
 	var random [idRandomBytes + secretRandomBytes]byte
 	_, _ = rand.Read(random[:]) // crypto/rand never returns an error; it ends the program

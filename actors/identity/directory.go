@@ -63,7 +63,7 @@ func Privileges() []Privilege {
 	return out
 }
 
-// system is reserved: the history will show what the service does by itself under it. No user may have that name.
+// system is reserved: the history will show what the service does on its own under it. No user may have that name.
 const system = "system"
 
 // ParseDirectory reads identity.yaml (cmd/troupe/HOME.md, "identity.yaml"). It reports all faults at once, as
@@ -372,7 +372,7 @@ const (
 	Token Kind = 1 << iota
 	Session
 	passwords // the kind of the rows that hold passwords
-	// Ending beside Session takes a session that was ended as well, as long as its end is not durable: whoever signed
+	// Ending beside Session takes a session that was ended as well, as long as its end is not durable: anyone who signed
 	// out may ask again.
 	Ending
 )

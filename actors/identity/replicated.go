@@ -66,7 +66,7 @@ type ReplicatedOptions struct {
 
 // Replicated is a node's part of the identities of a cluster. All methods but Authenticate, Principal, Directory,
 // SetDirectory and Metrics are for the node that leads the shard key.Meta: any other returns failure.ErrNotLeader
-// before anything is done. Where the leadership was lost in the middle, so that nobody knows, the error is
+// before anything is done. Where the leadership was lost in the middle, so that the outcome is unknown, the error is
 // failure.ErrOutcomeUnknown.
 type Replicated struct {
 	options ReplicatedOptions

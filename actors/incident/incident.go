@@ -1,4 +1,4 @@
-// Package incident keeps what failed and is no event that an instance could take again: a step that failed for whoever
+// Package incident keeps what failed and is not an event that an instance could take again: a step that failed for anyone who
 // sent its event, an instance that sends itself events without end, a tree of instances over its limit. Note counts in
 // memory; what waits is written at most once a second, in one commit for each shard, where the shard is led (Put); a
 // crash loses the counts of the last second. There is one row for each kind, workflow, version and place: their hash
@@ -36,8 +36,8 @@ import (
 type Kind string
 
 const (
-	Event      Kind = ""           // Event came by itself and failed, once; its instance keeps it (package timer)
-	Expression Kind = "expression" // a step that failed for whoever sent its event, or asked for its instance
+	Event      Kind = ""           // Event came on its own and failed, once; its instance keeps it (package timer)
+	Expression Kind = "expression" // a step that failed for anyone who sent its event, or asked for its instance
 	// Loop is an instance that sends itself events without end, and Tree the root of a tree of instances over its
 	// limit.
 	Loop Kind = "loop"
@@ -160,7 +160,7 @@ const (
 type Options struct {
 	Store *persistence.Store
 	Log   zerolog.Logger
-	// Elsewhere has the node that leads a shard put rows there (Service.Put). Nil: the store stands alone.
+	// Elsewhere has the node that leads a shard put rows there (Service.Put). Nil: the store is standalone.
 	Elsewhere func(ctx context.Context, shard uint16, rows []Row) error
 }
 
@@ -208,7 +208,7 @@ func (s *Service) Note(r *Row) (reference string) {
 	return instanceid.Text(name)
 }
 
-// Undone notes and logs a step that failed for whoever asked for it, and returns the error for them.
+// Undone notes and logs a step that failed for anyone who asked for it, and returns the error for them.
 func (s *Service) Undone(f *statemachine.Fault, r *Row) error {
 	if r.Event == "" { // it was not created
 		r.Instance = ""
@@ -222,7 +222,7 @@ func (s *Service) Undone(f *statemachine.Fault, r *Row) error {
 	return &failure.Error{Kind: failure.ErrExecution, Reference: reference, Cause: placed{reference, f}}
 }
 
-// LogFailed says in the log of events that came by themselves that they have failed: of the timers that the instance
+// LogFailed says in the log of events that came on their own that they have failed: of the timers that the instance
 // keeps them as now. Without an error none has.
 func (s *Service) LogFailed(of *statemachine.Definition, workflow string, instance key.ID, err error, begun []statemachine.Timer) {
 	for _, t := range begun {
@@ -240,7 +240,7 @@ func (s *Service) LogFailed(of *statemachine.Definition, workflow string, instan
 	}
 }
 
-// NB: why may quote data of the instance, which is for those who may read it: the incident has that.
+// NB: why may quote data of the instance, which is for those who can read it: the incident has that.
 func logged(line *zerolog.Event, f *statemachine.Fault) *zerolog.Event {
 	return line.Str("file", f.File).Int("line", f.Line).Str("expression", f.Expression)
 }
@@ -256,7 +256,7 @@ func (p placed) Error() string {
 
 func (placed) Unwrap() error { return statemachine.ErrExecution }
 
-// Why is for those who may see what it quotes.
+// Why is for those who can see what it quotes.
 func (p placed) Why() string { return p.fault.Error() }
 
 func (s *Service) add(name key.ID, r *Row) {

@@ -38,7 +38,7 @@ type Activation struct {
 	PID *actor.PID
 
 	// pending counts the calls that were admitted and not answered, and those whose outcome is not known yet. closed is
-	// added to it, once, by whoever ends the activation.
+	// added to it, once, by anyone who ends the activation.
 	pending atomic.Int32
 	// uncommitted counts what was handed to the journal and is not durable yet: writes, and answers that wait for them.
 	// A reply that shows the state has to wait for it.
@@ -54,7 +54,7 @@ type Activation struct {
 // closed is far below what pending can be.
 const closed = math.MinInt32 / 2
 
-// ErrAsleep: the activation takes no more calls. It never leaves package shard.
+// ErrAsleep: the activation accepts no more calls. It never leaves package shard.
 var ErrAsleep = errors.New("instance is asleep")
 
 // New returns an instance that is about to be started. of is the definition of one that is created, and stored the
@@ -114,7 +114,7 @@ func (a *Activation) barrier(waiter persistence.Waiter) {
 	a.lead.Store.BarrierIn(a.lead.Shard, a.lead.Epoch, waiter)
 }
 
-// Evict has an activation take no more calls. Those that it has can still be answered; then its actor ends.
+// Evict has an activation accept no more calls. Those that it has can still be answered; then its actor ends.
 func (a *Activation) Evict() {
 	if a.evicted.CompareAndSwap(false, true) && a.pending.Add(closed) == closed {
 		a.end()
@@ -149,7 +149,7 @@ func (a *Activation) end() {
 const (
 	// InstanceBytes is about what an awake instance takes without its data (BenchmarkAwake of package bench).
 	InstanceBytes = 5 << 8
-	// sizeStepBytes is how much the size of an instance changes before it is counted anew.
+	// sizeStepBytes is how much the size of an instance changes before it is counted again.
 	sizeStepBytes = 1 << 10
 	// gone is the size of an instance that is counted no more.
 	gone = -1

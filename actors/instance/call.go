@@ -97,7 +97,7 @@ func (c *Call) Answer() <-chan Answer { return c.replies }
 
 // traits are what a call must know of some requests.
 type traits struct {
-	// done is called when it is known what has become of the request; nil: nobody waits for that.
+	// done is called when it is known what happened to the request; nil: nobody waits for that.
 	done func()
 	// creates: there is no instance unless it succeeds. deletes: there is none when it does. reads: it changes nothing,
 	// so no outcome is unknown.
@@ -265,7 +265,7 @@ func (e *Env) tell(i *Actor, n *notices) {
 	}
 }
 
-// publishTasks tells who watches tasks what became of a commit that changes some; nil: it does not.
+// publishTasks tells who watches tasks what happened to a commit that changes some; nil: it does not.
 func (e *Env) publishTasks(change *task.Change, err error) {
 	switch {
 	case change == nil:

@@ -49,7 +49,7 @@ type Env struct {
 	Tasks     *task.Feed
 
 	Steps *pace.Steps // that instances cause themselves
-	Work  *pace.Work  // that workflows do by themselves
+	Work  *pace.Work  // that workflows do on their own
 
 	Counts Counts
 }

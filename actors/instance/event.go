@@ -14,7 +14,7 @@ import (
 )
 
 // Create is the request of Create. Its actor is new and nobody else has its id. done is called when it is known what
-// became of it.
+// happened to it.
 type Create struct {
 	*message.Create
 	Done func()
@@ -128,7 +128,7 @@ func (i *Actor) firstReply(req *message.Event) (*message.Reply, error) {
 	return i.repeated(first, req.WithHistory)
 }
 
-// undone is the error of a step that failed for whoever asked for it. event is "" for a create.
+// undone is the error of a step that failed for anyone who asked for it. event is "" for a create.
 func (i *Actor) undone(err error, event, user string) error {
 	f := i.of.FaultOf(err)
 	if f == nil {

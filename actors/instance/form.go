@@ -88,7 +88,7 @@ func (req SaveDraft) run(i *Actor, c *Call) error {
 // keepDraft keeps or drops a draft, if the one that there is allows it.
 func (i *Actor) keepDraft(c *Call, at draftPlace, req *message.Draft) error {
 	before := &form.Draft{}
-	if req.Data != nil || req.Demands() { // what cannot be read can be dropped
+	if req.Data != nil || req.Any() { // what cannot be read can be dropped
 		present, err := i.loadDraft(at)
 		if err != nil {
 			return err

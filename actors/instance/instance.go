@@ -45,7 +45,7 @@ type Actor struct {
 	// changed.
 	form       *form.Form
 	attachment []byte
-	creatorRow form.CreatorRow // of one that is no form
+	creatorRow form.CreatorRow // of one that is not a form
 	revision   uint64          // the highest that a draft got since the actor began
 	// keyRows is about how many idempotency rows there are since the actor began to count, and keyRowsNext when to look
 	// for old ones.
@@ -126,7 +126,7 @@ func (i *Actor) run(c *Call) error {
 // rows returns the store, in which the instance may read its own rows: all that it wrote is visible there.
 func (i *Actor) rows() (*persistence.Store, error) {
 	s := i.env.Store
-	if i.activation == nil || i.activation.uncommitted.Load() == 0 { // it is no actor, or at rest
+	if i.activation == nil || i.activation.uncommitted.Load() == 0 { // it is not an actor, or at rest
 		return s, nil
 	}
 	return s, failure.OfStore(s.AwaitVisibleIn(i.shard, i.activation.lead.Epoch))

@@ -122,7 +122,7 @@ func (req ChangeIncident) run(i *Actor, c *Call) error {
 	return i.commitResult(c, &result, nil, 0)
 }
 
-// TellOutcome is the request to tell an instance what became of what it sent out.
+// TellOutcome is the request to tell an instance what happened to what it sent out.
 type TellOutcome struct{ *outbox.Outcome }
 
 func (req TellOutcome) run(i *Actor, c *Call) error {
@@ -174,7 +174,7 @@ func (i *Actor) hearRefusal(c *Call, o *outbox.Outcome, stored []byte) error {
 	return i.hearNotice(c, m.ElementID(), true, brought, o.Writes)
 }
 
-// hearNotice takes what has become of a child, in one commit with writes.
+// hearNotice takes what happened to a child, in one commit with writes.
 func (i *Actor) hearNotice(c *Call, part statemachine.ElementID, failed bool, brought data.Value, writes func(*persistence.Batch)) error {
 	now := i.env.Clock()
 	result, err := i.of.Callback(&i.state, part, failed, brought, now)
@@ -183,7 +183,7 @@ func (i *Actor) hearNotice(c *Call, part statemachine.ElementID, failed bool, br
 	})
 }
 
-// CreateUnasked is the request of that. Its actor is new. done is called when it is known what became of it.
+// CreateUnasked is the request of that. Its actor is new. done is called when it is known what happened to it.
 type CreateUnasked struct {
 	Turn   *pace.Turn               // nil: nobody is asked to rest behind it
 	Of     statemachine.Creation    // without ID and Now

@@ -49,7 +49,7 @@ func DeleteForm(caller *identity.Principal) Delete {
 }
 
 // Delete is the request to delete an instance, if may allows it, in one commit with all that the store has of it.
-// Whoever comes later finds no such instance.
+// Anyone who comes later finds no such instance.
 type Delete struct{ May func(*Actor) error }
 
 func (req Delete) run(i *Actor, c *Call) error {
@@ -90,7 +90,7 @@ func (req Delete) run(i *Actor, c *Call) error {
 
 func (req Delete) traits() traits { return traits{deletes: true} }
 
-// Migrate is the request of Migrate. Had is written before the answer. Done is called when it is known what became of it.
+// Migrate is the request of Migrate. Had is written before the answer. Done is called when it is known what happened to it.
 type Migrate struct {
 	*message.Migration
 	Had  *bool

@@ -120,7 +120,7 @@ func (i *Actor) spot() form.Spot {
 	return form.Spot{Shard: i.shard, ID: i.id, Made: i.state.CreatedAt.UnixMilli()}
 }
 
-// readCreatorRow finds out what the row takes that whoever created the instance has of it, if a change may write it.
+// readCreatorRow finds out what the row takes that anyone who created the instance has of it, if a change may write it.
 func (i *Actor) readCreatorRow(ch *change) error {
 	switch {
 	case ch.form != nil, i.form != nil:

@@ -150,7 +150,7 @@ func (a *access) maySubmit(req *form.Request) error {
 	return failure.ErrNotAllowed
 }
 
-// mayDraft asks what SaveDraft demands. Whoever sees the form can drop a draft that is left over.
+// mayDraft asks what SaveDraft requires. Anyone who sees the form can drop a draft that is left over.
 func (a *access) mayDraft(req *message.Draft) error {
 	if err := a.maySee(); err != nil || req.Data == nil {
 		return err

@@ -37,7 +37,7 @@ type Options struct {
 	Principal func(identity.UserID) (*identity.Principal, error)
 	// Current returns when this node has everything that any node acknowledged before the call.
 	Current func(context.Context) error
-	// Elsewhere has the node that leads a shard carry out a message (Service.Join). Nil: the store stands alone.
+	// Elsewhere has the node that leads a shard carry out a message (Service.Join). Nil: the store is standalone.
 	Elsewhere func(ctx context.Context, shard uint16, m *child.Message) (refused string, err error)
 	Note      func(*incident.Row) (reference string) // Note keeps an incident
 	// TreeMax is how many instances of a tree run.
@@ -105,7 +105,7 @@ func (s *Service) May(m *child.Message, of statemachine.Creation) error {
 	if err == nil {
 		err = newest.MayInvoke(by, of)
 	}
-	if err == nil && m.Start.Version != 0 && m.Start.Version != newest.Version { // NB: an older version is no way around
+	if err == nil && m.Start.Version != 0 && m.Start.Version != newest.Version { // NB: an older version is not a way around
 		var d *statemachine.Definition
 		if d, err = s.o.Catalog.Find(m.Start.To, m.Start.Version); err == nil {
 			err = d.MayInvoke(by, of)
@@ -295,7 +295,7 @@ func (s *Service) Join(ctx context.Context, m *child.Join) (refused string, err 
 	return "", nil
 }
 
-// A tree whose root has ended is no incident: what is left of it ends, too.
+// A tree whose root has ended is not an incident: what is left of it ends, too.
 func (s *Service) refuse(t *tree, m *child.Join, now time.Time) string {
 	if t.ended {
 		return "the root of its tree has ended"
@@ -307,7 +307,7 @@ func (s *Service) refuse(t *tree, m *child.Join, now time.Time) string {
 	return s.full()
 }
 
-// Whoever was let in and is not there yet counts as long as its parent waits for it. One that cannot be read counts,
+// Anyone who was let in and is not there yet counts as long as its parent waits for it. One that cannot be read counts,
 // and what it may have invoked does not.
 func (s *Service) count(ctx context.Context, t *tree, m *child.Join) error {
 	at, err := s.read(m.Root)

@@ -145,7 +145,7 @@ type Draft struct {
 	form.Request
 	// Data is a checked, compact object; absent drops the draft.
 	Data data.Value
-	// Template is what the draft was written for; zero: nobody knows.
+	// Template is what the draft was written for; zero: unknown.
 	Template form.Digest
 	form.DraftCondition
 
@@ -171,7 +171,7 @@ type Turn struct {
 	Shard uint16
 	// Life is the same for requests of which none is done unless all before it are, or their outcome is not known; an
 	// instance that is read again has another one. nil without replicas, where nobody comes to a request before what
-	// became of the one in front is told.
+	// happened to the one in front is told.
 	Life any
 }
 
@@ -317,7 +317,7 @@ func (req *TaskChange) Decide(of *task.Whole, t *statemachine.Task, now time.Tim
 	return other.ID, activity.Assigned, nil
 }
 
-// mayWork asks whether a task is, or could be, the caller's: failure.ErrForbidden for who is no candidate,
+// mayWork asks whether a task is, or could be, the caller's: failure.ErrForbidden for who is not a candidate,
 // failure.ErrClaimed when somebody else has it. overrides: neither counts.
 func mayWork(of *task.Whole, t *statemachine.Task, c *statemachine.Caller, now time.Time, overrides bool) error {
 	switch {
@@ -372,7 +372,7 @@ func (req *TaskForm) Find(in *statemachine.Instance) (*statemachine.Task, error)
 	return t, nil
 }
 
-// MayFill asks whether the caller may fill in the form: failure.ErrForbidden for who is no candidate,
+// MayFill asks whether the caller may fill in the form: failure.ErrForbidden for who is not a candidate,
 // failure.ErrClaimed when the task is assigned to someone else.
 func (req *TaskForm) MayFill(of *task.Whole, t *statemachine.Task, now time.Time) error {
 	c := catalog.CallerOf(req.Caller)
@@ -398,7 +398,7 @@ type TaskDraft struct {
 	TaskForm
 	// Data is a checked, compact object; absent drops the draft.
 	Data data.Value
-	// Template is what the draft was written for; zero: nobody knows.
+	// Template is what the draft was written for; zero: unknown.
 	Template form.Digest
 	form.DraftCondition
 }
@@ -406,7 +406,7 @@ type TaskDraft struct {
 // TaskSubmit asks to send what was filled in. Its Refusal answers a new request; a repetition still gets its first answer.
 type TaskSubmit struct {
 	TaskForm
-	// Event is one of those that bring the task on.
+	// Event is one of those that complete the task.
 	Event string
 	// Data is a checked, compact object.
 	Data  data.Value

@@ -50,7 +50,7 @@ type Options struct {
 	// Pin is catalog.Catalog.PinVersion: what a plan was read with stays what the instances get.
 	Pin       func(workflowID string, number uint64) (catalog.Pin, error)
 	MayAssign func(workflowID string, by *identity.Principal) error // catalog.Catalog.MayAssign
-	// Elsewhere has the node that leads a shard carry out a part. Nil: the store stands alone.
+	// Elsewhere has the node that leads a shard carry out a part. Nil: the store is standalone.
 	Elsewhere func(ctx context.Context, shard uint16, p *Part) ([]Outcome, error)
 	Log       zerolog.Logger
 }
@@ -76,7 +76,7 @@ type Request struct {
 	Cursor     string // Answer.Next of the page before; empty is the first page
 }
 
-// Answer says what became of them.
+// Answer says what happened to them.
 type Answer struct {
 	Matched, Migrated int
 	Refused           []Refusal
@@ -97,7 +97,7 @@ type Part struct {
 	Privileges []string `json:"privileges,omitempty"`
 }
 
-// Outcome is what became of an instance.
+// Outcome is what happened to an instance.
 type Outcome struct {
 	// Migrated, or Refused with the reason. Neither: it has ended, or does not have the version any more.
 	Migrated bool   `json:"migrated,omitempty"`
@@ -177,7 +177,7 @@ func (s *Service) plan(workflowID, file string, text []byte) (plan *statemachine
 			pin.Release()
 		}
 	}
-	var passing error // that says nothing of the plan
+	var passing error // that does not mention the plan
 	plan, err = s.o.Parser.ParsePlan(file, text, func(number uint64) (*statemachine.Definition, error) {
 		pin, err := s.o.Pin(workflowID, number)
 		if failure.Of(err).Kind == failure.ErrNotFound {

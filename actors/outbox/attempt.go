@@ -121,7 +121,7 @@ func attemptOf(key key.Delivery, row *Delivery, hook *statemachine.Webhook) Atte
 	return Attempt{ID: IDOf(key), Instance: key.ID, Queue: key.Queue, Webhook: hook, Delivery: row}
 }
 
-// URL is where a delivery goes; "" for a mail, and where nobody knows.
+// URL is where a delivery goes; "" for a mail, and where it is unknown.
 func (s *Service) URL(key key.Delivery, row *Delivery) string {
 	hook, err := s.rulesOf(key, row)
 	if err != nil || isInside(key.Queue) {

@@ -35,7 +35,7 @@ const (
 // states are the stored forms, from 1 on.
 var states = []State{"", Pending, Dead}
 
-// Delivery is one row of the outbox: what is sent, and what became of it so far.
+// Delivery is one row of the outbox: what is sent, and what happened to it so far.
 type Delivery struct {
 	Workflow      string
 	Version       uint64 // of the definition

@@ -85,7 +85,7 @@ func (s *sender) refuse(asked []*ask) {
 	}
 }
 
-// ended is the answer to whoever wants something of an epoch that is over, or of a service that stops.
+// ended is the answer to anyone who wants something of an epoch that is over, or of a service that stops.
 func (s *Service) ended(x *shard) error {
 	if s.o.Store.Epoch(x.number) == x.epoch {
 		return failure.ErrUnavailable
@@ -197,7 +197,7 @@ func (s *sender) fill(st *stream, now time.Time) error {
 	return err
 }
 
-// What stands behind the first delivery waits: its row in the stream was read and is not read again, but it is found here when the
+// What follows the first delivery waits: its row in the stream was read and is not read again, but it is found here when the
 // first is done.
 func (s *sender) tryFirst(st *stream, id key.ID, now time.Time) error {
 	var first key.Delivery

@@ -61,7 +61,7 @@ type Attempt struct {
 	*Delivery
 }
 
-// Answer is what became of an attempt.
+// Answer is what happened to an attempt.
 type Answer struct {
 	// Err is nil when it was delivered. Final: another try would end the same way.
 	Err    error

@@ -108,7 +108,7 @@ func (w *Webhooks) mayReach(_, address string, _ syscall.RawConn) error {
 	return fmt.Errorf("%w: %s", errNotAllowed, ip)
 }
 
-// special are networks that are no public ones, of IANA's registries, beside those that net/netip knows.
+// special are networks that are not public ones, of IANA's registries, beside those that net/netip knows.
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),
 	netip.MustParsePrefix("100.64.0.0/10"),  // shared by carriers

@@ -1,11 +1,11 @@
-// Package pace bounds what workflows do by themselves. Steps counts the steps that instances cause themselves, and says how long what such a
+// Package pace bounds what workflows do on their own. Steps counts the steps that instances cause themselves, and says how long what such a
 // step causes has to wait. Work has a workflow rest behind dear pieces of work that no caller waits for (actors/workflow/DESIGN.md).
 //
 //	own step ─► Steps.Step: 0, or after too many without a caller the delay of the next own steps
 //	event of a caller ─► Steps.Calm
 //	message between instances ─► Work.Begin ─► the actor, Work.Took ─► end
 //
-// A step is an instance's own when its event was sent by itself, a timer, a child, the parent, or the answer to a
+// A step is an instance's own when its event was sent on its own, a timer, a child, the parent, or the answer to a
 // webhook. The counts are in memory. What was delayed has its time in the store, so a restart or another leader lets an
 // instance make a hundred more steps at most.
 package pace

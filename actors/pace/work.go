@@ -15,7 +15,7 @@ const (
 	restMax = 2 * time.Second
 )
 
-// Work has workflows rest behind dear pieces of what they do by themselves, so that the processors are there for
+// Work has workflows rest behind dear pieces of what they do on their own, so that the processors are there for
 // people. Its methods are safe for concurrent use; the zero value is ready.
 type Work struct {
 	mu sync.Mutex

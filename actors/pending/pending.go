@@ -257,7 +257,7 @@ type Delivery struct {
 	// Kind is "webhook", "mail" or "invoke", a message between a parent and its child. Name is that of the webhook, or the
 	// workflow that the message goes to; "" for a mail.
 	Kind, Name string
-	URL        string // where it goes; "" for a mail, and where nobody knows
+	URL        string // where it goes; "" for a mail, and where it is unknown
 	*outbox.Delivery
 }
 
@@ -275,7 +275,7 @@ type DeliveryPage struct {
 	Next       string // the cursor of the next page; empty when there is none
 }
 
-// Timer is an event that comes to an instance by itself, unless something else happens before.
+// Timer is an event that comes to an instance on its own, unless something else happens before.
 type Timer struct {
 	ID                   string
 	Workflow, InstanceID string
@@ -386,7 +386,7 @@ func (in *Incident) hide() {
 	}
 }
 
-// An instance that was never created, or that is gone, can be read by those who may read all of its workflow.
+// An instance that was never created, or that is gone, can be read by those who can read all of its workflow.
 func (l *Lists) mayRead(from *query.Reader, c *statemachine.Caller, workflow, instance string) (bool, error) {
 	rules, err := l.catalog.Newest(workflow)
 	if err == nil {

@@ -1,7 +1,7 @@
 // Package presentation shows workflows and instances as people see them: titles, columns and labels, the way that an
 // instance came, and how many stand where.
 //
-// It keeps nothing, and has no goroutine of its own. Texts are in all languages of the definition: whoever answers a
+// It keeps nothing, and has no goroutine of its own. Texts are in all languages of the definition: anyone who answers a
 // reader chooses.
 package presentation
 

@@ -18,7 +18,7 @@ import (
 	"troupe/statemachine/filter"
 )
 
-// Rights come before the filter, so that how long a query takes says nothing about what a hidden instance holds.
+// Rights come before the filter, so that the time of a query reveals nothing of a hidden instance.
 func (q *query) evaluate(c *candidate) (show bool, err error) {
 	if c.record == nil {
 		c.record, err = q.snapshot.Load(key.Record(nil, q.service.o.Store.ShardOf(c.id), q.workflowID, c.id))

@@ -263,7 +263,7 @@ type access struct {
 	// nodes are those whose ranges have the rows of several machines, one machine after the other: split makes them
 	// ranges that an id follows.
 	nodes []string
-	// ids are those that branches name. An access that is no union has none.
+	// ids are those that branches name. An access that is not a union has none.
 	ids []key.ID
 	// points says that an id follows the prefix of each range that is of no node, so that merging them gives the order
 	// of ids.

@@ -257,7 +257,7 @@ const (
 	standingTimes = 16
 )
 
-// Standing counts how many instances of a workflow, of all its versions and whoever may see them, stand at each of the
+// Standing counts how many instances of a workflow, of all its versions no matter who may see them, stand at each of the
 // positions. Where they are many it is an estimate: after some rows, the shards that were not read are taken for like
 // those that were.
 func (s *Service) Standing(ctx context.Context, caller *identity.Principal, workflowID string, at []statemachine.Position) ([]Standing, error) {

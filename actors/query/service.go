@@ -30,7 +30,7 @@ type Options struct {
 	QueryWaitMax                 time.Duration // how long a query waits for a slot
 	TimeMax                      time.Duration // how long a query or list may take, and how long a list waits for a slot
 	// Current returns when this node's replica of a shard has everything that was acknowledged before, or an error at
-	// once without one. Nil: the store stands alone.
+	// once without one. Nil: the store is standalone.
 	Current func(context.Context, key.Shard) error
 }
 
@@ -40,7 +40,7 @@ type Service struct {
 	limits  limits
 	queries *readers // and filters of watches that take long
 	lists   *readers
-	current *current        // nil: the store stands alone
+	current *current        // nil: the store is standalone
 	stopped context.Context // stopped ends when Stop ends the queries and lists
 	stop    context.CancelFunc
 
@@ -110,7 +110,7 @@ type current struct {
 	rounds wait.Rounds
 }
 
-// newCurrent returns nil for a store that stands alone: it always is current.
+// newCurrent returns nil for a standalone store: it always is current.
 func newCurrent(ctx context.Context, o *Options) *current {
 	if o.Current == nil || o.Store.Standalone() {
 		return nil
@@ -176,7 +176,7 @@ func (c *current) replicas() held {
 }
 
 // AwaitCurrent returns when everything that was acknowledged before the call is visible on this node, in a shard or in
-// key.EveryShard; in a store that stands alone it always is. failure.ErrNotLeader: this node has not all shards yet,
+// key.EveryShard; in a standalone store it always is. failure.ErrNotLeader: this node has not all shards yet,
 // and another one has. failure.ErrUnavailable: it does not become so.
 func (s *Service) AwaitCurrent(ctx context.Context, sh key.Shard) error {
 	if s.current == nil || sh == key.EveryShard {

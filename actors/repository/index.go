@@ -17,7 +17,7 @@ import (
 
 // index keeps a tree in step with a source.
 //
-// One goroutine lists and changes the tree. Between two folders of a walk it looks after what is pending, so that a
+// One goroutine lists and changes the tree. Between two folders of a walk it manages what is pending, so that a
 // long walk delays nothing.
 type index struct {
 	source Source

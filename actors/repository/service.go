@@ -134,8 +134,8 @@ func (s *Service) files(ctx context.Context) (*snapshot, error) {
 	return nil, failure.Errorf(failure.ErrUnavailable, "%w", errIndexing)
 }
 
-// Open opens a file that the caller may read. A missing file, one that the caller may not read, what is no regular file
-// and what is no canonical path are failure.ErrNotFound, in the same words. A file that is too large is
+// Open opens a file that the caller may read. A missing file, one that the caller may not read, what is not a regular file
+// and what is not a canonical path are failure.ErrNotFound, in the same words. A file that is too large is
 // failure.ErrTooLarge. One that cannot be reached now is failure.ErrUnavailable, also when it is read.
 func (s *Service) Open(ctx context.Context, caller *identity.Principal, path string) (file *File, err error) {
 	err = s.do(ctx, caller, "open", func(ctx context.Context) (err error) {

@@ -34,7 +34,7 @@ type Source interface {
 	// ReadAt.
 	Open(ctx context.Context, file string) (*File, error)
 	// Watch calls changed, from one goroutine at a time, with what may have changed since List, until ctx ends, which
-	// is no error. changed does not wait.
+	// is not an error. changed does not wait.
 	Watch(ctx context.Context, changed func(Change)) error
 }
 

@@ -54,7 +54,7 @@ type Creation struct {
 	Schedule *statemachine.Schedule
 	ID       key.ID
 	At       time.Time                // for which it is due
-	Writes   func(*persistence.Batch) // Writes adds what becomes of the schedule
+	Writes   func(*persistence.Batch) // Writes adds what happens to the schedule
 }
 
 // Service runs the schedules of all shards that are led here.
@@ -343,7 +343,7 @@ func (s *Service) load(e *entry, sc *statemachine.Schedule, noticed time.Time) e
 		e.row, e.mustRead, e.times = r, false, ""
 	}
 	times := timesOf(sc)
-	if e.row.times != times { // from now on it can miss runs: those of other times, or of none, are no missed ones
+	if e.row.times != times { // from now on it can miss runs: those of other times, or of none, are not missed ones
 		next := *e.row
 		next.upTo, next.times = noticed, times
 		if err := s.write(e, &next); err != nil {

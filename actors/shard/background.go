@@ -32,7 +32,7 @@ const (
 )
 
 // errEnded: a run has returned and nobody had ended it.
-var errEnded = errors.New("it has ended by itself")
+var errEnded = errors.New("it has ended without a reason")
 
 // worker is the actor of one background work in one epoch of its shard. Its goroutine waits for whatever it wants; the actor does not.
 type worker struct {
@@ -45,7 +45,7 @@ type worker struct {
 
 	restarts atomic.Int64
 	state    atomic.Pointer[string] // nil: it runs
-	// pause is before the next run, and begun when that began. Whoever is at work has them: the goroutine, or the shard's actor after a panic.
+	// pause is before the next run, and begun when that began. Anyone who is at work has them: the goroutine, or the shard's actor after a panic.
 	pause time.Duration
 	begun time.Time
 }

@@ -72,7 +72,7 @@ type shard struct {
 	awake *xsync.Map[key.ID, *instance.Activation]
 	// ended are activations that were in awake and are no longer.
 	ended atomic.Int64
-	// sending is held by who sends a wake: none comes behind end.
+	// sending is held by who sends a wake: none follows end.
 	sending  sync.RWMutex
 	over     bool         // end was called; guarded by sending
 	restarts atomic.Int64 // of instances

@@ -103,7 +103,7 @@ type Place struct {
 	of *shard
 }
 
-// Find returns the place of an instance: failure.ErrNotFound when it is no id, and failure.ErrNotLeader when another
+// Find returns the place of an instance: failure.ErrNotFound when it is not an id, and failure.ErrNotLeader when another
 // node leads its shard.
 func (s *Shards) Find(instanceID string) (Place, error) {
 	id, ok := instanceid.Parse(instanceID)
@@ -168,7 +168,7 @@ func (s *Shards) Admit() error {
 	return nil
 }
 
-// AdmitInternal is Admit of what nobody sent. It is not refused because many others ask: what comes by itself bounds
+// AdmitInternal is Admit of what nobody sent. It is not refused because many others ask: what comes on its own bounds
 // its own number.
 func (s *Shards) AdmitInternal() error {
 	if s.stopping.Load() {
@@ -292,7 +292,7 @@ func (s *Shards) Round() int64 { return s.round.Load() }
 // Refuse has new calls answered with failure.ErrUnavailable.
 func (s *Shards) Refuse() { s.stopping.Store(true) }
 
-// StopBackground returns when nothing happens by itself any more. Refuse comes before.
+// StopBackground returns when nothing happens on its own any more. Refuse comes before.
 func (s *Shards) StopBackground() {
 	s.mu.Lock() // NB: nobody begins to lead a shard any more
 	for k := range s.led {

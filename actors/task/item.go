@@ -43,9 +43,9 @@ type Item struct {
 	Status      Status
 	Candidates  statemachine.Candidates
 	Requester   string                    // Requester has created the instance
-	Events      []statemachine.Available  // what the reader may send now to bring it on
+	Events      []statemachine.Available  // what the reader may send now to complete it
 	EventLabels []statemachine.EventLabel // EventLabels say how people see each of Events
-	Decided     *Decided                  // set when somebody has brought it on
+	Decided     *Decided                  // set when somebody has completed it
 	IsCandidate bool                      // the reader may take it over
 	// IsBlind: the title is the label of the node, and nothing is known of what the instance holds, nor of its
 	// requester.
@@ -159,7 +159,7 @@ func LoadRequester(from query.Loader, sh key.Shard, id key.ID) (string, error) {
 	return user.Text(), nil
 }
 
-// The letters of worklists are part of the on-disk format. Those of candidates have the tasks of each workflow by themselves, so that
+// The letters of worklists are part of the on-disk format. Those of candidates have the tasks of each workflow on their own, so that
 // nobody reads past those of a workflow that they may not see.
 const (
 	listRole      byte = 'R'
@@ -312,7 +312,7 @@ type row struct {
 	Decided  *Decided // nil: it is open
 }
 
-// Decided is a task that somebody has brought on, as it was then.
+// Decided is a task that somebody has completed, as it was then.
 type Decided struct {
 	statemachine.Task
 	statemachine.TaskText

@@ -30,7 +30,7 @@ const (
 	ScopeMine Scope = "mine" // that the caller has
 	ScopeOpen Scope = "open" // that nobody has, and for which the caller is a candidate
 	ScopeAll  Scope = "all"  // both
-	ScopeDone Scope = "done" // that the caller has brought on, the newest first
+	ScopeDone Scope = "done" // that the caller has completed, the newest first
 	// ScopeEvery has all open tasks, for holders of identity.Workflows, who see nothing of the data of their instances.
 	ScopeEvery Scope = "every"
 )

@@ -93,7 +93,7 @@ func (l *Lists) parse(taskID string) (*Name, error) {
 	return &Name{Shard: l.Store.ShardOf(id), Instance: id, Task: statemachine.ElementID{Sequence: sequence, Number: number}}, nil
 }
 
-// Task returns one task of an instance that the caller may see, whoever has it: failure.ErrNotFound when there is none, and what
+// Task returns one task of an instance that the caller may see, no matter who has it: failure.ErrNotFound when there is none, and what
 // query.Service.Rows returns.
 func (l *Lists) Task(ctx context.Context, caller *identity.Principal, taskID string) (item *Item, err error) {
 	n, err := l.parse(taskID)

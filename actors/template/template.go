@@ -94,8 +94,8 @@ var (
 // Parameters returns the parameters that the template of size bytes in r declares: one for each name, ascending by
 // name, by code point; never nil without an error. A zero Limits has the defaults.
 //
-// Errors: a *Fault, which wraps ErrNotTemplate, ErrEncrypted or ErrTooLarge, about the content; any other error comes
-// from r.
+// Errors: a *Fault, which wraps ErrNotTemplate, ErrEncrypted or ErrTooLarge, about the content; any other error is that
+// of r.
 func Parameters(kind Kind, r io.ReaderAt, size int64, limits Limits) ([]Param, error) {
 	switch kind {
 	case Report:

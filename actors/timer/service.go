@@ -181,7 +181,7 @@ func (s *Service) due(x *shard, at *place) (rows []Row, next int64, err error) {
 	return rows, next, err
 }
 
-// fire waits until it is known what became of the rows. It is false when another node has them.
+// fire waits until it is known what happened to the rows. It is false when another node has them.
 func (s *Service) fire(at *place, rows []Row) bool {
 	results := make([]error, len(rows))
 	var all sync.WaitGroup

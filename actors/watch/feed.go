@@ -19,7 +19,7 @@ import (
 const (
 	feedItemsMax = 4096
 	feedBytesMax = 8 << 20
-	// feedsBytesMax bounds all feeds together, watched or not. Above it the oldest items go, whoever has them.
+	// feedsBytesMax bounds all feeds together, watched or not. Above it the oldest items go, no matter who has them.
 	feedsBytesMax = 64 << 20
 	// readBytesMax bounds what a watcher takes at a time, unless one item is larger: it holds that while its reader
 	// waits.
@@ -153,7 +153,7 @@ func (f *Feed) beginAt(c changefeed.Cursor) {
 	}
 }
 
-// behind returns the place of the first item that is kept, if whoever has seen all up to a cursor needs nothing else.
+// behind returns the place of the first item that is kept, if anyone who has seen all up to a cursor needs nothing else.
 func (f *Feed) behind(c changefeed.Cursor) (place uint64, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -126,7 +126,7 @@ func (r *Router) createUnasked(workflowID string, version uint64, id key.ID, req
 	return err
 }
 
-// createScheduled implements schedule.Options.Create. Runs count towards a quota of their own, whoever creates them.
+// createScheduled implements schedule.Options.Create. Runs count towards a quota of their own, no matter who creates them.
 func (r *Router) createScheduled(c *schedule.Creation) error {
 	if err := r.env.CountRefusal(r.createQuota.Take(statemachine.System, r.o.Clock())); err != nil {
 		return err

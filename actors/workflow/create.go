@@ -159,7 +159,7 @@ func (r *Router) mayCreate(req *message.Create) error {
 }
 
 // postCreate starts an actor under a new id and lets it create the instance. What was claimed is released when it is
-// known what became of it, and with an error.
+// known what happened to it, and with an error.
 func (r *Router) postCreate(req *message.Create, of *claimed, to message.Recipient) (*instance.Call, error) {
 	pin, err := r.o.Catalog.Pin(req.WorkflowID)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // FormOf returns what an instance's form was made from, which never changes. It asks for no right. An instance that is
-// no form is failure.ErrNotFound.
+// not a form is failure.ErrNotFound.
 func (r *Router) FormOf(workflowID, instanceID string) (*form.Form, error) {
 	at, err := r.shards.Find(instanceID)
 	if err != nil {
@@ -34,7 +34,7 @@ func (r *Router) FormOf(workflowID, instanceID string) (*form.Form, error) {
 	return f, nil
 }
 
-// Form returns an instance as a form. The errors are those of Load; an instance that is no form is failure.ErrNotFound.
+// Form returns an instance as a form. The errors are those of Load; an instance that is not a form is failure.ErrNotFound.
 func (r *Router) Form(req *form.Request) (*form.View, error) {
 	var out *form.View
 	load := &message.Load{Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID}
@@ -58,7 +58,7 @@ func (r *Router) SaveDraft(req *message.Draft) (form.Draft, error) {
 
 // Submit sends the event that submits the form, and removes the caller's draft in the same commit. An event that no
 // transition takes is failure.ErrNotAllowed, whatever the definition says about it. The other errors are those of Send,
-// but whoever does not see the form gets failure.ErrNotFound alone, unless it repeats a submission of the caller's.
+// but anyone who does not see the form gets failure.ErrNotFound alone, unless it repeats a submission of the caller's.
 func (r *Router) Submit(req *message.Submit) (reply *message.Reply, err error) {
 	if err = r.accepting(); err == nil {
 		reply, err = r.ask(req.WorkflowID, req.InstanceID, instance.SubmitForm{Submit: req})

@@ -16,7 +16,7 @@ import (
 	"troupe/persistence/key"
 )
 
-// makeInternal makes what comes by itself. NB: before anything runs that commits, since each commit tells it.
+// makeInternal makes what comes on its own. NB: before anything runs that commits, since each commit tells it.
 func (r *Router) makeInternal() {
 	if r.o.Sender != nil {
 		r.env.Outbox = outbox.New(outbox.Options{
@@ -54,7 +54,7 @@ func (r *Router) fire(row timer.Row, done func(error)) {
 	})
 }
 
-// postInternal gives an instance what nobody sent. It is not refused because many others ask: what comes by itself
+// postInternal gives an instance what nobody sent. It is not refused because many others ask: what comes on its own
 // bounds its own number.
 func (r *Router) postInternal(workflowID string, id key.ID, m instance.Request, done func(error)) {
 	err := r.Accepting()

@@ -40,10 +40,10 @@ type Options struct {
 	// be named by a schedule.
 	Principal func(identity.UserID) *identity.Principal
 	// Elsewhere has the node that leads a shard carry out a message between instances (Router.Inside). Nil: the store
-	// stands alone.
+	// is standalone.
 	Elsewhere func(ctx context.Context, shard uint16, m *child.Message) (refused string, err error)
 
-	// PutElsewhere has the node that leads a shard put incidents there (incident.Service.Put). Nil: the store stands alone.
+	// PutElsewhere has the node that leads a shard put incidents there (incident.Service.Put). Nil: the store is standalone.
 	PutElsewhere func(ctx context.Context, shard uint16, rows []incident.Row) error
 
 	// IdleAfter is how long an instance stays awake after its last request. Default 1 min. Shorter saves memory, longer
@@ -60,7 +60,7 @@ type Options struct {
 	// ReplyWaitMax is how long a caller waits. It should be longer than the store's CommitWaitMax. Default 15 s, to the
 	// second.
 	ReplyWaitMax time.Duration
-	// AwakeBytesMax is about how much memory awake instances may take; above it they go to sleep before IdleAfter.
+	// AwakeBytesMax is about how much memory awake instances may take; above it they are passivated before IdleAfter.
 	// Default 1 GiB.
 	AwakeBytesMax int64
 	// HistoryResidentBytes is how much rendered history an awake instance keeps in memory; a longer one is read again

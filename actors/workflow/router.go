@@ -7,7 +7,7 @@
 //	              │               persistence.Append ──► applier ──► fsync, shared by many
 //	              └──── reply, when the batch is durable ◄──┘
 //
-// Whoever sends to an idle instance runs it; what comes meanwhile gets a goroutine. A step ends with Append, which never waits. A reply
+// Anyone who sends to an idle instance runs it; what comes meanwhile gets a goroutine. A step ends with Append, which never waits. A reply
 // leaves when everything that it shows is durable, also that of a read after an event whose commit is still on its way. A request that
 // is refused left nothing behind; when the outcome is not known in time, the answer is failure.ErrOutcomeUnknown, and repeating the
 // request with the same key is safe. Requests are admitted before the mailbox, by a limit for each instance and one for all.
@@ -329,7 +329,7 @@ type Metrics struct {
 	Restarts, Rests, DeadLetters int64
 	// Recovered is how often a goroutine of the process panicked and went on (package guard).
 	Recovered int64
-	// Timers and Outbox are those of what happens by itself.
+	// Timers and Outbox are those of what happens on its own.
 	Timers timer.Metrics
 	Outbox outbox.Metrics
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // ChangeTask carries out what somebody wants with a task, and returns it as the caller sees it then: failure.ErrNotFound when it is gone or
-// the caller may not read its instance, failure.ErrForbidden for who is no candidate, failure.ErrClaimed when somebody else has it,
-// failure.ErrInvalid when it is assigned to who is no candidate, and otherwise the errors of Send.
+// the caller may not read its instance, failure.ErrForbidden for who is not a candidate, failure.ErrClaimed when somebody else has it,
+// failure.ErrInvalid when it is assigned to who is not a candidate, and otherwise the errors of Send.
 func (r *Router) ChangeTask(ctx context.Context, req *message.TaskChange) (*task.Item, error) {
 	item, err := r.changeTask(ctx, req)
 	return item, failure.In(string(req.Action), "task "+req.TaskID, err)
@@ -69,7 +69,7 @@ func (r *Router) Activity(req *message.Activity) (*activity.Page, error) {
 }
 
 // TaskForm returns a task with its form: failure.ErrNotFound when it is gone, has no form, or the caller may not read its instance,
-// failure.ErrForbidden for who is no candidate. That somebody else has it is no error: then it is not editable.
+// failure.ErrForbidden for who is not a candidate. That somebody else has it is not an error: then it is not editable.
 func (r *Router) TaskForm(req *message.TaskForm) (*message.TaskView, error) {
 	var out *message.TaskView
 	_, err := r.ask(req.Task.Workflow, req.Task.InstanceID(), instance.SeeTaskForm(req, &out))

@@ -44,7 +44,7 @@ type Options struct {
 	// Minimal asks for answers without history (Prefer: return=minimal).
 	Minimal bool
 
-	// Rate is how many requests a second are sent, whatever the answers do. Zero is a closed loop.
+	// Rate is how many requests per second are sent, whatever the answers do. Zero is a closed loop.
 	Rate float64
 	// QueueMax is how many requests of an open loop may wait for a free connection; more are missed. Default 65,536;
 	// negative is none, for callers who give up at once when all their connections are busy.

@@ -43,7 +43,7 @@ func (p *pacer) miss(at time.Time) {
 	}
 }
 
-// Pace calls send rate times a second from first until end has come or ctx has
+// Pace calls send rate times per second from first until end has come or ctx has
 // ended, evenly, each time with the moment when it was due. send must not block.
 func Pace(ctx context.Context, rate float64, first, end time.Time, send func(due time.Time)) {
 	// A thread of its own, because sleeping precisely blocks one.
@@ -91,7 +91,7 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 // the next. Before that there was hardly time for an answer and the end of the connection.
 const restMin = time.Millisecond
 
-// rested opens the connection anew when the server has ended it since the last request. A server that ends gracefully
+// rested opens the connection again when the server has ended it since the last request. A server that ends gracefully
 // does that, and nothing is lost by it. begun is when the next request was due.
 func (w *worker) rested(ctx context.Context, win window, begun time.Time) error {
 	if time.Since(w.conn.last) < restMin || !w.conn.stale() {
@@ -111,7 +111,7 @@ const (
 	redialWaitMax = time.Second
 )
 
-// redial opens the connection anew, however long the server is gone. Each attempt that fails is an error of the result.
+// redial opens the connection again, however long the server is gone. Each attempt that fails is an error of the result.
 func (w *worker) redial(ctx context.Context, win window) error {
 	for {
 		if err := w.pause(ctx, win); err != nil {

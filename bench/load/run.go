@@ -10,7 +10,7 @@ import (
 
 // Run puts load on a server and returns what it measured. It returns an error when the run could not be carried out: no
 // connection, no instances, or ctx ended. What was measured until ctx ended comes with its error; the result is nil
-// when that was before the window. Requests that failed are no error; see Result.Failed.
+// when that was before the window. Failed requests are not an error; see Result.Failed.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	o.EnsureDefaults()
 	if err := o.Validate(); err != nil {

@@ -286,7 +286,7 @@ func (r *scenarioReader) unknown(n *document.Node, what string, known []string) 
 	}
 }
 
-// text is JSON with places that are filled in anew for each request.
+// text is JSON with places that are filled in again for each request.
 type text []piece
 
 type piece struct {

@@ -87,7 +87,7 @@ func (t *tally) drain(into *recent) {
 	r.operations, r.shed, r.errors = 0, 0, 0
 }
 
-// causesMax bounds the different errors that are counted by themselves.
+// causesMax bounds the different errors that are counted on their own.
 const causesMax = 20
 
 type causes struct{ of map[string]int64 }

@@ -161,7 +161,7 @@ func (w *worker) once(ctx context.Context, win window, begun time.Time) error {
 		w.gap.answered(ended)
 		w.wait = 0
 	}
-	// NB: a request of a closed loop that has no answer at all comes behind the window.
+	// NB: a request of a closed loop that has no answer at all follows the window.
 	never := s.fault != nil && s.fault.broken && s.fault.status == 0 && !ended.Before(win.end)
 	if p := win.part(begun, ended); p.due || p.came || never {
 		w.tally.record(&s, ended.Sub(begun), p)
@@ -362,7 +362,7 @@ var (
 )
 
 // readBatch reads the results, one for each event and in their order
-// (gateway/openapi.yaml, sendBatch), and notes what became of each.
+// (gateway/openapi.yaml, sendBatch), and notes what happened to each.
 func readBatch(body []byte, batch []batched) sent {
 	s := sent{kind: Event}
 	fail := func(count int, reason string) sent {

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// readyWaitMax is when a server that neither answers nor ends is given up. It is no promise: other programs may
+	// readyWaitMax is when a server that neither answers nor ends is given up. It is not a promise: other programs may
 	// have the processors.
 	readyWaitMax = 3 * time.Minute
 	stopWaitMax  = 15 * time.Second
@@ -230,7 +230,7 @@ func statOf(pid int) (procfs.ProcStat, error) {
 }
 
 // Build builds troupe from this tree into a folder and returns its path. It is the program that README has people
-// build, without C: with it, what Pebble sets aside is no memory of Go's, and the collector has another pace.
+// build, without C: with it, what Pebble sets aside is not memory of Go's, and the collector has another pace.
 func Build(ctx context.Context, dir string) (program string, err error) {
 	program = filepath.Join(dir, "troupe")
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "troupe/cmd/troupe")

@@ -51,7 +51,7 @@ func (r *Run) silent(window float64) (spans []span) {
 	shortest := math.Inf(1)
 	for k := range r.Series {
 		i := &r.Series[k]
-		if i.BeganSeconds >= window { // what is late says nothing about gaps
+		if i.BeganSeconds >= window { // a late start tells nothing of gaps
 			continue
 		}
 		shortest = math.Min(shortest, i.EndedSeconds-i.BeganSeconds)
@@ -126,7 +126,7 @@ func (r *Run) throughputPlot(window float64) plot {
 	return plot{title: "Throughput over time", x: x, y: linear("operations per second", 0, most, 5), lines: lines, shaded: r.silent(window)}
 }
 
-// resourcePlots are processor and memory of the server; none when nobody knows them.
+// resourcePlots are processor and memory of the server; none when they are unknown.
 func (r *Run) resourcePlots(window float64) (cpu, memory *plot) {
 	known := false
 	for k := range r.Series {

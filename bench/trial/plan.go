@@ -52,7 +52,7 @@ type Progress struct {
 	Failed int64
 }
 
-// Run carries the plan out. A run with errors or failed thresholds is no error: the
+// Run carries the plan out. A run with errors or failed thresholds is not an error: the
 // report says so. When ctx ends, what was measured until then comes with the error.
 func (p *Plan) Run(ctx context.Context) (rep *report.Report, err error) {
 	p.ensureDefaults()
@@ -122,7 +122,7 @@ func (p *Plan) ensureDefaults() {
 }
 
 // intervalOf is how long an interval of a window is: fifty of them, but not so short that
-// the processor time of one says nothing, nor so many that nobody can see them.
+// the processor time of one tells nothing, nor so many that nobody can see them.
 func intervalOf(window time.Duration) time.Duration {
 	return max(100*time.Millisecond, min(window/50, time.Second), window/600)
 }
@@ -143,7 +143,7 @@ func (p *Plan) newReport() *report.Report {
 	}
 }
 
-// loadAverage leaves out what stands behind the three averages, such as the last process.
+// loadAverage leaves out what follows the three averages, such as the last process.
 func loadAverage(line string) string {
 	fields := strings.Fields(line)
 	return strings.Join(fields[:min(3, len(fields))], " ")

@@ -24,7 +24,7 @@ type Threshold struct {
 
 type metric struct {
 	name string
-	unit string // ms, µs: a time is demanded; /s or "": a number
+	unit string // ms, µs: a time is required; /s or "": a number
 	of   func(r *report.Run) (value float64, known bool)
 }
 
@@ -121,7 +121,7 @@ func (t *Threshold) NeedsProcess() bool { return t.metric.name == "cpu" }
 // Text is the threshold as it was written.
 func (t *Threshold) Text() string { return t.text }
 
-// judge holds the threshold against the runs. A figure that is not known fails, because
+// evaluate holds the threshold against the runs. A figure that is not known fails, because
 // nobody can say that it is within the bound.
 func (t *Threshold) judge(runs []*report.Run, rounds int) report.Threshold {
 	out := report.Threshold{Text: t.text}

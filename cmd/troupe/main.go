@@ -1,5 +1,5 @@
-// Command troupe is the whole product in one program: the server with its embedded store, and the commands that look
-// after it; troupe --help lists them.
+// Command troupe is the whole product in one program: the server with its embedded store, and the commands that manage
+// it; troupe --help lists them.
 //
 // Results go to standard output, everything else to standard error. Exit codes:
 // 0 done, 1 refused or failed, 2 wrong usage.

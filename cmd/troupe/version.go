@@ -103,7 +103,7 @@ func writeSBOM(to io.Writer, info *debug.BuildInfo) error {
 	})
 }
 
-// A line of go.sum is no hash of a file, so it is a property.
+// A line of go.sum is not a hash of a file, so it is a property.
 func goModule(m *debug.Module) billComponent {
 	// A purl keeps slashes of a Go path and escapes what else has a meaning in it.
 	purl := "pkg:golang/" + m.Path + "@" + url.QueryEscape(m.Version)

@@ -67,7 +67,7 @@ func (c *Client) Credentials(ctx context.Context, kind identity.Kind) ([]identit
 	return answer.Credentials, err
 }
 
-// Revoke is that of identity.Service. Doing it again is no error.
+// Revoke is that of identity.Service. Doing it again is not an error.
 func (c *Client) Revoke(ctx context.Context, kind identity.Kind, id string) error {
 	_, err := call[emptyReply](ctx, c, http.MethodDelete, pathOf(kind)+"/"+url.PathEscape(id), nil)
 	return err

@@ -25,7 +25,7 @@ type MetricsSource struct {
 
 // OperationsOptions configures the operations listener.
 type OperationsOptions struct {
-	// Addr is where it listens, "host:port". Whoever reaches it may look into
+	// Addr is where it listens, "host:port". Anyone who reaches it may look into
 	// the process: it belongs on loopback or a closed network.
 	Addr    string
 	Sources []MetricsSource

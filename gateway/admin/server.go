@@ -48,17 +48,17 @@ type Options struct {
 	Check func() (faults, warnings document.Faults, err error)
 	// Actors returns the tree of the actors of this process, to be encoded as JSON. Nil: there is none.
 	Actors func() any
-	// Homes publishes homes. Nil: the server stands alone, and what asks for it is failure.ErrConflict.
+	// Homes publishes homes. Nil: the server is standalone, and what asks for it is failure.ErrConflict.
 	Homes Homes
-	// Cluster is the node that the server is. Nil: the server stands alone.
+	// Cluster is the node that the server is. Nil: the server is standalone.
 	Cluster Cluster
 	// Leader sends a command to PeerHandler of the node that leads the shard Meta, and returns
 	// its answer; nil when that is this node. It waits for one until the request's context ends. After
-	// failure.ErrNotLeader nothing was sent, and it is called again. Nil: the server stands alone.
+	// failure.ErrNotLeader nothing was sent, and it is called again. Nil: the server is standalone.
 	Leader func(*http.Request) (*http.Response, error)
 	// Operator answers requests below /workflow. Nil: nobody does.
 	Operator http.Handler
-	// Log takes requests that failed with an unexpected error (error), and start and stop (debug).
+	// Log gets requests that failed with an unexpected error (error), and start and stop (debug).
 	Log zerolog.Logger
 }
 
@@ -268,7 +268,7 @@ type Cluster interface {
 	Status() any
 }
 
-// errAlone is the error of commands for a cluster at a server that stands alone.
+// errAlone is the error of commands for a cluster at a standalone server.
 var errAlone = failure.Refuse(failure.ErrConflict, "this server is standalone: `troupe cluster init` makes its home the first node of a cluster")
 
 func (s *Server) clusterRoutes(handle func(pattern string, do func(r *http.Request) (any, error))) {

@@ -96,7 +96,7 @@ type RequestPage struct {
 	Count *FormCount `json:"count,omitempty"` // nil when it was not asked
 }
 
-// Request is something that the caller has created. Of an instance that is no form, the members of templates are empty, and Name is that
+// Request is something that the caller has created. Of an instance that is not a form, the members of templates are empty, and Name is that
 // of the workflow.
 type Request struct {
 	PagedForm
@@ -104,7 +104,7 @@ type Request struct {
 	Category   string `json:"category"`
 }
 
-// PagedForm is a form of a page, with how people see its instance. The latter is nil for a form without a workflow, and where the caller
+// PagedForm is a form of a page, with how people see its instance. How they see it is nil for a form without a workflow, and where the caller
 // may not read the instance any more.
 type PagedForm struct {
 	Form

@@ -89,7 +89,7 @@ type SentEvent struct {
 	Data json.RawMessage `json:"data,omitempty"` // an object; nil is left out
 }
 
-// InstanceReply answers POST create, POST event and GET instance; the latter has State alone.
+// InstanceReply answers POST create, POST event and GET instance; GET has State alone.
 type InstanceReply struct {
 	WorkflowID string          `json:"workflowId"`
 	InstanceID string          `json:"instanceId"`

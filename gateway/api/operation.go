@@ -20,7 +20,7 @@ type Child struct {
 	Status     string `json:"status"` // "running", "done", "failed" or "cancelled"
 }
 
-// Timer is an event that comes to an instance by itself.
+// Timer is an event that comes to an instance on its own.
 type Timer struct {
 	ID    string `json:"id"`
 	Event string `json:"event"`
@@ -75,7 +75,7 @@ type IncidentList struct {
 	Next      string     `json:"next"`
 }
 
-// Incident is something that failed: an event that came by itself, or what Kind says.
+// Incident is something that failed: an event that came on its own, or what Kind says.
 type Incident struct {
 	ID         string `json:"id"`
 	WorkflowID string `json:"workflowId"`
@@ -83,8 +83,8 @@ type Incident struct {
 	Event      string `json:"event"`      // of what failed last; empty: a create
 	Error      string `json:"error"`
 	TS         string `json:"ts"` // when it failed last
-	// Kind is "expression" for a step that failed for whoever asked for it, "loop" for an instance that sends itself events without
-	// end, and "tree" for the root of too many instances. An event that came by itself, which is the only one to be retried, has none,
+	// Kind is "expression" for a step that failed for anyone who asked for it, "loop" for an instance that sends itself events without
+	// end, and "tree" for the root of too many instances. An event that came on its own, which is the only one to be retried, has none,
 	// and neither values nor a user.
 	Kind    string `json:"kind,omitempty"`
 	Version uint64 `json:"version,omitempty"`
@@ -176,7 +176,7 @@ type Health struct {
 	Ready   bool         `json:"ready"`
 	Build   Build        `json:"build"`
 	Parts   []HealthPart `json:"parts"`
-	// Cluster is what "verbose" of /readyz has; nil on a server that stands alone.
+	// Cluster is what "verbose" of /readyz has; nil on a standalone server.
 	Cluster  any           `json:"cluster"`
 	Requests RequestCounts `json:"requests"`
 	// Vitals is nil while nobody counts them.

@@ -63,8 +63,8 @@ type Summary struct {
 	RequesterName string       `json:"requesterName"`
 	Done          bool         `json:"done"`
 	Ended         *string      `json:"ended"` // that of Pending
-	Form          *SummaryForm `json:"form"`  // nil: the instance is no form
-	Tasks         []Task       `json:"tasks"` // all that wait, whoever has them
+	Form          *SummaryForm `json:"form"`  // nil: the instance is not a form
+	Tasks         []Task       `json:"tasks"` // all that wait, no matter who has them
 }
 
 // ColumnValue is a column with what an instance has there; null when it has nothing.

@@ -22,26 +22,26 @@ type Task struct {
 	Requester     *string     `json:"requester"`
 	RequesterName *string     `json:"requesterName"`
 	Form          *string     `json:"form"`   // the template of a form for the data of the events; nil: none
-	Events        []TaskEvent `json:"events"` // what the caller may send now to bring it on
-	// Done says who has brought a task on, when, and with which event; nil while it is open.
+	Events        []TaskEvent `json:"events"` // what the caller may send now to complete it
+	// Done says who has completed a task, when, and with which event; nil while it is open.
 	Done *TaskEnd `json:"done"`
 }
 
-// Candidates are who may take a task over: whoever has one of the roles or privileges, or is one of the users.
+// Candidates are who may take a task over: anyone who has one of the roles or privileges, or is one of the users.
 type Candidates struct {
 	Roles      []string `json:"roles"`
 	Users      []string `json:"users"`
 	Privileges []string `json:"privileges"`
 }
 
-// TaskEvent is an event that brings a task on.
+// TaskEvent is an event that completes a task.
 type TaskEvent struct {
 	Name  string `json:"name"`
 	Label string `json:"label"`
 	Style string `json:"style"`
 }
 
-// TaskEnd is how somebody has brought a task on.
+// TaskEnd is how somebody has completed a task.
 type TaskEnd struct {
 	User     string `json:"user"`
 	UserName string `json:"userName"`

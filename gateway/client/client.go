@@ -22,7 +22,7 @@
 // Create, Send and Batch are safe because each carries an idempotency key: a random one, unless the caller has its own.
 // When one fails and the outcome is unknown, the error wraps an UnknownError with the key to ask again with. What the
 // service refuses is an *Error. Free-form data and records keep the service's bytes. Every answer is bounded
-// (Options.BodyBytesMax), and a redirect is never followed, so a token goes nowhere else. Watch reconnects by itself,
+// (Options.BodyBytesMax), and a redirect is never followed, so a token goes nowhere else. Watch reconnects on its own,
 // and says when entries are missing. No goroutine outlives a call.
 package client
 

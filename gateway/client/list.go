@@ -199,7 +199,7 @@ type Change struct {
 }
 
 // Changes returns one page, whose Next is never empty. Each entry comes at least once, those of an instance in their order; it may have none, also
-// when more comes behind it. An *Error of status 410 says that the service no longer has what comes behind the cursor.
+// when more follows it. An *Error of status 410 says that the service no longer has what follows the cursor.
 func (c *Client) Changes(ctx context.Context, r ChangesRequest) (page *Page[Change], err error) {
 	defer asking(&err, "changes of %s", r.WorkflowID)
 	if r.WorkflowID != "" {
@@ -226,7 +226,7 @@ func (c *Client) Changes(ctx context.Context, r ChangesRequest) (page *Page[Chan
 	return page, nil
 }
 
-// ChangePages returns page after page from r.Since on, also empty ones, until the caller stops: whoever keeps
+// ChangePages returns page after page from r.Since on, also empty ones, until the caller stops: anyone who keeps
 // Page.Next with what it made of the page misses nothing. An error is the last thing it yields.
 func (c *Client) ChangePages(ctx context.Context, r ChangesRequest) iter.Seq2[*Page[Change], error] {
 	return func(yield func(*Page[Change], error) bool) {

@@ -62,7 +62,7 @@ type IncidentsRequest struct {
 	Cursor string // Page.Next of the page before; empty is the first page
 }
 
-// Incidents returns one page of the events that came by themselves and failed. It may be empty and not the last.
+// Incidents returns one page of the events that came on their own and failed. It may be empty and not the last.
 func (c *Client) Incidents(ctx context.Context, r IncidentsRequest) (page *Page[api.Incident], err error) {
 	defer asking(&err, "list incidents")
 	q := url.Values{}
@@ -224,7 +224,7 @@ func (c *Client) PublishHome(ctx context.Context, archive []byte, dryRun bool) (
 	return published, decode(a.body, &published)
 }
 
-// Migrated says what became of the instances of one request.
+// Migrated says what happened to the instances of one request.
 type Migrated struct {
 	api.MigrationAnswer
 	Raw json.RawMessage // the whole answer as it came

@@ -18,7 +18,7 @@ import (
 
 var (
 	// ErrInvalid is wrapped when a request cannot be sent as it is: an identifier, a key or a limit that no service
-	// takes, or data that is no JSON. The caller must correct it.
+	// takes, or data that is not JSON. The caller must correct it.
 	ErrInvalid = errors.New("invalid request")
 	// ErrOutcomeUnknown is wrapped, beside the cause, by errors of Create and Send when the service may have done what
 	// was asked. Ask again with the same key, which UnknownError has: it is done once in all.
@@ -56,7 +56,7 @@ func (e *Error) Error() string {
 }
 
 // Printable escapes what does not print, so that it can be shown on a terminal: control characters, line ends, marks
-// that turn the direction of writing, bytes that are no UTF-8.
+// that turn the direction of writing, bytes that are not UTF-8.
 func Printable(s string) string {
 	var b strings.Builder
 	for len(s) > 0 {
@@ -79,7 +79,7 @@ func asking(err *error, format string, names ...any) {
 	}
 }
 
-// UnknownError is an error after which nobody knows whether the request was carried
+// UnknownError is an error after which it is unknown whether the request was carried
 // out. It wraps ErrOutcomeUnknown and Cause.
 type UnknownError struct {
 	// Cause is why the last attempt failed. Where that one surely did nothing, but one

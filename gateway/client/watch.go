@@ -236,7 +236,7 @@ func (w *watcher) deliver(b *block) error {
 	return nil
 }
 
-// heard reads a stream and gives it time anew with each read.
+// heard reads a stream and gives it time again with each read.
 type heard struct {
 	in    io.Reader
 	alarm *time.Timer

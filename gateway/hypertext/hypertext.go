@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Raw is HTML. Whoever converts a text to it has escaped it.
+// Raw is HTML. Anyone who converts a text to it has escaped it.
 type Raw string
 
 // Writer collects a page. The zero value is empty.

@@ -18,7 +18,7 @@ import (
 
 type claims map[string]any
 
-// find returns a claim. A name with dots that is no claim itself leads into objects: "realm_access.roles".
+// find returns a claim. A name with dots that is not a claim itself leads into objects: "realm_access.roles".
 func (c claims) find(name string) (any, bool) {
 	if value, ok := c[name]; ok {
 		return value, true

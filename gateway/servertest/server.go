@@ -7,8 +7,8 @@
 //	… ask s.URL with s.Token …
 //	s.Requests()
 //
-// Only tests import it. What it serves is the one workflow of leave.yaml, or that of notice.yaml, which does something by
-// itself, and its one user may do everything.
+// Only tests import it. What it serves is the one workflow of leave.yaml, or that of notice.yaml, which does something on
+// its own, and its one user may do everything.
 package servertest
 
 import (
@@ -80,7 +80,7 @@ func Start(t testing.TB) *Server {
 }
 
 // StartNotice runs a service with the workflow notice until the test ends. It returns an instance whose event "tell" has
-// sent something to a webhook that answered 500, so that it is a dead letter, and has had an event come that failed, so that it
+// sent something to a webhook that answered 500, so that it is a dead letter, and an internal event of which has failed, so that it
 // is an incident.
 func StartNotice(t testing.TB) (s *Server, id string) {
 	t.Helper()
@@ -136,7 +136,7 @@ func start(t testing.TB, files map[string]string) *Server {
 	s.service = handler
 	port := httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(func() {
-		port.CloseClientConnections() // streams would not end by themselves
+		port.CloseClientConnections() // streams would not end on their own
 		port.Close()
 	})
 	s.URL = port.URL

@@ -1,4 +1,4 @@
-// Package toll makes senders pay for the bytes that they send, whatever becomes of them: in time, which goes by while
+// Package toll makes senders pay for the bytes that they send, whatever happens to them: in time, which goes by while
 // others have the processors. See gateway/DESIGN.md, "Bytes are paid for".
 package toll
 

@@ -34,7 +34,7 @@ func ReadAnswer(r *bufio.Reader, method string) (Answer, error) {
 	return Answer{Status: res.StatusCode, Header: res.Header, Body: string(body), Closes: res.Close}, nil
 }
 
-// Decode reads JSON and demands its kind.
+// Decode reads JSON and requires its kind.
 func Decode[T any, S ~string | ~[]byte](t testing.TB, text S) T {
 	t.Helper()
 	var v *T
@@ -44,7 +44,7 @@ func Decode[T any, S ~string | ~[]byte](t testing.TB, text S) T {
 	return *v
 }
 
-// WantStatus demands a status.
+// WantStatus requires a status.
 func (a Answer) WantStatus(t testing.TB, status int) {
 	t.Helper()
 	if a.Status != status {
@@ -76,7 +76,7 @@ func (a Answer) FaultReason(status int, label string) string {
 	return ""
 }
 
-// WantFault demands an error.
+// WantFault requires an error.
 func (a Answer) WantFault(t testing.TB, status int, label string) {
 	t.Helper()
 	if reason := a.FaultReason(status, label); reason != "" {
@@ -135,7 +135,7 @@ func (a Answer) ReadRecord() (Record, error) {
 	return r, nil
 }
 
-// Record demands the answer of create, event and instance.
+// Record requires the answer of create, event and instance.
 func (a Answer) Record(t testing.TB) Record {
 	t.Helper()
 	r, err := a.ReadRecord()

@@ -111,7 +111,7 @@ func (c *Client) Try(r Request) (Answer, error) {
 	return got, err
 }
 
-// Send asks, and demands an answer.
+// Send asks, and requires an answer.
 func (c *Client) Send(t testing.TB, r Request) Answer {
 	t.Helper()
 	got, err := c.Try(r)
@@ -150,7 +150,7 @@ func (c *Client) Raw(t testing.TB, text string) []Answer {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	_, _ = io.WriteString(conn, text) // the answers say what became of it
+	_, _ = io.WriteString(conn, text) // the answers say what happened to it
 	_ = conn.CloseWrite()
 	r := bufio.NewReader(conn)
 	method, _, _ := strings.Cut(text, " ")

@@ -20,7 +20,7 @@ func NewPipes() *Pipes {
 	return &Pipes{accepted: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// Dial opens a connection; address says nothing. It is a DialContext of net/http.
+// Dial opens a connection; address tells nothing. It is a DialContext of net/http.
 func (p *Pipes) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	here, there := net.Pipe()
 	select {

@@ -78,7 +78,7 @@ type check struct {
 	minLog     uint64 // number of the oldest live log, once manifest has run
 }
 
-// manifest finds the present MANIFEST and checks it by itself and against the checkpoint.
+// manifest finds the present MANIFEST and checks it on its own and against the checkpoint.
 func (k *check) manifest() error {
 	was := k.checkpoint
 	desc, err := pebble.Peek(k.Dir, k.FS)

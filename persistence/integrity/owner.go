@@ -38,7 +38,7 @@ func idOf(info vfs.FileInfo) fileID {
 }
 
 // check returns why the files are not this process's any more. What cannot be
-// read for another reason is err, and says nothing.
+// read for another reason is err, and tells nothing.
 func (o *owner) check(fsys vfs.FS, dir string) (foreign string, err error) {
 	now := time.Now()
 	if o.written != nil {
@@ -49,7 +49,7 @@ func (o *owner) check(fsys vfs.FS, dir string) (foreign string, err error) {
 		case err != nil:
 			return "", err
 		case bytes.Equal(data, o.tried):
-			o.written = o.tried // NB: the next try must not make it a stranger
+			o.written = o.tried // NB: the next try must not take it for a foreign one
 		case !bytes.Equal(data, o.written):
 			return CheckpointName + " was written by another process", nil
 		}

@@ -135,7 +135,7 @@ func (r *Recorder) Close() error {
 
 // locate makes the watermark of a store that nobody writes to exact. NewestLog is asked
 // before a batch is applied, and a batch that does not fit into memory begins a new log:
-// then its watermark names the log before, and says nothing once that one is in tables.
+// then its watermark names the log before, and tells nothing once that one is in tables.
 func (r *Recorder) locate(w *watermark, logs []logSize) error {
 	if *w == (watermark{}) {
 		return nil // nothing was committed

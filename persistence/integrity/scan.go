@@ -12,7 +12,7 @@ type logScan struct {
 	clean bool
 	// seq is the sequence number behind the last whole record, 0 without one.
 	seq uint64
-	// hole is the offset of the first bytes that are no chunk of this log, -1 when there are none. A torn write, the
+	// hole is the offset of the first bytes that are not a chunk of this log, -1 when there are none. A torn write, the
 	// preallocated rest of the file and its earlier life look like that, and so does damage.
 	hole int
 	// synced is the highest sync offset in chunks behind the hole.
@@ -22,7 +22,7 @@ type logScan struct {
 }
 
 // scanLog reads log file number. It is stricter than Pebble's own reader; see persistence/DESIGN.md, "What the damage
-// check reads by itself". It goes on behind the first hole, byte by byte, because damage does not respect chunks; what
+// check reads on its own". It continues after the first hole, byte by byte, because damage does not respect chunks; what
 // it finds there decides whether the hole is damage, see [checkLogEnd].
 func scanLog(file []byte, number uint64) logScan {
 	n := uint32(number)
@@ -110,7 +110,7 @@ func (r *recordHead) endSeq() uint64 {
 type manifestScan struct {
 	// end is the offset behind the last whole record.
 	end int
-	// hole is the offset of the first bytes that are no chunk, -1 when there are none.
+	// hole is the offset of the first bytes that are not a chunk, -1 when there are none.
 	hole int
 	// later is the offset of a record that begins behind the hole, -1 without one. Each record is synced before the
 	// next is written, so there is none after a torn write.

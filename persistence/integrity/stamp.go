@@ -54,7 +54,7 @@ func parseStamp(record []byte) (watermark, bool) {
 }
 
 // watermark is a durable fact about the log: the record that ends before sequence number seq is durable, and so is
-// everything before it. It lies in this log file or in a later one. The zero watermark says nothing.
+// everything before it. It lies in this log file or in a later one. The zero watermark tells nothing.
 type watermark struct{ log, seq uint64 }
 
 // progress is the highest watermark so far. One goroutine advances it, many read it.

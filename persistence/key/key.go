@@ -11,7 +11,7 @@ import (
 type ID [16]byte
 
 // Shard is one of the key ranges that a store is cut into. Every key begins with its shard, so a shard is one
-// contiguous range that can be copied, moved or counted by itself.
+// contiguous range that can be copied, moved or counted on its own.
 type Shard uint16
 
 // Meta is the shard of definitions, settings and credentials. It sorts behind all numbered shards.
@@ -32,7 +32,7 @@ const (
 	entryTable      table = 'e' // id, sequence              -> history entry
 	draftTable      table = 'f' // id, user                  -> draft
 	feedTable       table = 'g' // place                     -> row of the feed
-	workTable       table = 'h' // list, name, order, value, id, sequence, number -> workflow; of upper-case lists it stands behind order
+	workTable       table = 'h' // list, name, order, value, id, sequence, number -> workflow; of upper-case lists it follows order
 	indexTable      table = 'i' // index, value, id          -> index entry
 	indexStateTable table = 'j' // index                     -> how far the index is in the shard
 	replyTable      table = 'k' // scope, key                -> first answer
@@ -47,7 +47,7 @@ const (
 	taskDraftTable  table = 'u' // id, sequence, number, user -> draft
 	timerTable      table = 'w' // deadline, id, sequence, number -> workflow
 	incidentTable   table = 'x' // id, sequence, number      -> incident
-	scheduleTable   table = 'y' // workflow, name            -> what became of the schedule's runs
+	scheduleTable   table = 'y' // workflow, name            -> what happened to the schedule's runs
 )
 
 // longText marks a text of 255 bytes or more: two length bytes follow.
@@ -109,7 +109,7 @@ func IndexPrefix(dst []byte, sh Shard, index uint32) []byte {
 	return binary.BigEndian.AppendUint32(appendHead(dst, sh, indexTable), index)
 }
 
-// IndexState appends the key of how far a declared index is in sh; 0 is no index, and has what else leaders of the shard must know. Only shards with
+// IndexState appends the key of how far a declared index is in sh; 0 is not an index, and has what else leaders of the shard must know. Only shards with
 // replicas have such rows.
 func IndexState(dst []byte, sh Shard, index uint32) []byte {
 	return binary.BigEndian.AppendUint32(IndexStatePrefix(dst, sh), index)
@@ -119,7 +119,7 @@ func IndexState(dst []byte, sh Shard, index uint32) []byte {
 func IndexStatePrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, indexStateTable) }
 
 // InstancePrefixes returns the prefixes of all rows that belong to an instance and begin with
-// its id: whoever deletes it removes them. A table of such rows has its line here.
+// its id: anyone who deletes it removes them. A table of such rows has its line here.
 func InstancePrefixes(sh Shard, id ID) [][]byte {
 	return [][]byte{
 		EntryPrefix(nil, sh, id),
@@ -247,7 +247,7 @@ func StreamPrefix(dst []byte, sh Shard, workflow, queue string) []byte {
 // StreamsPrefix appends the prefix of all next attempts in sh.
 func StreamsPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, attemptTable) }
 
-// Incident appends the key of an event of instance id that came by itself and failed.
+// Incident appends the key of an event of instance id that came on its own and failed.
 func Incident(dst []byte, sh Shard, id ID, sequence uint64, number uint32) []byte {
 	dst = append(IncidentPrefix(dst, sh), id[:]...)
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(dst, sequence), number)
@@ -290,7 +290,7 @@ func TaskDraftsPrefix(dst []byte, sh Shard, id ID) []byte {
 	return append(appendHead(dst, sh, taskDraftTable), id[:]...)
 }
 
-// Activity appends the key of something that happened to an instance behind a history entry, and that is no entry itself.
+// Activity appends the key of something that happened to an instance behind a history entry, and that is not an entry itself.
 func Activity(dst []byte, sh Shard, id ID, sequence uint64, number uint32) []byte {
 	return appendPart(ActivityPrefix(dst, sh, id), sequence, number)
 }
@@ -305,8 +305,8 @@ func appendPart(dst []byte, sequence uint64, number uint32) []byte {
 }
 
 // Work is a task in one of the worklists, as keys name it. List is the caller's letter for the sort of list, and Name whose
-// it is; Order is the letter of what the list is sorted by, and Value the task's. A list with an upper-case letter has the tasks of each workflow by
-// themselves: keys of others have no Workflow.
+// it is; Order is the letter of what the list is sorted by, and Value the task's. A list with an upper-case letter has the tasks of each workflow on
+// their own: keys of others have no Workflow.
 type Work struct {
 	List     byte
 	Name     string

@@ -17,7 +17,7 @@
 // # What an answer means
 //
 // Nil: the change is durable on a majority of the voters and visible here. ErrNotLed: nothing was applied and nothing
-// will be. ErrLost: leadership was lost meanwhile, and nobody knows yet; the next leader does.
+// will be. ErrLost: leadership was lost meanwhile, and the outcome is unknown yet; the next leader does.
 //
 // What is where when the answer is nil:
 //
@@ -32,6 +32,6 @@
 //
 // The rows of the log, the term and the vote stand outside the shard, so that a copy of the shard does not have them.
 // How far the state is, and which snapshot Raft may count on, stand inside, at its beginning: they are copied and
-// replaced with it, in one step. A snapshot is only that row; whoever needs it gets the rows of the shard as they are
+// replaced with it, in one step. A snapshot is only that row; anyone who needs it gets the rows of the shard as they are
 // when they are sent, which may be newer, and skips the entries that they contain.
 package replica

@@ -69,7 +69,7 @@ func (g *Group) beginEpoch() (epoch uint64, err error) {
 }
 
 // Drain takes no more changes, and returns when those it has are answered. resume takes
-// changes again, if this node leads still, in another epoch: whoever saw meanwhile that this one is over
+// changes again, if this node leads still, in another epoch: anyone who saw meanwhile that this one is over
 // has left it, and what is still on its way in it stands before everything of the next.
 func (g *Group) Drain(ctx context.Context) (resume func(), err error) {
 	g.mu.Lock()

@@ -214,7 +214,7 @@ func (e *entries) truncateLocked(index uint64) {
 }
 
 // DeleteRange implements raft.LogStore. Raft removes what the state contains from the beginning of the log, never all
-// of it, and what another leader has replaced from its end. The latter waits for the entries that come in its place,
+// of it, and what another leader has replaced from its end. Such a removal waits for the entries that come in its place,
 // and goes in one step with them: when those cannot be written, the log still has what Raft believes that it has.
 func (e *entries) DeleteRange(low, high uint64) error {
 	e.mu.Lock()

@@ -15,7 +15,7 @@ var (
 	ErrNotLed = errors.New("this node does not lead the shard")
 
 	// ErrLost is the error of a change whose leader lost the leadership before a majority had confirmed it. It may
-	// become part of the shard, or not: whoever made it drops what it holds, and asks the next leader.
+	// become part of the shard, or not: anyone who made it drops what it holds, and asks the next leader.
 	ErrLost = errors.New("the leadership of the shard was lost, outcome unknown")
 
 	// ErrDamaged is the error of a group whose rows are not what it wrote: the state is older
@@ -30,7 +30,7 @@ type Options struct {
 	Node  string
 	Store Store
 	// LogPrefix begins the keys of the log, StatePrefix those of rows about the state.
-	// The latter stands in the range of the shard, before all other rows.
+	// StatePrefix is in the range of the shard, before all other rows.
 	LogPrefix, StatePrefix []byte
 	Streams                Streams
 	Observer               Observer
@@ -80,7 +80,7 @@ type Observer interface {
 	Ended(epoch uint64)
 }
 
-// Follower is told what becomes of the state, on every node alike. Its calls come one after
+// Follower is told what happens to the state, on every node alike. Its calls come one after
 // the other and must not block.
 type Follower interface {
 	// Changed is called with the sets of writes of one or more entries, in their order, when all of them are visible.

@@ -100,7 +100,7 @@ func (g *Group) fail(epoch uint64) {
 	}
 }
 
-// outcome waits for what became of a proposal.
+// outcome waits for what happened to a proposal.
 func (g *Group) outcome(p proposal) error {
 	err := p.future.Error()
 	apply, writes := p.future.(raft.ApplyFuture)

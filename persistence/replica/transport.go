@@ -67,8 +67,8 @@ func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, args 
 	}
 }
 
-// isHeartbeat reports whether a message says nothing of the log. Raft sends those beside the
-// entries, and at least twice in a Tick whatever becomes of them.
+// isHeartbeat reports whether a message does not mention the log. Raft sends those beside the
+// entries, and at least twice in a Tick whatever happens to them.
 func isHeartbeat(args *raft.AppendEntriesRequest) bool {
 	return args.PrevLogEntry == 0 && len(args.Entries) == 0
 }
@@ -210,7 +210,7 @@ func (t *transport) checkLoop() {
 }
 
 // checkRequest refuses what Raft takes for granted: it panics at entries that are missing,
-// of no known type, or that have a configuration which cannot be read.
+// of an unknown type, or that have a configuration which cannot be read.
 func checkRequest(command any) error {
 	switch c := command.(type) {
 	case *raft.AppendEntriesRequest:

@@ -52,7 +52,7 @@ func (d *Disk) Release() { d.syncs.release() }
 // AfterCrash is the disk as a power failure at this moment leaves it: without anything that was not synced.
 func (d *Disk) AfterCrash() *Disk { return diskOf(d.mem.CrashClone(vfs.CrashCloneCfg{}), d.logBytes) }
 
-// SetFree says how much space the disk reports as free. The store looks at it a few times a second.
+// SetFree says how much space the disk reports as free. The store looks at it a few times per second.
 func (d *Disk) SetFree(bytes uint64) { d.free.Store(bytes) }
 
 // AwaitAccepting returns when the store takes writes, or when it does not, as

@@ -236,7 +236,7 @@ func (s *scanner) digits(i int) int {
 }
 
 // number checks the number at i: an integer without needless zeros, then perhaps a fraction, then perhaps an exponent, each with
-// a digit at least. What follows it is checked by whoever expects something there.
+// a digit at least. What follows it is checked by anyone who expects something there.
 func (s *scanner) number(i int) int {
 	start := i
 	if s.src[i] == '-' {

@@ -11,7 +11,7 @@ var (
 	// ErrSyntax is wrapped by every error of Clean: the bytes are not one JSON value as this package wants it.
 	ErrSyntax = errors.New("invalid JSON")
 	// ErrPath is wrapped by the errors of ParsePath and Set: the path is malformed, or does not fit the value that it is to
-	// change. Whoever wrote the path has to correct it.
+	// change. The author of the path has to correct it.
 	ErrPath = errors.New("bad path")
 	// ErrDepth is wrapped by the errors of Set and From when the result would be nested deeper than MaxDepth.
 	ErrDepth = errors.New("nested too deep")

@@ -55,7 +55,7 @@ type Step struct {
 // Steps is how many entries were added that say something new. Each costs a search through the chart when the picture is drawn.
 func (in *Instance) Steps() int { return len(in.steps) }
 
-// Add adds an entry of the instance's history, in any order. What is like one before says nothing new and takes no
+// Add adds an entry of the instance's history, in any order. What is like one before tells nothing new and takes no
 // room, so a history of any length may be added.
 func (in *Instance) Add(s Step) {
 	key := fmt.Sprintf("%q %q %q", s.Event, s.Start, s.End)
@@ -119,7 +119,7 @@ func (p *Picture) words() *phrases {
 	return english
 }
 
-// duration says one with its two largest units, as it stands behind after: "2 days", "1 hour 30 minutes".
+// duration says one with its two largest units, as it is written after: "2 days", "1 hour 30 minutes".
 func (w *phrases) duration(d time.Duration) string {
 	if seconds := w.units[3]; d >= time.Second && d < time.Minute && d%time.Second != 0 {
 		return strings.Replace(strconv.FormatFloat(d.Seconds(), 'f', -1, 64), ".", w.point, 1) + " " + seconds.many

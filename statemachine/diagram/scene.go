@@ -132,7 +132,7 @@ func (s *scene) sizeLeaf(i int) {
 
 func (b *box) endsWidth() int { return layout.MinWidth(max(b.topEnds, b.baseEnds)) }
 
-// countEnds counts the wires at the top and at the bottom of each node. It comes behind orient.
+// countEnds counts the wires at the top and at the bottom of each node. It follows orient.
 func (s *scene) countEnds() {
 	for _, w := range s.wires {
 		if w.inside < 0 {

@@ -103,7 +103,7 @@ type search struct {
 // transition -1, together with the node from.
 type arrival struct{ from, node, transition int }
 
-// The costs of ways into a node. A transition that the event triggers is the likeliest, then what follows by itself,
+// The costs of ways into a node. A transition that the event triggers is the likeliest, then what follows on its own,
 // then what something in another region has set off, then events that actions raise.
 const (
 	costEvent     = 10

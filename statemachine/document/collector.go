@@ -22,7 +22,7 @@ type Collector struct {
 	dropped int
 }
 
-// Entry is a fault that a collector has taken. It is no error, since there is nothing for the caller to handle.
+// Entry is a fault that a collector has taken. It is not an error, since there is nothing for the caller to handle.
 type Entry struct {
 	// Suggestion becomes that of the fault; it may be set until Faults is called.
 	Suggestion string
@@ -82,7 +82,7 @@ func (c *Collector) Err() error {
 }
 
 // Known adds a fault for every key of the mapping n that is not among allowed,
-// and one when n is no mapping. A nil n has no unknown keys.
+// and one when n is not a mapping. A nil n has no unknown keys.
 func (c *Collector) Known(n *Node, allowed ...string) {
 	if n == nil || !c.is(n, Mapping) {
 		return
@@ -157,7 +157,7 @@ func (c *Collector) Int(n *Node) (number int, ok bool) {
 	return int(i), true
 }
 
-// Fault is one thing that is wrong with a file. Whoever wrote the file has to correct it; the text is made for them.
+// Fault is one thing that is wrong with a file. The author of the file has to correct it; the text is made for them.
 type Fault struct {
 	// File is the name as it was given to Parse.
 	File string
@@ -199,7 +199,7 @@ func (f Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Take moves the faults in err here; what is no fault is returned.
+// Take moves the faults in err here; what is not a fault is returned.
 func (f *Faults) Take(err error) error {
 	var faults Faults
 	if errors.As(err, &faults) {

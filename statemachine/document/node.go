@@ -194,7 +194,7 @@ var (
 // maxBasedDigits bounds a hexadecimal or octal number: to convert one costs more than linear time.
 const maxBasedDigits = 128
 
-// readNumber returns the JSON literal of a number in YAML's spelling, and "" for what is no number. The fault, when it
+// readNumber returns the JSON literal of a number in YAML's spelling, and "" for what is not a number. The fault, when it
 // has a reason, says why s is neither a number nor a text.
 func readNumber(s string) (literal string, fault Fault) {
 	if s == "" || strings.IndexByte("+-.0123456789", s[0]) < 0 {

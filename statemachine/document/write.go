@@ -40,7 +40,7 @@ func (w *writer) block(n *Node, indent int) {
 	}
 }
 
-// item writes an element of a list. The first member of a mapping stands behind the dash.
+// item writes an element of a list. The first member of a mapping follows the dash.
 func (w *writer) item(n *Node, indent int) {
 	if flow, ok := flowOf(n); ok && w.column()+1+len(flow) <= maxFlow || n.Kind < Sequence {
 		w.space()

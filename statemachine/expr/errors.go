@@ -17,7 +17,7 @@ var (
 	// because it cost too much or made a value that is too large.
 	ErrLimit = errors.New("limit exceeded")
 
-	// ErrName is wrapped by the errors of Env.With: the name cannot be a variable. Whoever chose it has to choose another one.
+	// ErrName is wrapped by the errors of Env.With: the name cannot be a variable. The author has to choose another one.
 	ErrName = errors.New("bad variable name")
 )
 
@@ -25,7 +25,7 @@ var (
 type CompileError struct {
 	// Line and Column are where, from 1, inside the expression. Columns count characters.
 	Line, Column int
-	// Reason is one line of plain text, for whoever wrote the expression.
+	// Reason is one line of plain text, for the author of the expression.
 	Reason string
 	// Fields are those that the variable has of which the expression names another; nil for every other reason.
 	Fields []string

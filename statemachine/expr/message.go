@@ -54,7 +54,7 @@ const unknownField = "undefined field "
 // lastWord is the name that ends a text.
 var lastWord = regexp.MustCompile(`\w+\s*$`)
 
-// fieldsAsked returns the fields of the variable of which err says that it has no such one.
+// fieldsAsked returns the fields of the variable of which err says that it does not have it.
 func fieldsAsked(src string, err *CompileError) []string {
 	lines := strings.Split(src, "\n")
 	if !strings.HasPrefix(err.Reason, unknownField) || err.Line > len(lines) {
@@ -84,7 +84,7 @@ var (
 	operator    = regexp.MustCompile(`_[^' a-z_]+_|@in|!_|-_`)
 )
 
-// plainMessage turns cel-go's wording into that of whoever wrote the expression:
+// plainMessage turns cel-go's wording into that of the author of the expression:
 // no overload for '_==_' becomes no overload for '=='.
 func plainMessage(s string) string {
 	s = container.ReplaceAllString(s, "")

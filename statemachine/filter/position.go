@@ -28,7 +28,7 @@ func (f *Filter) IDs() (ids []string, ok bool) {
 	return ids, ok
 }
 
-// Alternatives returns the branches of each $or that every matching instance satisfies: whoever matches f matches at least one
+// Alternatives returns the branches of each $or that every matching instance satisfies: anyone who matches f matches at least one
 // branch of each. A branch is a filter of its own. Outer conditions are not in it.
 func (f *Filter) Alternatives() [][]*Filter {
 	var all [][]*Filter

@@ -92,7 +92,7 @@ func stepsOf(r *syntax.Regexp) int {
 	return inside + 1
 }
 
-// prefixOf returns what every text begins with that the expression finds: of "^abc.*" it is abc. "" says nothing.
+// prefixOf returns what every text begins with that the expression finds: of "^abc.*" it is abc. "" tells nothing.
 func prefixOf(r *syntax.Regexp) string {
 	if r.Op != syntax.OpConcat || len(r.Sub) < 2 || r.Sub[0].Op != syntax.OpBeginText {
 		return ""

@@ -94,7 +94,7 @@ func (c *comparison) compare(sent, taken *jsonschema.Schema, path []string) {
 		}
 		// A field with a default is filled in beforehand.
 		filled := fields[name] != nil && fields[name].Default != nil
-		if m.Optional = !m.Missing && !filled && !demands(sent, name); m.Missing || m.Optional {
+		if m.Optional = !m.Missing && !filled && !requires(sent, name); m.Missing || m.Optional {
 			c.mismatches = append(c.mismatches, m)
 		}
 	}
@@ -180,8 +180,8 @@ func mentions(s *jsonschema.Schema, member string) bool {
 	return somewhere(s, map[*jsonschema.Schema]bool{}, func(part *jsonschema.Schema) bool { return len(named(part, member)) > 0 })
 }
 
-// demands reports whether some part of s requires a member of that name, alternatives and conditions included.
-func demands(s *jsonschema.Schema, member string) bool {
+// requires reports whether some part of s requires a member of that name, alternatives and conditions included.
+func requires(s *jsonschema.Schema, member string) bool {
 	return somewhere(s, map[*jsonschema.Schema]bool{}, func(part *jsonschema.Schema) bool { return slices.Contains(part.Required, member) })
 }
 

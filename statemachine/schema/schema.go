@@ -18,7 +18,7 @@ import (
 	"troupe/statemachine/internal/schemacost"
 )
 
-// ErrInvalidData: the data does not fit a JSON Schema. The text names the place; tell whoever has sent it.
+// ErrInvalidData: the data does not fit a JSON Schema. The text names the place; tell anyone who has sent it.
 var ErrInvalidData = errors.New("data does not fit the schema")
 
 const maxCheckCost = 10_000_000

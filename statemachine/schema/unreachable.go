@@ -81,7 +81,7 @@ func (w *walk) value(parts []*jsonschema.Schema, v data.Value, path []string) {
 		w.list(parts, v, path)
 	default:
 		choices, finite := choicesOf(parts)
-		if !finite || len(choices) < 2 { // NB: a single one is a demand that can still be met, as of a box to be ticked
+		if !finite || len(choices) < 2 { // NB: a single one is a requirement that can still be met, as of a box to be ticked
 			return
 		}
 		given := v.Any()
@@ -91,7 +91,7 @@ func (w *walk) value(parts []*jsonschema.Schema, v data.Value, path []string) {
 	}
 }
 
-// kindOfValue counts every number as both kinds: whether it has to be whole is for whoever fills it in.
+// kindOfValue counts every number as both kinds: whether it has to be whole is for anyone who fills it in.
 func kindOfValue(v data.Value) valueKinds {
 	switch v.Kind() {
 	case data.Null:

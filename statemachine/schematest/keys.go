@@ -99,7 +99,7 @@ func allKeys(t testing.TB, schema string) []string {
 	return slices.Compact(keys)
 }
 
-// Describes fails when the schema has no title or id, or says nothing about a key.
+// Describes fails when the schema has no title or id, or does not mention a key.
 func Describes(t *testing.T, schema string) {
 	t.Helper()
 	top := decode(t, schema)

@@ -112,7 +112,7 @@ func (i *importer) initializations(e *element) (blocks []*document.Node) {
 	return blocks
 }
 
-// initialization gives a variable its first value. One that has a value keeps it: whoever created the instance gave it, or the state was
+// initialization gives a variable its first value. One that has a value keeps it: anyone who created the instance gave it, or the state was
 // entered before.
 func (i *importer) initialization(id string, v *document.Node) *document.Node {
 	at := i.variable(id)

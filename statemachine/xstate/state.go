@@ -342,7 +342,7 @@ func (r *reader) context(n, private *document.Node) *document.Node {
 	return out
 }
 
-// event notes the name of an event, whose data goes nowhere by itself: in XState it stays with the event.
+// event notes the name of an event, whose data goes nowhere on its own: in XState it stays with the event.
 func (r *reader) event(at *document.Node) {
 	if !r.seen[at.Text] {
 		r.seen[at.Text] = true

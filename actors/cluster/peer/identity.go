@@ -154,7 +154,7 @@ func (i *Identity) Marshal() ([]byte, error) {
 	return marshalKeyed(i.key, certificates...)
 }
 
-// ParseIdentity reads what Marshal has returned. A certificate that is over is no error: the node can still be given a
+// ParseIdentity reads what Marshal has returned. A certificate that is over is not an error: the node can still be given a
 // new one.
 func ParseIdentity(data []byte) (*Identity, error) {
 	i, err := parseIdentity(data)
@@ -224,7 +224,7 @@ const (
 	clockSkewMax = 10 * time.Minute
 )
 
-// Authority signs the certificates of a cluster's nodes. Its bytes are the keys to the cluster: whoever has them can be
+// Authority signs the certificates of a cluster's nodes. Its bytes are the keys to the cluster: anyone who has them can be
 // any node.
 type Authority struct {
 	cluster     ClusterID

@@ -1,6 +1,6 @@
 // Package peer is the cluster port: it moves bytes between nodes that prove who they are. It knows nothing of Raft,
 // workflows or the store. The handshake (ALPN) says what a connection is for: the bytes of one shard, calls over
-// HTTP/2, or the one request of a machine that is no node yet. Whoever dials a node names its id and takes nobody else
+// HTTP/2, or the one request of a machine that is not a node yet. Anyone who dials a node names its id and takes nobody else
 // who answers; an address means only where to look. DESIGN.md has what the port promises and what its caller must do.
 package peer
 
@@ -307,7 +307,7 @@ func parseJoinKey(text string) (k JoinKey, err error) {
 	return k, CheckAddress(k.Address)
 }
 
-// CheckAddress demands a host and a port that another node can dial.
+// CheckAddress requires a host and a port that another node can dial.
 func CheckAddress(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || host == "" || len(address) > joinAddressMax || strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r > '~' }) {

@@ -85,7 +85,7 @@ func (o *Options) validate() (err error) {
 const (
 	protocolStream = "troupe-stream/1" // two bytes of a shard, then its own bytes
 	protocolCalls  = "h2"              // HTTP/2
-	protocolJoin   = "troupe-join/1"   // HTTP/1.1, for whoever has no certificate yet
+	protocolJoin   = "troupe-join/1"   // HTTP/1.1, for anyone who has no certificate yet
 )
 
 // NB: without tickets, every connection shows its certificates, so that a renewal and Admits hold from the next one on.

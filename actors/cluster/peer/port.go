@@ -140,7 +140,7 @@ func (p *Port) Addr() net.Addr {
 	return p.mu.listener.Addr()
 }
 
-// Stop takes no more connections, waits for the calls and joins that are being answered until ctx is done, and closes
+// Stop accepts no more connections, waits for the calls and joins that are being answered until ctx is done, and closes
 // everything: the port, all connections in both directions and all streams. It returns when the goroutines of the port
 // are gone; handlers that do not end with their request's context are not waited for.
 func (p *Port) Stop(ctx context.Context) error {

@@ -15,7 +15,7 @@ import (
 )
 
 // Streams are the byte streams of one shard: a net.Listener for those that other nodes open, and Dial to open one. To
-// whoever uses it, the address of a node is its id.
+// anyone who uses it, the address of a node is its id.
 type Streams struct {
 	*inbox
 	port  *Port
@@ -179,7 +179,7 @@ func (b *inbox) Close() error {
 	return nil
 }
 
-// Addr returns an address that says nothing: the port has the real one.
+// Addr returns an address that tells nothing: the port has the real one.
 func (b *inbox) Addr() net.Addr { return nodeAddr("") }
 
 func (p *Port) newCallServer() *http.Server {
@@ -294,7 +294,7 @@ func (p *Port) roundTrip(r *http.Request) (*http.Response, error) {
 	err := p.checkTarget(r)
 	if err != nil {
 		if r.Body != nil {
-			_ = r.Body.Close() // as http.RoundTripper demands
+			_ = r.Body.Close() // as http.RoundTripper requires
 		}
 		return nil, notSent{err}
 	}

@@ -19,7 +19,7 @@ import (
 	"troupe/actors/failure"
 )
 
-// Cost is what one hash of a password costs whoever guesses, and us at every sign-in (argon2id, RFC 9106).
+// Cost is what one hash of a password costs anyone who guesses, and us at every sign-in (argon2id, RFC 9106).
 type Cost struct {
 	MemoryKiB uint32 // the memory of a hash, 8 to 1,048,576 for each lane together
 	Passes    uint32 // Passes over the memory, 1 to 64

@@ -29,7 +29,7 @@ func New(free time.Duration, times, each int) *Breaks {
 	return b
 }
 
-// Begin begins the work anew.
+// Begin begins the work again.
 func (b *Breaks) Begin() { b.begun, b.left = time.Now(), b.free }
 
 // Take takes a break if one is due. It ends early when done is closed; nil never is.

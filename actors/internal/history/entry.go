@@ -21,11 +21,11 @@ const (
 	wholeEvery   = 32                            // the entries whose number it divides are stored whole, and the first, so that few are read to unfold one
 )
 
-// The kinds of what stands behind the JSON; 0: nothing.
+// The kinds of what follows the JSON; 0: nothing.
 const (
 	wholeKind  byte = iota + 1 // what the event brought
 	digestKind                 // {"sha256", "bytes"} of it
-	foldedBit  byte = 1 << 6   // set beside them: the JSON has empty lists, and changes stand behind it
+	foldedBit  byte = 1 << 6   // set beside them: the JSON has empty lists, and changes follow it
 	attemptBit byte = 1 << 7   // set beside them: nothing took the event (statemachine.Entry.Attempt)
 )
 
@@ -34,7 +34,7 @@ var (
 	endList   = []byte(`,"endState":[]`)
 )
 
-// Complete returns what is stored of an entry, whose JSON stands behind HeadBytes that are free.
+// Complete returns what is stored of an entry, whose JSON follows HeadBytes that are free.
 func Complete(value []byte, e *statemachine.Entry, sequence uint64, goesOn bool) []byte {
 	if goesOn && mayFold(e, sequence, len(value)-HeadBytes) {
 		return fold(e)
@@ -176,10 +176,10 @@ func Ending(stored []byte, end []statemachine.NodeID) (data.Value, bool) {
 	return unfold(p.entry, start, end)
 }
 
-// ErrDamaged: what is stored is no history, or lacks a part of one.
+// ErrDamaged: what is stored is not a history, or lacks a part of one.
 var ErrDamaged = errors.New("stored history cannot be read")
 
-// Keep appends to an entry, whose JSON stands behind HeadBytes that are free, what its event brought, nil for nothing,
+// Keep appends to an entry, whose JSON follows HeadBytes that are free, what its event brought, nil for nothing,
 // and whether it is an attempt.
 func Keep(entry []byte, brought data.Value, attempt bool) []byte {
 	end := len(entry) - HeadBytes

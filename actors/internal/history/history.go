@@ -25,7 +25,7 @@ import (
 	"troupe/statemachine/data"
 )
 
-// Seal completes a stored entry, whose JSON stands behind HeadBytes that are free.
+// Seal completes a stored entry, whose JSON follows HeadBytes that are free.
 // before is the chain up to the entry; Seal returns the one with it.
 func Seal(stored []byte, before statemachine.Chain) statemachine.Chain {
 	chain := link(before, stored[HeadBytes:])

@@ -10,7 +10,7 @@ import (
 )
 
 // Mailbox is an unbounded actor.Mailbox: messages are handled one after the other, in the order in which they came,
-// those of protoactor before those of users. Whoever posts bounds how many wait.
+// those of protoactor before those of users. Anyone who posts bounds how many wait.
 type Mailbox struct {
 	invoker actor.MessageInvoker // set once, before the first message
 

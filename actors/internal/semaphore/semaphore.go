@@ -246,7 +246,7 @@ func (s *Semaphore[U]) serveLocked() {
 	}
 }
 
-// grantLocked gives a slot to the first of a user's waiters. The user then stands behind all others.
+// grantLocked gives a slot to the first of a user's waiters. The user then follows all others.
 func (s *Semaphore[U]) grantLocked(u *user[U]) {
 	w, _ := u.waiters.Front().Value.(*waiter[U])
 	s.unqueueLocked(w)

@@ -15,7 +15,7 @@ const (
 	LookMax = time.Second
 )
 
-// Notify has whoever waits for ch go on; ch has room for one entry.
+// Notify has anyone who waits for ch go on; ch has room for one entry.
 func Notify(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:

@@ -350,7 +350,7 @@ type opened struct {
 	sum        uint64
 }
 
-// Like List it leaves out a part that is no name, with everything behind it.
+// Like List it leaves out a part that is not a name, with everything behind it.
 func (w *walk) meet(key string) {
 	depth := 0
 	for {

@@ -273,7 +273,7 @@ type Step struct {
 	Want string
 }
 
-// seenMax is how long a change may take to be seen: that it is seen is demanded, not how soon.
+// seenMax is how long a change may take to be seen: that it is seen is required, not how soon.
 const seenMax = 2 * time.Minute
 
 // Follow starts a service on the source, and checks that its lists follow each step.

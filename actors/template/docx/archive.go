@@ -37,7 +37,7 @@ func newArchive(r io.ReaderAt, size int64, limits param.Limits) (*archive, error
 	s := &source{r: r, left: directoryBytesMax}
 	a := &archive{source: s, limits: limits, entries: map[string]*zip.File{}, left: limits.DocumentBytes}
 	directory, err := zip.NewReader(s, size)
-	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // names are no paths here
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // names are not paths here
 		return nil, a.cause(err)
 	}
 	if len(directory.File) > limits.Entries {
@@ -210,7 +210,7 @@ func (s *source) ReadAt(p []byte, at int64) (int, error) {
 	return n, err
 }
 
-// isPartName: the entry is no folder, and the target of a relationship can name every segment.
+// isPartName: the entry is not a folder, and the target of a relationship can name every segment.
 func isPartName(name string) bool {
 	if strings.ContainsAny(name, "\\\x00") {
 		return false

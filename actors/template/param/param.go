@@ -307,7 +307,7 @@ var (
 // Fault is an error about the content of a file.
 type Fault struct {
 	Kind error // ErrNotTemplate, ErrEncrypted or ErrTooLarge
-	// Reason says what is wrong, or which limit it is. Everyone who may read the file may see it.
+	// Reason says what is wrong, or which limit it is. everyone who can read the file may see it.
 	Reason string
 }
 

@@ -5,8 +5,8 @@
 //	        │                       ▲
 //	        └──► workflow.Router ───┘ Answered, in any order
 //
-// Requests of one instance are applied in their order. When one of them was not done for want
-// of room (429, 503), or its outcome is not known (504), the later ones of its instance are
+// Requests of one instance are applied in their order. When one of them was not done because something
+// was full (429, 503), or its outcome is not known (504), the later ones of its instance are
 // not begun, so that none overtakes another. Those that were on their way already when a 504
 // became known may be done, and are 504 too.
 //
@@ -20,7 +20,7 @@
 //	   └──────── this node leads the shard ──────────┘
 //
 // A shard has one call of the Forwarder at a time, and an item goes when none of its instance is
-// posted here. So each instance has its order whatever becomes of leaderships. Without a
+// posted here. So each instance has its order whatever happens to leaderships. Without a
 // Forwarder such items are answered failure.ErrNotLeader, and so are the later ones of their
 // instances.
 //
@@ -225,7 +225,7 @@ func (b *Batch) isBehindFailed(m *Item) bool {
 	return ok && n < m.Number
 }
 
-// begin notes that an item is begun. The error says that what became of those before it is not
+// begin notes that an item is begun. The error says that what happened to those before it is not
 // known yet, and that they may come back.
 func (b *Batch) begin(m *Item, t message.Turn) error {
 	if t.Life == nil || m.instance == "" {
@@ -277,7 +277,7 @@ type Item struct {
 	// unknown: a node that did not answer may have done it.
 	unknown bool
 	begun   bool // it counts in Batch.mu.begun. Written when it is begun, and then when it is answered
-	// answer and done are written by whoever answers it, before answered.
+	// answer and done are written by anyone who answers it, before answered.
 	answer   Answer
 	done     bool
 	answered atomic.Bool
@@ -354,7 +354,7 @@ func (m *Item) Answered(reply *message.Reply, err error) {
 }
 
 // leavesOpen reports whether an error can come before the idempotency key is looked up, so that it
-// says nothing of an earlier try.
+// does not mention an earlier try.
 func leavesOpen(err error) bool {
 	switch failure.Of(err).Kind {
 	case failure.ErrInstanceBusy, failure.ErrQuota, failure.ErrBusy, failure.ErrUnavailable, failure.ErrUnauthorized, failure.ErrForbidden:

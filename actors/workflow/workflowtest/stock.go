@@ -41,8 +41,8 @@ stateMachines:
   payment: {initial: open, states: {open: {on: {pay: paid}}, paid: {type: final}}}
 `
 
-// Stock is a workflow with indexes: guests do not see what is secret, who is no
-// member sees nothing.
+// Stock is a workflow with indexes: guests do not see what is secret, users who are not
+// members see nothing.
 func Stock(id string, version int, indexes ...string) string {
 	return fmt.Sprintf(`
 id: %s

@@ -203,7 +203,7 @@ type sample struct {
 	cell   cell
 	round  int // from 1
 	*load.Result
-	// queries is what became of the queries beside it; nil without any.
+	// queries is what happened to the queries beside it; nil without any.
 	queries *load.Result
 	shares  costs // of the processor time, by part; nil without a profile
 }

@@ -130,7 +130,7 @@ func (p *plan) variants(round int) []bool {
 	return []bool{true, false}
 }
 
-// besideTable writes what became of the queries of one cell, and of the events beside them.
+// besideTable writes what happened to the queries of one cell, and of the events beside them.
 func (p *plan) besideTable(b *harness.Table, c cell, samples []*sample) {
 	b.Printf("\n### Beside %g queries/s for what is in the node %s\n\n", p.queries, p.node)
 	b.Head("Target", "events/s with", "ratio to without", "server CPU ratio", "queries", "p50 ms", "p99 ms", "most ms", "shed, missed, errors")

@@ -178,7 +178,7 @@ func (e *hostile) hold(ctx context.Context, n int, text []byte, pause time.Durat
 	})
 }
 
-// holdOne is one connection of hold. It returns what became of it.
+// holdOne is one connection of hold. It returns what happened to it.
 func (e *hostile) holdOne(ctx context.Context, text []byte, pause time.Duration) string {
 	conn, err := e.dial(ctx, "tcp", e.addr)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"troupe/bench/load"
 )
 
-// authorAttacks are those of a user who may publish workflows. What they leave behind goes on by itself, so
+// authorAttacks are those of a user who may publish workflows. What they leave behind continues on its own, so
 // that each has a home of its own.
 func authorAttacks() []attack {
 	all := []attack{
@@ -80,7 +80,7 @@ func authorAttacks() []attack {
 	return all
 }
 
-// idle does nothing more: what was published goes on by itself.
+// idle does nothing more: what was published continues on its own.
 func idle(ctx context.Context, _ *hostile) { <-ctx.Done() }
 
 func (e *hostile) publish(ctx context.Context, id, text string, dryRun bool) (status int) {

@@ -101,7 +101,7 @@ func (c *caller) do(r *http.Request) (status int, body []byte, err error) {
 }
 
 // statusText names an answer. One that refuses for now has its reason too, which
-// says nothing of the request and so repeats.
+// does not mention the request and so repeats.
 func statusText(status int, body []byte) string {
 	var reply struct {
 		Message string `json:"message"`
@@ -164,8 +164,8 @@ func (c *caller) createAll(ctx context.Context, n, parallel int, next func(n int
 	return ids, err
 }
 
-// link is a network that a client shares, of so many bytes a second each way: over loopback a client
-// moves gigabytes a second, with processors that it shares with the server.
+// link is a network that a client shares, of so many bytes per second each way: over loopback a client
+// moves gigabytes per second, with processors that it shares with the server.
 type link struct{ up, down *rate.Limiter }
 
 // linkBurst is how much of a link goes at once, in bytes.

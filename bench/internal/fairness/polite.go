@@ -74,7 +74,7 @@ func newPolite(addr string, h *home) *polite {
 	}
 }
 
-// run sends rate requests a second from first on, whatever becomes of them, and returns when the last one was answered
+// run sends rate requests per second from first on, whatever happens to them, and returns when the last one was answered
 // or given up. What is due after the warm-up is measured, for the duration: it is counted from when it was due.
 func (p *polite) run(ctx context.Context, rate float64, first time.Time, warmUp, duration time.Duration) {
 	begin := first.Add(warmUp)
@@ -176,7 +176,7 @@ type phase struct {
 	What   string
 	// Kinds are the polite user's requests.
 	Kinds map[string]*harness.Outcome
-	// All are those of all kinds but sign-in, which costs a password's hash whoever is there.
+	// All are those of all kinds but sign-in, which costs a password's hash no matter who is there.
 	All load.Summary
 	// Hostile counts what the hostile one was answered.
 	Hostile map[string]int64

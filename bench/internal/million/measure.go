@@ -175,7 +175,7 @@ func (m *measurement) growth(ctx context.Context, large string) error {
 	return nil
 }
 
-// eventsIn opens a store, warms it up, and measures events a second, the processor
+// eventsIn opens a store, warms it up, and measures events per second, the processor
 // time of one in µs and the p99 of their latency in ms.
 func (m *measurement) eventsIn(ctx context.Context, dir string) (rate, cost, p99 float64, err error) {
 	h, err := open(dir)

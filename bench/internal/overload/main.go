@@ -102,7 +102,7 @@ type measurement struct {
 	serve       []string      // arguments of troupe serve
 
 	probeWaitMax time.Duration
-	shared       string // what became of the share
+	shared       string // what happened to the share
 }
 
 type phase struct {
@@ -151,7 +151,7 @@ func choose(names string) ([]phase, error) {
 
 // The figures of a load, each a number.
 const (
-	demanded       = iota // requests a second that were due
+	demanded       = iota // requests per second that were due
 	offered               // that found a free connection
 	useful                // answered as they should be, in usefulMax
 	peakPart              // the same, of the most that any load of the round had
@@ -209,7 +209,7 @@ func group(dir string, pid int, settings ...[2]string) (end func() error, err er
 	return end, nil
 }
 
-// set writes a file that the kernel has made; a folder that is no control group has none.
+// set writes a file that the kernel has made; a folder that is not a control group has none.
 func set(file, text string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {

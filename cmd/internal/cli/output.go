@@ -79,7 +79,7 @@ func (o *Output) Line(text []byte) error {
 	return o.Raw(b.Bytes())
 }
 
-// Document writes a JSON text as the whole result, in a form that is no table.
+// Document writes a JSON text as the whole result, in a form that is not a table.
 func (o *Output) Document(text []byte) error {
 	switch o.Form {
 	case FormYAML:
@@ -294,7 +294,7 @@ func (l *LiveLine) IsLive() bool { return l.to != nil }
 // clearLine takes the cursor to the begin of the line and erases it (ECMA-48, EL).
 const clearLine = "\r\x1b[K"
 
-// Say writes the line anew.
+// Say writes the line again.
 func (l *LiveLine) Say(text string) {
 	if l.to != nil {
 		_, _ = io.WriteString(l.to, clearLine+text)

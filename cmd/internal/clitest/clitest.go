@@ -102,7 +102,7 @@ func MustInvoke(t *testing.T, args ...string) string {
 	return stdout
 }
 
-// Isolated makes sure that no test sees the contexts or the environment of whoever runs it.
+// Isolated makes sure that no test sees the contexts or the environment of anyone who runs it.
 func Isolated(t *testing.T) {
 	t.Helper()
 	t.Setenv("TROUPE_CONTEXTS", filepath.Join(t.TempDir(), "contexts.yaml"))

@@ -1,4 +1,4 @@
-// Package cluster has the commands that make several nodes one service and look after it. What a node does while it
+// Package cluster has the commands that make several nodes one service and manage it. What a node does while it
 // runs is in actors/cluster and in serve.
 package cluster
 
@@ -239,7 +239,7 @@ func shardName(sh key.Shard) string {
 func refuseWhole(ctx context.Context, c *config.Config) error {
 	node, err := c.LoadNode(c.Logger())
 	if err != nil {
-		return nil //nolint:nilerr // whoever is no node any more can ask nobody
+		return nil //nolint:nilerr // anyone who is no node any more can ask nobody
 	}
 	defer func() { _ = node.ClosePort(ctx) }()
 	others, all := node.Answering(ctx)
@@ -333,7 +333,7 @@ this command is interrupted.`,
 	})
 }
 
-// A node that is asked about itself ends instead; that another one does not answer says nothing.
+// A node that is asked about itself ends instead; that another one does not answer tells nothing.
 func awaitRemoved(ctx context.Context, asked statusTeller, id string, itself bool) error {
 	for {
 		status, err := clusterStatus(ctx, asked)

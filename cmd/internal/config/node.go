@@ -28,7 +28,7 @@ import (
 // IsNode says whether the home is that of a node of a cluster.
 func (c *Config) IsNode() bool { return cluster.Exists(homedir.NodeFolder(c.Home)) }
 
-// WasNode says whether the home had a store and wants to be a node, whatever has become of its identity.
+// WasNode says whether the home had a store and wants to be a node, whatever happened to its identity.
 func (c *Config) WasNode() bool {
 	return !c.IsNode() && c.Cluster.Listen != "" && homedir.Exists(filepath.Join(c.Home, homedir.StoreIDFile))
 }

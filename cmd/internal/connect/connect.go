@@ -386,7 +386,7 @@ func (c *Contexts) names() []string {
 	return names
 }
 
-// store replaces the file as a whole: whoever reads it sees the old or the new one.
+// store replaces the file as a whole: anyone who reads it sees the old or the new one.
 func (c *Contexts) store() error {
 	path := c.path
 	// A link to where the file really is stays one.

@@ -350,7 +350,7 @@ const (
 	goodLuck = `{"comment":"Enjoy!"}`
 )
 
-// Whoever reads what comes of it finds every state of every workflow.
+// Anyone who reads what comes of it finds every state of every workflow.
 func story() []*wanted {
 	return []*wanted{
 		// Leave requests: two days are approved at once, longer ones wait for Mary and are overdue after four days.

@@ -106,7 +106,7 @@ func HasText(dir string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// Demand refuses a folder that is no home, for commands that do not make one.
+// Demand refuses a folder that is not a home, for commands that do not make one.
 func Demand(dir string) error {
 	if isHome(dir) {
 		return nil

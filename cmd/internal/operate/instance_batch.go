@@ -98,7 +98,7 @@ func (s *sendFile) refused() error {
 	return fmt.Errorf("%d of %d items failed; %s", s.Failed, s.Sent, next)
 }
 
-// NB: nothing may stand behind it, or it is copied as a part of the key, and everything is done twice.
+// NB: nothing may follow it, or it is copied as a part of the key, and everything is done twice.
 func (s *sendFile) again() string { return "repeat the same command with --key " + s.key }
 
 func (s *sendFile) onlyRest() string { return "nothing is done twice when you " + s.again() }

@@ -10,7 +10,7 @@ import (
 
 const (
 	// heapRoomBytes is the least that is allocated between two garbage collections. With Go's rule a small heap was
-	// collected several times a second under load, a tenth of the processor time of an event.
+	// collected several times per second under load, a tenth of the processor time of an event.
 	heapRoomBytes      = 128 << 20
 	heapRoomPercentMin = 50 // the least room beside a large heap, in per cent of it
 )

@@ -61,7 +61,7 @@ func (s *service) checkDemo() error {
 	return nil
 }
 
-// greet writes in one piece: whoever wants the first line alone, as head does, then goes, which would end the process.
+// greet writes in one piece: anyone who wants the first line alone, as head does, then goes, which would end the process.
 func (s *service) greet(out io.Writer) error {
 	g := demo.Greeting{
 		Home: cli.ShellWord(s.config.Home), Address: addressOf(s.gateway.Addr()), BasePath: strings.TrimSuffix(s.config.Gateway.BasePath, "/"),

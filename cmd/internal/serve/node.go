@@ -214,7 +214,7 @@ func (t *usesTeller) tell(uses []identity.Use) {
 	}()
 }
 
-// flowKey is what the nodes of a cluster share for sign-ins through a provider; nil on a server that stands alone.
+// flowKey is what the nodes of a cluster share for sign-ins through a provider; nil on a standalone server.
 func (s *service) flowKey() func() ([]byte, error) {
 	if !s.config.IsNode() {
 		return nil

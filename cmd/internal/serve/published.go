@@ -122,7 +122,7 @@ func (s *service) checkPublished() (faults, warnings document.Faults, err error)
 
 type homes struct{ *service }
 
-// PublishHome implements gateway.Homes, which asks the leader by itself.
+// PublishHome implements gateway.Homes, which asks the leader on its own.
 func (h homes) PublishHome(ctx context.Context, caller *identity.Principal, archive []byte, dryRun bool) (api.PublishedHome, error) {
 	return h.publish(ctx, archive, string(caller.ID), dryRun)
 }

@@ -85,7 +85,7 @@ type service struct {
 	catalog            *catalog.Catalog
 	formTemplates      *formportal.Templates
 	identities         identity.Identities
-	node               *cluster.Node // nil on a server that stands alone
+	node               *cluster.Node // nil on a standalone server
 	system             *actors.System
 	router             *workflow.Router
 	migrations         *migration.Service
@@ -96,7 +96,7 @@ type service struct {
 	admin              *admin.Server
 	operations         *admin.Operations
 	watcher            *home.Watcher
-	published          *home.Published  // nil on a node that stands alone
+	published          *home.Published  // nil on a standalone node
 	provider           *provider.Client // nil without one
 	sender             outbox.Senders
 
@@ -182,10 +182,10 @@ func (s *service) nodeFailed() <-chan error {
 //	watcher of the home          no more changed files are taken over
 //	operations, admin socket     commands that were accepted are answered
 //	portal, template parameters, list of files
-//	router                       instances go to sleep
+//	router                       instances are passivated
 //	actor system
 //	identities                   last uses are written
-//	node of a cluster            ends what it does by itself
+//	node of a cluster            ends what it does on its own
 //	store                        everything appended is durable
 //	cluster port
 //	files of the repository

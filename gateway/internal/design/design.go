@@ -26,7 +26,7 @@ import (
 type Group struct {
 	// Definitions shows what was published. Nil: nothing, and the routes for it answer 404.
 	Definitions Definitions
-	// Presentations has how people see workflows and instances. Nil: nobody knows, and the routes for it answer 404.
+	// Presentations has how people see workflows and instances. Nil: unknown, and the routes for it answer 404.
 	Presentations Presentations
 	// Users says who there is. Nil: users have no names but their login names.
 	Users kernel.Users
@@ -186,7 +186,7 @@ type Presentations interface {
 	Trace(context.Context, *message.Load) (*presentation.Trace, error)
 	// Presented returns a version of a workflow's definition, 0 being the newest, for who may read or create its instances.
 	Presented(caller *identity.Principal, workflowID string, version uint64) (*statemachine.Definition, error)
-	// Standing counts how many instances stand at each position, whoever may see them.
+	// Standing counts how many instances stand at each position, no matter who may see them.
 	Standing(ctx context.Context, caller *identity.Principal, workflowID string, at []statemachine.Position) ([]query.Standing, error)
 }
 
@@ -366,7 +366,7 @@ func (g *Group) draw(x *kernel.Exchange, p *diagram.Picture) error {
 	return nil
 }
 
-// drawn draws a picture and frees its place. NB: before it is sent, because whoever reads may be slow.
+// drawn draws a picture and frees its place. NB: before it is sent, because anyone who reads may be slow.
 func (g *Group) drawn(x *kernel.Exchange, p *diagram.Picture) []byte {
 	defer func() { <-g.Drawing }()
 	return p.SVG()

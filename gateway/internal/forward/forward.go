@@ -35,7 +35,7 @@ const (
 
 // Forwarder sends requests to the nodes that lead what they need.
 type Forwarder struct {
-	Peers   Peers        // nil: the node stands alone; set before the kernel is opened
+	Peers   Peers        // nil: the node is standalone; set before the kernel is opened
 	Waiting atomic.Int64 // Waiting counts the requests that wait for a leader
 	Metrics forwardMetrics
 }
@@ -124,7 +124,7 @@ func (f *Forwarding) outcome(err error) error {
 }
 
 // leavesOpen reports whether an answer can come before the idempotency key is looked up, so that
-// it says nothing of an earlier try.
+// it does not mention an earlier try.
 func leavesOpen(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable:
@@ -290,7 +290,7 @@ func requestFor(ctx context.Context, x *kernel.Exchange, node string, h http.Hea
 type passing struct {
 	x       *kernel.Exchange
 	answer  *http.Response
-	silence *time.Timer // silence ends the request when the node says nothing for WriteMax, and cancel at once
+	silence *time.Timer // silence ends the request when the node tells nothing for WriteMax, and cancel at once
 	cancel  context.CancelFunc
 }
 

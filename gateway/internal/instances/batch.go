@@ -32,7 +32,7 @@ const (
 	// after PlacePauseMax.
 	placePauseMin, PlacePauseMax = 5 * time.Millisecond, 100 * time.Millisecond
 	// BatchBacklogMax is how many bytes may wait for the store before each batch has one item
-	// on its way only: what batches have ahead of others, who wait behind it.
+	// on its way only: what batches have ahead of others, who wait after it.
 	BatchBacklogMax = 4 << 20
 )
 

@@ -27,7 +27,7 @@ type itemSource struct {
 	lines  []byte       // that were read of a stream, each with its end
 	line   int          // how many lines were cut off
 	chunks <-chan chunk // chunks gives more lines; nil when there are no more to come
-	err    error        // why nothing comes behind items and lines: io.EOF when that is all
+	err    error        // why nothing follows items and lines: io.EOF when that is all
 	whole  bool         // the body was read to its end
 	stop   func()       // stop ends the reading of a stream; nil without one
 }
@@ -224,7 +224,7 @@ func (g *Group) streamItems(x *kernel.Exchange) *itemSource {
 	// NB: what is left of a body after a read that had a deadline, net/http would take for the next request.
 	x.Writer.Header()["Connection"] = kernel.ValueClose
 	control := http.NewResponseController(x.Writer)
-	_ = control.EnableFullDuplex() // where it is not supported, a test stands behind x.w
+	_ = control.EnableFullDuplex() // where it is not supported, x.w is a test's
 	chunks, stopped, done := make(chan chunk), make(chan struct{}), make(chan struct{})
 	reader := &lineReader{x: x, keep: func(size int) error { return g.keepLines(x, size) }, control: control, body: x.Request.Body, stopped: stopped}
 	go func() {

@@ -197,7 +197,7 @@ type Route struct {
 	// must never change: stored fingerprints hold it.
 	Name   string
 	Method string
-	Path   string // Path stands behind the base path; ":x" is one segment
+	Path   string // Path follows the base path; ":x" is one segment
 	Group  Group
 	// Access says who may come. A row without it does not register, so that a
 	// forgotten policy is a server that does not start.
@@ -238,7 +238,7 @@ func (base Route) Row(name, method, path string, handle func(*Exchange) error, q
 // Access is who may use a route. The zero value is nobody, and refused.
 type Access struct {
 	declared bool
-	// Kinds are the credentials that the route takes; none means that it takes requests without one.
+	// Kinds are the credentials that the route takes; none means that it accepts requests without one.
 	Kinds identity.Kind
 	// ending marks what ends a session: it also takes a session already ended but not
 	// durably so, so that a repeated sign-out waits.
@@ -250,7 +250,7 @@ type Access struct {
 	SignIn bool
 }
 
-// SignedIn demands a credential of one of the kinds.
+// SignedIn requires a credential of one of the kinds.
 func SignedIn(kinds identity.Kind) Access { return Access{declared: true, Kinds: kinds} }
 
 var (
@@ -276,14 +276,14 @@ const (
 const reservedPath = "/form-runtime/api/"
 
 // APIPaths is what groups A to D hang below, the form runtime's interface and that for admins:
-// whoever asks there is a program.
+// anyone who asks there is a program.
 var APIPaths = []string{PortalPath, RuntimePath, "/workflow", "/rml-engine", "/docx-engine", "/repository", AdminPath}
 
 // Hooks are what the kernel asks those above it.
 type Hooks struct {
 	// ErrorPage answers an error for a person, and reports whether it did: not when a program asks.
 	ErrorPage func(x *Exchange, status int, id string) bool
-	// Elsewhere answers a request whose handler found that another node leads what it needs. Nil: the node stands alone.
+	// Elsewhere answers a request whose handler found that another node leads what it needs. Nil: the node is standalone.
 	Elsewhere func(x *Exchange, err error) error
 }
 

@@ -52,7 +52,7 @@ func (s *Kernel) Open(services *Services) { s.services.Store(services) }
 // IsOpen reports whether there are services.
 func (s *Kernel) IsOpen() bool { return s.services.Load() != nil }
 
-// Reason is why the kernel takes no requests now; empty when it does.
+// Reason is why the kernel accepts no requests now; empty when it does.
 func (s *Kernel) Reason() string {
 	switch {
 	case s.Draining.Load():

@@ -122,7 +122,7 @@ const (
 	// inFlightMin is what each processor gets however long is waited. It is enough for
 	// the full rate: more only makes all of them slower.
 	inFlightMin = 64
-	// refusalsGoal is how many requests a second each processor may refuse, about. A caller
+	// refusalsGoal is how many requests per second each processor may refuse, about. A caller
 	// who comes back after seconds is in no cache any more, so a refusal costs as much as an event.
 	refusalsGoal = 100
 	// retryAfterMax is the longest Retry-After, in seconds, and RetryAfterMin what the

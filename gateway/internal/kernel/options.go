@@ -57,7 +57,7 @@ type Options struct {
 	HeaderReadMax time.Duration
 	// ReadMax is the time in which a whole request must arrive. Zero is 30 s.
 	ReadMax time.Duration
-	// WriteMax is the time to work on a request and write its answer; a streamed answer has it for every piece anew,
+	// WriteMax is the time to work on a request and write its answer; a streamed answer has it for every piece again,
 	// and a watcher for every event. Zero is 60 s. It must be above the time after which a commit is given up.
 	WriteMax time.Duration
 	// LeaderWaitMax is how long a request waits in all for the node that leads the shard it

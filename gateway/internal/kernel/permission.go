@@ -103,7 +103,7 @@ func sameRights(a, b *identity.Principal) bool {
 	return a.ID == b.ID && slices.Equal(a.Roles, b.Roles) && slices.Equal(a.Privileges, b.Privileges)
 }
 
-// Operator is who runs the service on its own machine, and shows no credential. Whoever can open the socket can change the
+// Operator is who runs the service on its own machine, and shows no credential. Anyone who can open the socket can change the
 // home's files, so there is no more to give than mod-admin.
 var Operator = &identity.Principal{ID: statemachine.System, Privileges: []string{string(identity.Admin), string(identity.Workflows)}}
 

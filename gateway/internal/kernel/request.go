@@ -92,7 +92,7 @@ func lingerBeforeClose(w http.ResponseWriter, r *http.Request) {
 	_, _ = http.MaxBytesReader(w, r.Body, 0).Read(first[:])
 }
 
-// HasEncodedSlash reports whether a path has a slash that is data to whoever sent it.
+// HasEncodedSlash reports whether a path has a slash that is data to anyone who sent it.
 func HasEncodedSlash(rawPath string) bool {
 	return rawPath != "" && (strings.Contains(rawPath, "%2F") || strings.Contains(rawPath, "%2f"))
 }
@@ -156,7 +156,7 @@ func (x *Exchange) checkContent() error {
 	return err
 }
 
-// CheckIdentifiers demands that all parameters of the path are valid identifiers.
+// CheckIdentifiers requires that all parameters of the path are valid identifiers.
 // Nothing has an invalid one, so it is failure.ErrNotFound.
 func (x *Exchange) CheckIdentifiers() error {
 	for _, param := range x.Params {

@@ -265,7 +265,7 @@ func (c *Conn) MarkAuthenticated() {
 	l.mu.authenticated.add(c, from)
 }
 
-// Close takes the connection out of the listener.
+// Close removes the connection from the listener.
 func (c *Conn) Close() error {
 	c.closeOnce.Do(c.unregister)
 	return c.Conn.Close()
@@ -285,7 +285,7 @@ func (c *Conn) unregister() {
 }
 
 // Write resets the connection at its end when not everything could be sent: net/http
-// says nothing of the last bytes of an answer.
+// does not mention the last bytes of an answer.
 func (c *Conn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	if err != nil {

@@ -56,9 +56,9 @@ type Group struct {
 	Waiting   Waiting
 	// Migrations gives running instances other versions. Nil: nothing does, and the route for it answers 404.
 	Migrations Migrations
-	// Homes publishes homes. Nil: the node stands alone, and the route for it answers 409.
+	// Homes publishes homes. Nil: the node is standalone, and the route for it answers 409.
 	Homes Homes
-	// Cluster is the cluster as this node knows it. Nil: the node stands alone.
+	// Cluster is the cluster as this node knows it. Nil: the node is standalone.
 	Cluster func() any
 	// Vitals is what the node holds and has done. Nil: nobody counts.
 	Vitals func() api.Vitals
@@ -67,7 +67,7 @@ type Group struct {
 	vitals vitalsReading
 }
 
-// Operations has what happens by itself, as those who run the service see it. Errors are those of package failure.
+// Operations has what happens on its own, as those who run the service see it. Errors are those of package failure.
 type Operations interface {
 	// Pending lists what an instance waits for.
 	Pending(*message.Load) (*message.Pending, error)

@@ -47,7 +47,7 @@ func (g *Group) Routes() []kernel.Route {
 	}
 }
 
-// showPage answers GET / and the page of each form and instance, and of operations. Their HTML says nothing about
+// showPage answers GET / and the page of each form and instance, and of operations. Their HTML does not mention
 // anybody; its script requests the data. So it needs no credential, and it is sent also for what does not exist.
 func (g *Group) showPage(x *kernel.Exchange) error {
 	x.SetPageHeaders(valueConsolePolicy)

@@ -33,7 +33,7 @@ func ReadCredentials(h http.Header, cookie string) (Credentials, error) {
 }
 
 // Pick returns the credential to authenticate on a route that takes the given kinds. A token that stands there wins
-// over a session, because a browser adds the cookie by itself and the token was put there by somebody; and it is never
+// over a session, because a browser adds the cookie on its own and the token was put there by somebody; and it is never
 // fallen back from, so that nobody acts as another user than intended.
 func (c *Credentials) Pick(kinds identity.Kind) (identity.Kind, string, error) {
 	switch {

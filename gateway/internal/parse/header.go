@@ -103,7 +103,7 @@ func LastEventID(lines []string) (string, error) {
 
 // IfMatch returns the sequence numbers that If-Match allows, nil for any. When the header is there but names no number,
 // the result is a list with 0, which no instance has: nothing matches. Weak tags never match (RFC 9110,
-// 13.1.1 demands the strong comparison), nor do tags that are not a number
+// 13.1.1 requires the strong comparison), nor do tags that are not a number
 // written as EntityTag writes it.
 func IfMatch(lines []string) ([]uint64, error) {
 	if len(lines) == 0 || len(lines) == 1 && lines[0] == "*" {
@@ -246,7 +246,7 @@ func PrefersBrotli(lines []string) bool {
 	return brotli > 0 && brotli >= gzip && brotli >= plain
 }
 
-// codingWeights returns the weights of an Accept-Encoding header, -1 where it says nothing.
+// codingWeights returns the weights of an Accept-Encoding header, -1 where it tells nothing.
 // "*" stands for gzip, which everybody has.
 func codingWeights(lines []string) (gzip, brotli, plain int) {
 	const unsaid = -1
@@ -301,7 +301,7 @@ func CheckEncoding(h http.Header) error {
 	return failure.Refuse(failure.ErrMediaType, "the body must not have a Content-Encoding")
 }
 
-// CheckContentType demands a type.
+// CheckContentType requires a type.
 func CheckContentType(h http.Header, wanted string, need Presence) error {
 	if len(h["Content-Type"]) == 0 && need == HeaderOptional || HasType(h, wanted) {
 		return nil
@@ -338,7 +338,7 @@ const (
 	HeaderOptional
 )
 
-// IfAbsent reports whether If-None-Match demands that there is nothing yet.
+// IfAbsent reports whether If-None-Match requires that there is nothing yet.
 // Tags have no meaning for what is about to be written.
 func IfAbsent(lines []string) (bool, error) {
 	switch {

@@ -54,7 +54,7 @@ func MissingMember(field string) error {
 }
 
 // UnknownMember refuses a member that is none of the known ones. Keys are
-// compared with their case; whoever got only that wrong is told so.
+// compared with their case; anyone who got only that wrong is told so.
 func UnknownMember(prefix, key string, known ...string) error {
 	for _, k := range known {
 		if strings.EqualFold(k, key) {

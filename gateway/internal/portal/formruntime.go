@@ -367,7 +367,7 @@ func parseSubmit(x *kernel.Exchange, body data.Value) (*formportal.SubmitRequest
 // Group answers the routes. Its fields are set before the kernel is opened.
 type Group struct {
 	Portal Portal
-	// Presentations has how people see instances. Nil: nobody knows.
+	// Presentations has how people see instances. Nil: unknown.
 	Presentations Presentations
 	// Users says who there is. Nil: users have no names but their login names.
 	Users kernel.Users

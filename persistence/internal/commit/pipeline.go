@@ -4,7 +4,7 @@
 //
 //	Append ──► queue ──► applier ──► committer ──► Waiter
 //
-// The applier and the committer are a goroutine each, so that whoever appends waits for neither memory nor disk.
+// The applier and the committer are a goroutine each, so that anyone who appends waits for neither memory nor disk.
 package commit
 
 import (
@@ -32,7 +32,7 @@ var (
 	// ErrOutcomeUnknown: a commit was not confirmed in time.
 	ErrOutcomeUnknown = errors.New("commit not confirmed in time, outcome unknown")
 
-	// errReopened refuses writes that were begun before the database was opened anew.
+	// errReopened refuses writes that were begun before the database was opened again.
 	errReopened = fmt.Errorf("%w: the store was reopened while the write waited, try again", ErrDiskFull)
 )
 
@@ -40,7 +40,7 @@ const (
 	// groupsMax is how many groups may wait for a sync. One sync serves all that are there
 	// when it begins; what comes while that many wait gathers in larger groups.
 	groupsMax = 64
-	// groupTicketsMax and groupBytesMax are how much is enough for one group: what a group costs by itself is little
+	// groupTicketsMax and groupBytesMax are how much is enough for one group: what a group costs on its own is little
 	// beside that, and its log record is written while the next group is gathered.
 	groupTicketsMax = 256
 	groupBytesMax   = 256 << 10

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// The states of a ticket. Whoever moves it from waiting to answering calls the waiter; nobody else ever does.
+// The states of a ticket. Anyone who moves it from waiting to answering calls the waiter; nobody else ever does.
 const (
 	waiting   uint32 = iota // nobody has answered yet
 	answering               // somebody is inside Committed

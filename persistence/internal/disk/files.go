@@ -97,7 +97,7 @@ func (f *logFile) Preallocate(offset, length int64) error {
 }
 
 // Write writes the next bytes. A log without space for all of it gets some every
-// few megabytes. When that fails, the store takes no more writes while the log still has the space that it got before.
+// few megabytes. When that fails, the store accepts no more writes while the log still has the space that it got before.
 //
 // A write that finds no space waits for some. Nothing is acknowledged meanwhile, and the watchdog answers waiters with
 // ErrOutcomeUnknown. This does not repeat a failed sync: what write(2) refuses is not in the file

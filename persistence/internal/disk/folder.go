@@ -48,7 +48,7 @@ const (
 // and lost with it. The store does not look into it.
 const BesideFolder = "cluster"
 
-// isForeign reports whether a name is no part of the store: lost+found is in the root of a mounted disk.
+// isForeign reports whether a name is not part of the store: lost+found is in the root of a mounted disk.
 func isForeign(name string) bool { return name == BesideFolder || name == "lost+found" }
 
 // Inspect tells what the folder holds without changing anything.

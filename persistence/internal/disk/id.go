@@ -24,9 +24,9 @@ import (
 const IDName = "ID"
 
 var (
-	// ErrMissing: a store is demanded and there is none.
+	// ErrMissing: a store is required and there is none.
 	ErrMissing = errors.New("the store is missing")
-	// ErrOtherStore: another store is demanded than the one that is there.
+	// ErrOtherStore: another store is required than the one that is there.
 	ErrOtherStore = errors.New("this is another store")
 )
 
@@ -140,7 +140,7 @@ func (i *Identity) DropDemand() error {
 	return file.SyncDir(i.FS, i.FS.PathDir(i.File))
 }
 
-// CheckID says whether the store in a folder is the one that a file demands. It opens no store, and locks and changes
+// CheckID says whether the store in a folder is the one that a file requires. It opens no store, and locks and changes
 // nothing.
 func CheckID(fsys vfs.FS, dir, idFile string) error {
 	i := Identity{Folder: Folder{FS: fsys, Dir: dir}, File: idFile}

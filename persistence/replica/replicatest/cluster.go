@@ -15,7 +15,7 @@ import (
 // Options of Start.
 type Options struct {
 	Nodes, Shards int
-	// Before is called with the first node's store while that stands alone. Nil: nothing is done.
+	// Before is called with the first node's store while that is standalone. Nil: nothing is done.
 	Before func(*persistence.Store) error
 }
 

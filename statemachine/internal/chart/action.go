@@ -110,7 +110,7 @@ type ForEachPlace struct {
 	Body  []Action
 }
 
-// Send has an event come later: as a step of its own, behind this one.
+// Send has an event raised later, as a step of its own after this one.
 type Send struct {
 	Event EventName
 	Data  *Template // nil: none

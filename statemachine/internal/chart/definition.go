@@ -27,7 +27,7 @@ type Definition struct {
 	// Rights: who may create instances, read them and send to them (nil: see rule.go), publish the next version, and invoke
 	// the workflow with any data.
 	CreateRule, ReadRule, SendRule *Rule
-	Owners                         *Owners // nil: it names none, and whoever published the workflow first is its owner
+	Owners                         *Owners // nil: it names none, and anyone who published the workflow first is its owner
 	Invokers                       []string
 
 	// The data of an instance: its defaults, what it must fit, and what a creator may bring; a nil schema lets anything go.

@@ -7,7 +7,7 @@ import (
 )
 
 // Picture is a definition's statechart as a value: what a picture shows of it, and no actions and no rights.
-// It belongs to whoever asked for it.
+// It belongs to anyone who asked for it.
 type Picture struct {
 	ID      WorkflowID
 	Name    string
@@ -124,7 +124,7 @@ func (d *Definition) Chart() *Picture {
 		for _, t := range n.Always {
 			out.Transitions = append(out.Transitions, d.pictureOf(t))
 		}
-		if out.Parent >= 0 { // NB: the root is no node of a Chart
+		if out.Parent >= 0 { // NB: the root is not a node of a Chart
 			c.Nodes[out.Parent].Children = append(c.Nodes[out.Parent].Children, i)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"troupe/statemachine/expr"
 )
 
-// Places says where a definition's parts stand, for whoever asks why a step failed.
+// Places says where a definition's parts stand, for anyone who asks why a step failed.
 type Places struct {
 	File     string
 	Programs map[*expr.Program]int // lines

@@ -26,7 +26,7 @@ type TaskRule struct {
 // Position is the node in its state machine.
 func (n *Node) Position() Position { return Position{MachineID(n.Machine.ID), n.ID} }
 
-// Candidates are who may take over a task, as far as the definition names them: whoever is in one of the lists. Everybody: it names nobody.
+// Candidates are who may take over a task, as far as the definition names them: anyone who is in one of the lists. Everybody: it names nobody.
 type Candidates struct {
 	Roles, Users, Privileges []string
 	Everybody                bool

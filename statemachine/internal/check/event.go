@@ -104,7 +104,7 @@ const (
 )
 
 // warnOfSlips tells events that one transition takes, that stand nowhere else, and that are one slip of the keyboard from an event which is
-// declared or which other states take. It is not a fault: whoever sends the event may mean it.
+// declared or which other states take. It is not a fault: anyone who sends the event may mean it.
 func (c *Checker) warnOfSlips(w *document.Collector) {
 	named := c.spelt()
 	if c.Definition.Semantics != chart.NativeSemantics || len(named) > maxCompared {

@@ -6,7 +6,7 @@ import (
 	"troupe/statemachine/internal/chart"
 )
 
-// Notes are what reading a file has found that only the whole of it can judge.
+// Notes are what reading a file has found that only the whole of it can evaluate.
 type Notes struct {
 	Definition *chart.Definition
 	Stored     bool           // the text was accepted before

@@ -48,7 +48,7 @@ func (c *Checker) warnOfReaders(w *document.Collector) {
 }
 
 // warnOfUnset tells members of the data that expressions read and nothing sets: neither this file nor, as far as it
-// says what may come in, whoever creates an instance or sends an event. Where anything may come in, only a name that
+// says what may come in, no matter who creates an instance or sends an event. Where anything may come in, only a name that
 // is close to another one is reported.
 func (c *Checker) warnOfUnset(w *document.Collector) {
 	if c.IsSCXML() {

@@ -18,7 +18,7 @@ var errLongURL = fmt.Errorf("longer than %d bytes", WebhookURLMax)
 
 var errWebhookURL = errors.New("a webhook is http or https, with a host, and without user and #")
 
-// What a webhook does that says nothing else.
+// What a webhook does that tells nothing else.
 const (
 	retryLimitDefault = 8
 	RetryLimitMax     = 100

@@ -31,7 +31,7 @@ const (
 	timerFailed byte = 1 << iota
 	timerSent
 	timerOfMachine // a node in it can have the same name
-	timerChild     // what has become of a child
+	timerChild     // what happened to a child
 	timerChildFailed
 	timerAimed // it leaves the instance
 )

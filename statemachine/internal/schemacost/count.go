@@ -60,7 +60,7 @@ func (c *counter) visit(s *jsonschema.Schema, v any) {
 
 // value charges what s costs on its own, as ownCost estimates it.
 func (c *counter) value(s *jsonschema.Schema, v any) {
-	c.charge(demands(s))
+	c.charge(requirements(s))
 	number, isNumber := v.(json.Number)
 	digits := uint64(len(number))
 	own := uint64(0)

@@ -137,8 +137,8 @@ func whole(s *jsonschema.Schema, visit func(*jsonschema.Schema)) {
 	}
 }
 
-// demands is what the names that s requires cost.
-func demands(s *jsonschema.Schema) uint64 {
+// requirements is what the names that s requires cost.
+func requirements(s *jsonschema.Schema) uint64 {
 	cost := len(s.Required) + len(s.Dependencies) + len(s.DependentSchemas)
 	for _, names := range s.DependentRequired {
 		cost += len(names) + 1
@@ -171,7 +171,7 @@ func below(s *jsonschema.Schema) []*jsonschema.Schema {
 // ownCost is the cost of one visit to s without its parts: a fixed one, and one for each byte of the value.
 func ownCost(s *jsonschema.Schema) Estimate {
 	e := Estimate{visited: visitCost, perByte: 2} // its members or elements, and which of them are evaluated
-	e.visited += demands(s)
+	e.visited += requirements(s)
 	for _, choice := range choices(s) {
 		e.visited += weight(choice) + numberCost
 		switch choice.(type) {

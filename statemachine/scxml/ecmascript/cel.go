@@ -149,7 +149,7 @@ func (e *undeclaredError) Error() string { return e.name + " is not declared" }
 
 type writer struct{ names Names }
 
-// builtins are names that ECMAScript has by itself, and that are no variables here.
+// builtins are names that ECMAScript has on its own, and that are not variables here.
 var builtins = []string{"Math", "JSON", "Date", "Array", "Object", "String", "Number", "Boolean", "RegExp", "console", "window", "document", "globalThis", "parseInt", "parseFloat", "isNaN", "isFinite", "eval"}
 
 // value returns n where a value of a certain type is needed: a member that is missing is an error.

@@ -41,10 +41,10 @@ const (
 // Expression is what Parse returns.
 type Expression struct {
 	src  string
-	root *node // nil: the text is no expression
+	root *node // nil: the text is not an expression
 }
 
-// Parse reads one expression. The error is a *Refused. A text that is no expression gives one that fails when it runs: IsBroken.
+// Parse reads one expression. The error is a *Refused. A text that is not an expression gives one that fails when it runs: IsBroken.
 func Parse(src string) (*Expression, error) {
 	if len(src) > maxBytes {
 		return nil, refuse("an expression of more than 16 KiB")
@@ -96,7 +96,7 @@ func nestedDeep(src string) bool {
 	return false
 }
 
-// IsBroken reports whether the text is no expression, so that it fails when it runs.
+// IsBroken reports whether the text is not an expression, so that it fails when it runs.
 func (e *Expression) IsBroken() bool { return e.root == nil }
 
 type reading struct{ depth int }

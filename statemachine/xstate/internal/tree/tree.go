@@ -16,7 +16,7 @@ func Text(at *document.Node, s string) *document.Node {
 	return n
 }
 
-// Word returns a scalar that is no text, such as true or 5.
+// Word returns a scalar that is not text, such as true or 5.
 func Word(at *document.Node, kind document.Kind, s string) *document.Node {
 	n := placed(at, kind)
 	n.Text = s
