@@ -2,6 +2,8 @@ package appendixd
 
 import (
 	"slices"
+
+	"troupe/statemachine/document"
 )
 
 // Kind is what a state is.
@@ -20,6 +22,8 @@ const (
 // Chart is a document: one implicit parallel root, whose regions are the state machines.
 type Chart struct {
 	Root *State
+	// States are all states in document order, without the root.
+	States []*State
 	// Events are the declared events, in the order of the file.
 	Events []Declaration
 	// Unmatched is the chart's word for events that nothing takes: record, reject or ignore; "" is record.
@@ -39,7 +43,7 @@ type State struct {
 	ID        string
 	Kind      Kind
 	Parent    *State
-	Order     int      // document order; see Number
+	Order     int      // document order
 	Children  []*State // that are no history states
 	Histories []*State
 	// Initial are the targets of the initial transition of a compound state; nil: its first child.
@@ -47,10 +51,10 @@ type State struct {
 	// Default are the targets of a history state's transition; nil: see defaultHistoryTargets.
 	Default     []*State
 	Transitions []*Transition // in document order
-	OnEntry     []Action
-	OnExit      []Action
+	OnEntry     []*document.Node
+	OnExit      []*document.Node
 	After       []*After
-	Output      *Expression // of a final state; nil: none
+	Output      *document.Node // of a final state; nil: none
 }
 
 // Transition is one transition.
@@ -62,51 +66,21 @@ type Transition struct {
 	Done bool
 	// After: it takes the event of this timer, and nothing else.
 	After   *After
-	Cond    *Condition // nil: always
+	Cond    string // "": always
 	Target  []*State
-	Content []Action
+	Content []*document.Node
 	Reenter bool
 }
 
 // After is a timer of a state.
 type After struct {
 	State *State
-	Delay Delay
+	Delay string // see interpreter.delay
 	Event string
 }
 
-// Number sets the document order of all states. Call it when the tree is complete.
-func (c *Chart) Number() {
-	next := 0
-	var number func(s *State)
-	number = func(s *State) {
-		s.Order = next
-		next++
-		for _, child := range s.everyChild() {
-			number(child)
-		}
-	}
-	number(c.Root)
-}
-
 // everyChild are the children and history states, the latter last: that is where they stand in the file.
-func (s *State) everyChild() []*State {
-	return append(append([]*State{}, s.Children...), s.Histories...)
-}
-
-// States are all states in document order, without the root.
-func (c *Chart) States() []*State {
-	var all []*State
-	var visit func(s *State)
-	visit = func(s *State) {
-		for _, child := range s.everyChild() {
-			all = append(all, child)
-			visit(child)
-		}
-	}
-	visit(c.Root)
-	return all
-}
+func (s *State) everyChild() []*State { return slices.Concat(s.Children, s.Histories) }
 
 // Machine is the state machine that a state belongs to: the ancestor, or the state itself, below the root.
 func (s *State) Machine() *State {

@@ -1,6 +1,7 @@
 package appendixd
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 
 	"troupe/statemachine"
 	"troupe/statemachine/data"
-	"troupe/statemachine/packed"
 )
 
 // Tally counts what comparisons have seen.
@@ -24,19 +24,7 @@ type Tally struct {
 	NotStarted int
 }
 
-// Add adds another tally.
-func (t *Tally) Add(other Tally) {
-	t.Charts += other.Charts
-	t.Refused += other.Refused
-	t.Steps += other.Steps
-	t.NotStarted += other.NotStarted
-	t.count(other.Counts)
-}
-
 func (t *Tally) count(features map[string]int) {
-	if t.Counts == nil {
-		t.Counts = map[string]int{}
-	}
 	for feature, n := range features {
 		t.Counts[feature] += n
 	}
@@ -61,24 +49,30 @@ const firesMost = 8
 
 var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// Run takes all steps of a case with both. The error is a *Difference, or wraps ErrRefused.
-func Run(p *statemachine.Parser, c Case) (Tally, error) {
-	text := Definition(c.Chart)
-	parsed, err := p.Parse(statemachine.Source{File: "random.yaml", Text: []byte(text)})
+// Run takes all steps of a case with both, and counts them. The error is a *Difference, or wraps ErrRefused.
+func Run(p *statemachine.Parser, c Case, tally *Tally) error {
+	parsed, err := p.Parse(statemachine.Source{File: "random.yaml", Text: []byte(c.Definition)})
 	if err != nil {
-		return Tally{Refused: 1}, fmt.Errorf("%w: %w\n%s", ErrRefused, err, text)
+		tally.Refused++
+		return fmt.Errorf("%w: %w\n%s", ErrRefused, err, c.Definition)
 	}
-	tally := Tally{Charts: 1}
+	chart, err := Read(c.Definition)
+	if err != nil {
+		return err
+	}
+	chart.Mistake = c.Mistake
+	tally.Charts++
+	before := tally.NotStarted
 	for _, operations := range c.Runs {
-		b := &both{definition: parsed.Definition, chart: c.Chart, tally: &tally}
+		b := &both{definition: parsed.Definition, chart: chart, tally: tally}
 		if err := b.run(operations); err != nil {
-			return tally, &Difference{Definition: text, Steps: b.steps, What: err.Error()}
+			return &Difference{Definition: c.Definition, Steps: b.steps, What: err.Error()}
 		}
-		if tally.NotStarted > 0 {
+		if tally.NotStarted > before {
 			break // all would end there
 		}
 	}
-	return tally, nil
+	return nil
 }
 
 type both struct {
@@ -101,9 +95,10 @@ func (b *both) time() time.Time { return begin.Add(time.Duration(b.now) * time.M
 
 func (b *both) run(operations []Operation) error {
 	b.steps = append(b.steps, "create")
-	result, err := b.definition.Create(statemachine.Creation{ID: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Caller: caller, Now: b.time()})
 	next, report := b.chart.Interpret(b.now)
-	if err := b.compare("", result, err, next, report); err != nil {
+	if err := b.compare("", next, report, func() (statemachine.Result, error) {
+		return b.definition.Create(statemachine.Creation{ID: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Caller: caller, Now: b.time()})
+	}); err != nil {
 		return err
 	}
 	if report.Outcome == Undone {
@@ -138,9 +133,8 @@ func (b *both) operate(o Operation) error {
 		b.steps[len(b.steps)-1] += fmt.Sprintf(" {n: %d}", *o.Data)
 		event.Data = data.Value(fmt.Sprintf(`{"n":%d}`, *o.Data))
 	}
-	result, err := b.definition.Step(&b.ours, event)
 	next, report := b.chart.Send(b.other, Event{Name: o.Event, Data: o.Data}, b.now)
-	return b.compare(o.Event, result, err, next, report)
+	return b.compare(o.Event, next, report, func() (statemachine.Result, error) { return b.definition.Step(&b.ours, event) })
 }
 
 // pause fires what becomes due, each timer at its own time, and drops those whose step is undone.
@@ -161,16 +155,15 @@ func (b *both) pause(milliseconds int) error {
 		if name != string(timer.Event) {
 			return fmt.Errorf("the timer that comes first: ours %s, Appendix D %s", timer.Event, name)
 		}
-		result, err := b.definition.Fire(&b.ours, timer.ID, b.time())
 		next, report := b.chart.Fire(b.other, position, b.now)
-		if errors.Is(err, statemachine.ErrExecution) {
-			dropped, failed := b.definition.Drop(&b.ours, timer.ID)
-			if failed != nil {
-				return failed
+		var dropFailed error
+		if err := b.compare(name, next, report, func() (statemachine.Result, error) {
+			result, err := b.definition.Fire(&b.ours, timer.ID, b.time())
+			if errors.Is(err, statemachine.ErrExecution) {
+				result.Instance, dropFailed = b.definition.Drop(&b.ours, timer.ID)
 			}
-			b.ours = dropped
-		}
-		if err := b.compare(name, result, err, next, report); err != nil {
+			return result, cmp.Or(dropFailed, err)
+		}); err != nil {
 			return err
 		}
 	}
@@ -193,13 +186,13 @@ func compareIDs(a, b statemachine.Timer) int {
 	return cmp.Or(cmp.Compare(a.ID.Sequence, b.ID.Sequence), cmp.Compare(a.ID.Number, b.ID.Number))
 }
 
-// compare holds what a step gave against what it gives by Appendix D, and goes on with both.
-func (b *both) compare(event string, result statemachine.Result, err error, next Instance, report Report) error {
+// compare holds what a step gives against what it gives by Appendix D, and goes on with both.
+func (b *both) compare(event string, next Instance, report Report, step func() (statemachine.Result, error)) error {
 	b.tally.Steps++
 	b.tally.count(report.Counts)
 	before := positionsOf(b.chart, b.other)
 	b.other, b.restless = next, report.AtBound
-	outcome, err := outcomeOf(result, err)
+	result, outcome, err := b.twice(step)
 	if err != nil {
 		return err
 	}
@@ -209,19 +202,45 @@ func (b *both) compare(event string, result statemachine.Result, err error, next
 	if outcome == Undone && event == "" {
 		return nil
 	}
-	if outcome == Undone || outcome == Rejected {
-		return b.compareInstances()
+	if result.Instance.ID != "" {
+		b.ours = result.Instance
 	}
-	b.ours = result.Instance
-	if err := differs("log", result.Logs, report.Log); err != nil {
-		return err
-	}
-	if outcome != Ignored {
+	if outcome == Moved || outcome == Recorded {
 		if err := b.compareEntry(&result.Entry, event, before); err != nil {
 			return err
 		}
 	}
-	return b.compareInstances()
+	if outcome == Undone || outcome == Rejected {
+		report.Log = nil
+	}
+	return cmp.Or(differs("log", result.Logs, report.Log), b.compareInstances())
+}
+
+// twice holds that a step leaves its argument as it is, and gives the same bytes again (persistence/PROMISES.md, "P17").
+func (b *both) twice(step func() (statemachine.Result, error)) (result statemachine.Result, outcome string, err error) {
+	seen := func(r statemachine.Result, err error) string {
+		return fmt.Sprintf("%q %q %q %v", b.record(&r.Instance), r.Entry.AppendJSON(nil), r.Logs, err)
+	}
+	before := b.record(&b.ours)
+	result, failed := step()
+	if outcome, err = outcomeOf(result, failed); err != nil {
+		return result, "", err
+	}
+	first := seen(result, failed)
+	if again := seen(step()); again != first {
+		return result, "", fmt.Errorf("the same step again:\n%s\n%s", first, again)
+	}
+	if after := b.record(&b.ours); !bytes.Equal(before, after) {
+		return result, "", fmt.Errorf("the argument of the step has changed:\n%q\n%q", before, after)
+	}
+	return result, outcome, nil
+}
+
+func (b *both) record(in *statemachine.Instance) []byte {
+	if in.ID == "" {
+		return nil
+	}
+	return b.definition.AppendRecord(nil, in, statemachine.Chain{}, nil)
 }
 
 // outcomeOf is the outcome in the words of appendixd. An error is one that a random chart cannot have.
@@ -262,6 +281,9 @@ func (b *both) compareEntry(entry *statemachine.Entry, event string, before []st
 	if err := differs("start of the entry", texts(entry.Start), nodes(before)); err != nil {
 		return err
 	}
+	if of, states := b.definition.StatesOf(entry.AppendJSON(nil)), b.definition.States(&b.ours); !bytes.Equal(of, states) {
+		return fmt.Errorf("states of the entry: %s, of the instance: %s", of, states)
+	}
 	return differs("end of the entry", texts(entry.End), nodes(positionsOf(b.chart, b.other)))
 }
 
@@ -274,26 +296,48 @@ func texts[T ~string](list []T) []string {
 }
 
 func (b *both) compareInstances() error {
-	stored := b.definition.AppendRecord(nil, &b.ours, statemachine.Chain{}, nil)
-	record, err := statemachine.ParseRecord(stored)
+	record, err := statemachine.ParseRecord(b.record(&b.ours))
 	if err != nil {
 		return err
 	}
 	if b.ours, err = b.definition.Restore(b.ours.ID, record); err != nil {
 		return err
 	}
-	var positions []string
+	var positions, active, history []string
 	for _, p := range b.definition.Positions(&b.ours) {
 		positions = append(positions, string(p.Machine)+"."+string(p.Node))
 	}
+	nodes := b.definition.Nodes
+	for _, n := range nodes {
+		if n.Parent != nil && b.ours.State.At.Active.Has(n.Index) {
+			active = append(active, string(n.ID))
+		}
+	}
+	for _, m := range b.ours.State.Memory {
+		line := string(nodes[m.History].Machine.ID) + "." + string(nodes[m.History].ID) + ":"
+		for _, n := range m.Nodes {
+			line += " " + string(nodes[n].ID)
+		}
+		history = append(history, line)
+	}
+	slices.Sort(history)
 	return differs("instance", []string{
-		fmt.Sprint("positions ", positions), fmt.Sprint("active ", activeAt(b.chart, positions)), fmt.Sprint("variables ", string(b.ours.Public)),
-		fmt.Sprint("timers ", timersOf(&b.ours)), fmt.Sprint("history ", historyOf(stored)), fmt.Sprint("done ", b.definition.IsDone(&b.ours)),
+		fmt.Sprint("positions ", positions), fmt.Sprint("active ", active), fmt.Sprint("variables ", string(b.ours.Public)),
+		fmt.Sprint("timers ", timersOf(&b.ours)), fmt.Sprint("history ", history), fmt.Sprint("done ", b.definition.IsDone(&b.ours)),
 		fmt.Sprint("last ", b.ours.UpdatedAt.Sub(begin).Milliseconds()),
 	}, []string{
 		fmt.Sprint("positions ", positionsOf(b.chart, b.other)), fmt.Sprint("active ", ids(b.other.Configuration)), fmt.Sprint("variables ", object(b.chart, b.other.Variables)),
 		fmt.Sprint("timers ", b.otherTimers()), fmt.Sprint("history ", b.otherHistory()), fmt.Sprint("done ", b.chart.IsDone(b.other)), fmt.Sprint("last ", b.other.Last),
 	})
+}
+
+// object writes variables as svcPublic has them: in the order of the chart.
+func object(c *Chart, values map[string]int) string {
+	var members []string
+	for _, name := range c.Variables {
+		members = append(members, fmt.Sprintf("%q:%d", name, values[name]))
+	}
+	return "{" + strings.Join(members, ",") + "}"
 }
 
 // positionsOf is what statemachine/DEFINITION.md, "Positions", says of a configuration.
@@ -326,35 +370,6 @@ func positionsOf(c *Chart, in Instance) []string {
 	return out
 }
 
-func activeAt(c *Chart, positions []string) []string {
-	active := map[*State]bool{}
-	for _, p := range positions {
-		region, node, _ := strings.Cut(p, ".")
-		for _, s := range c.States() {
-			for up := s; s.ID == node && isIn(s, region) && up.Parent != nil; up = up.Parent {
-				active[up] = true
-			}
-		}
-	}
-	var out []string
-	for _, s := range c.States() {
-		if active[s] {
-			out = append(out, s.ID)
-		}
-	}
-	return out
-}
-
-// isIn reports whether a state is the region or machine of that name, or lies in it.
-func isIn(s *State, region string) bool {
-	for ; s.Parent != nil; s = s.Parent {
-		if s.ID == region {
-			return true
-		}
-	}
-	return false
-}
-
 func timersOf(in *statemachine.Instance) []string {
 	var out []string
 	for _, t := range slices.SortedFunc(slices.Values(in.Timers()), compareIDs) {
@@ -376,35 +391,6 @@ func (b *both) otherTimers() []string {
 		}
 		out = append(out, fmt.Sprintf("%s at %d%s", t.Event.Name, t.Due, at))
 	}
-	return out
-}
-
-// historyOf reads what history states remember from the stored form (the layout is at statemachine.AppendRecord), which is
-// the only place that shows it.
-func historyOf(stored []byte) []string {
-	r := packed.NewReader(stored[1:])
-	for range 2 {
-		r.Uvarint() // version, sequence
-	}
-	for range 2 {
-		r.Varint() // created, updated
-	}
-	r.Take(len(statemachine.Chain{}))
-	for range 4 {
-		r.Text() // states, redirect, public, private
-	}
-	var out []string
-	for memory := packed.NewReader(r.Text()); !memory.Whole() && !memory.Failed(); {
-		line := string(memory.Text()) + "." + string(memory.Text()) + ":"
-		for range memory.Uvarint() {
-			line += " " + string(memory.Text())
-		}
-		out = append(out, line)
-	}
-	if r.Failed() {
-		return []string{"stored form not readable"}
-	}
-	slices.Sort(out)
 	return out
 }
 

@@ -43,10 +43,9 @@ var least = map[string]int{
 // Appendix D is, and has done the same in the same order.
 func TestCoreFollowsAppendixD(t *testing.T) {
 	p := newParser(t)
-	var tally Tally
+	tally := Tally{Counts: map[string]int{}}
 	rapid.Check(t, func(t *rapid.T) {
-		one, err := Run(p, drawCase(t))
-		tally.Add(one)
+		err := Run(p, drawCase(t), &tally)
 		if errors.Is(err, ErrRefused) {
 			t.Log(err)
 		} else if err != nil {
@@ -85,9 +84,9 @@ func TestComparisonControl(t *testing.T) {
 		t.Run(mistake, func(t *testing.T) {
 			for seed := range 200 {
 				c := cases.Example(seed)
-				c.Chart.Mistake = mistake
+				c.Mistake = mistake
 				var difference *Difference
-				if _, err := Run(p, c); errors.As(err, &difference) {
+				if errors.As(Run(p, c, &Tally{Counts: map[string]int{}}), &difference) {
 					t.Logf("found with case %d", seed)
 					return
 				}

@@ -232,7 +232,7 @@ func neverBack(in Instance, now int) int { return max(in.Last, now) }
 // beginTimersOf begins the timers of a state, behind its entry actions. SCXML has none ("Timers").
 func (i *interpreter) beginTimersOf(s *State) {
 	for _, a := range s.After {
-		delay, ok := a.Delay.evaluate(i)
+		delay, ok := i.delay(a.Delay)
 		if !ok {
 			i.raiseError()
 			continue

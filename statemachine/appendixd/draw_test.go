@@ -8,10 +8,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Case is a chart with what happens to its instances, one list of operations each.
+// Case is a definition with what happens to its instances, one list of operations each.
 type Case struct {
-	Chart *Chart
-	Runs  [][]Operation
+	Definition string
+	Mistake    string // see Chart
+	Runs       [][]Operation
 }
 
 // Operation is an event from a caller, or a pause in which timers come.
@@ -23,23 +24,24 @@ type Operation struct {
 
 // Sizes of a case.
 const (
-	runsMost        = 3
+	runsMost        = 4
 	operationsLeast = 25
 	operationsMost  = 90
 	depthMost       = 3
 	statesMost      = 12 // of a machine, roughly
 )
 
-// names are the events of a chart. ring and bell come from no pattern's prefix.
-var names = []string{"go", "halt", "tick", "tick.fast", "tick.fast.now", "ring"}
+// names are the events of a chart.
+var names = grammar["event"]
 
 // variables are those of a chart. n is what event.data sets. The c are counters that only grow, so that what they guard
 // comes to an end.
 var variables = []string{"v0", "v1", "v2", "n", "c0", "c1", "c2"}
 
 func drawCase(t *rapid.T) Case {
-	c := Case{Chart: (&drawing{t: t}).chart()}
-	events := sendable(c.Chart)
+	d := &drawing{t: t}
+	c := Case{Definition: d.definition()}
+	events := d.sendable()
 	for range rapid.IntRange(1, runsMost).Draw(t, "runs") {
 		c.Runs = append(c.Runs, rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Operation { return operation(t, events) }), operationsLeast, operationsMost).Draw(t, "operations"))
 	}
@@ -58,18 +60,25 @@ func operation(t *rapid.T, events []string) Operation {
 	return o
 }
 
+// drawing draws the states of all machines first, and then writes them with what leads from one to another.
 type drawing struct {
-	t       *rapid.T
-	regions int // of all machines: they share one space of names
-	machine *machine
-	traces  int
+	t        *rapid.T
+	rights   bool // transitions say who may take them
+	b        strings.Builder
+	regions  int // of all machines: they share one space of names
+	machine  *machine
+	self     *State // that is written
+	traces   int
+	counter  string
+	patterns []string // the keys of all "on"
 }
 
 type machine struct {
 	root    *State
 	count   int
-	states  []*State // without the root: what can be a target
-	sources []*State // what can have transitions
+	states  []*State          // without the root: what can be a target
+	sources []*State          // what can have transitions
+	led     map[*State]string // what leads a region to its end
 }
 
 func (d *drawing) below(n int) int         { return rapid.IntRange(0, n-1).Draw(d.t, "below") }
@@ -77,41 +86,20 @@ func (d *drawing) percent(chance int) bool { return d.below(100) >= 100-chance }
 
 func pick[T any](d *drawing, from ...T) T { return from[d.below(len(from))] }
 
-// chart draws all machines: first their states, then what leads from one to another.
-func (d *drawing) chart() *Chart {
-	c := &Chart{Root: &State{Kind: Parallel}, Variables: variables}
+func (d *drawing) definition() string {
+	root := &State{Kind: Parallel}
 	var machines []*machine
 	for k := range 1 + d.below(2) {
-		d.machine = &machine{}
-		kind := Compound
-		if d.percent(20) {
-			kind = Parallel
-		}
-		d.machine.root = d.state(fmt.Sprintf("m%d", k), kind, c.Root, 0)
-		c.Root.Children = append(c.Root.Children, d.machine.root)
+		d.machine = &machine{led: map[*State]string{}}
+		d.machine.root = d.state(fmt.Sprintf("m%d", k), pick(d, Compound, Compound, Compound, Compound, Parallel), root, 0)
 		machines = append(machines, d.machine)
 	}
-	c.Number()
-	for _, m := range machines {
-		d.machine = m
-		d.entries()
-	}
-	for _, m := range machines {
-		d.machine = m
-		for _, s := range append([]*State{m.root}, m.states...) {
-			d.content(c, s)
-		}
-	}
-	for _, m := range machines {
-		d.machine = m
+	for _, d.machine = range machines {
+		d.defaults()
 		d.finishTogether()
+		d.write(d.machine.root, 1)
 	}
-	c.Unmatched = pick(d, "", "", "record", "reject", "ignore")
-	for _, s := range c.States() {
-		s.Transitions = grouped(s.Transitions)
-	}
-	d.declarations(c)
-	return c
+	return d.head() + "stateMachines:\n" + d.b.String()
 }
 
 // state draws a state with everything below it, but without initial states and transitions.
@@ -126,7 +114,7 @@ func (d *drawing) state(id string, kind Kind, parent *State, depth int) *State {
 			}
 			d.child(s, child, depth)
 		}
-		if parent.Kind == Parallel && parent.Parent != nil && d.percent(70) {
+		if parent.Kind == Parallel && parent.Parent != nil && d.percent(80) {
 			d.child(s, Final, depth) // so that all regions can be done
 		}
 	case Parallel:
@@ -177,25 +165,29 @@ func (d *drawing) child(parent *State, kind Kind, depth int) {
 	}
 }
 
-func (d *drawing) entries() {
-	for _, s := range append([]*State{d.machine.root}, d.machine.states...) {
-		for _, h := range s.Histories {
-			if d.percent(60) {
-				h.Default = []*State{pick(d, below(s, false)...)}
+func (d *drawing) defaults() {
+	for _, s := range d.machine.states {
+		if isHistoryState(s) && d.percent(60) {
+			s.Default = []*State{pick(d, below(s.Parent, false)...)}
+		}
+	}
+}
+
+// finishTogether often lets one event lead all regions of a parallel state to their final states.
+func (d *drawing) finishTogether() {
+	for _, p := range d.machine.states {
+		if p.Kind != Parallel || !d.percent(75) {
+			continue
+		}
+		event := pick(d, names...)
+		for _, region := range p.Children {
+			for _, s := range region.Children {
+				if first := region.Children[0]; s.Kind == Final && first.Kind != Final {
+					d.machine.led[first] = event + " {target: [" + s.ID + "], actions: [" + d.text("log") + "]}"
+					break
+				}
 			}
 		}
-		if s.Kind != Compound || !d.percent(40) {
-			continue
-		}
-		if several := d.orthogonal(below(s, false)); several != nil && d.percent(50) {
-			s.Initial = several
-			continue
-		}
-		to := pick(d, below(s, true)...)
-		if isHistoryState(to) && to.Parent == s && to.Default == nil {
-			to = s.Children[0]
-		}
-		s.Initial = []*State{to}
 	}
 }
 
@@ -230,21 +222,11 @@ func (d *drawing) orthogonal(among []*State) []*State {
 	return out
 }
 
-func (d *drawing) lead(from *State, event string, to ...*State) {
-	t := &Transition{Source: from, Event: event, Target: to, Content: []Action{d.transitionLog()}}
-	from.Transitions = append([]*Transition{t}, from.Transitions...)
-}
-
-func sendable(c *Chart) []string {
-	var out []string
-	for _, name := range names {
-		if slices.ContainsFunc(c.States(), func(s *State) bool {
-			return slices.ContainsFunc(s.Transitions, func(t *Transition) bool { return t.Event != "" && covers(t.Event, name) })
-		}) {
-			out = append(out, name)
-		}
-	}
-	return out
+// sendable are the events that something takes.
+func (d *drawing) sendable() []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return !slices.ContainsFunc(d.patterns, func(pattern string) bool { return covers(pattern, name) })
+	})
 }
 
 // covers reports whether a pattern matches every event that another pattern, or name, matches.
@@ -252,45 +234,4 @@ func covers(pattern, other string) bool {
 	prefix, below := strings.CutSuffix(pattern, ".*")
 	other = strings.TrimSuffix(other, ".*")
 	return pattern == "*" || pattern == other || below && (other == prefix || strings.HasPrefix(other, prefix+"."))
-}
-
-// grouped puts the transitions in an order that a file can have: those of one key of "on" stand together, and "onDone"
-// before or behind all of "on".
-func grouped(transitions []*Transition) []*Transition {
-	var on, done, others []*Transition
-	doneFirst := false
-	for k, t := range transitions {
-		switch {
-		case t.Done:
-			doneFirst = doneFirst || len(on) == 0
-			done = append(done, t)
-		case t.Event == "":
-			others = append(others, t)
-		case !slices.ContainsFunc(transitions[:k], func(earlier *Transition) bool { return earlier.Event == t.Event }):
-			for _, other := range transitions[k:] {
-				if other.Event == t.Event {
-					on = append(on, other)
-				}
-			}
-		}
-	}
-	if doneFirst {
-		return slices.Concat(done, on, others)
-	}
-	return slices.Concat(on, done, others)
-}
-
-func (d *drawing) declarations(c *Chart) {
-	for _, name := range sendable(c) {
-		if !slices.ContainsFunc(c.States(), func(s *State) bool {
-			return slices.ContainsFunc(s.Transitions, func(t *Transition) bool { return t.Event == name })
-		}) || !d.percent(40) {
-			continue // a name that only a pattern takes would look like a slip
-		}
-		c.Events = append(c.Events, Declaration{
-			Event:     name,
-			Unmatched: pick(d, "", "record", "reject", "ignore"),
-			Apply:     pick(d, "", "merge", "none"),
-		})
-	}
 }
