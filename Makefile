@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 # Nothing here needs a C compiler, and a fifth of the first build would be C.
 export CGO_ENABLED := 0
-.PHONY: help build test race lint format fuzz bench fairness overload layers kill cluster simulate vulnerabilities pages ci
+.PHONY: help build test race lint format fuzz bench overload layers kill cluster simulate vulnerabilities pages ci
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,9 +28,6 @@ fuzz: ## run every fuzz target for 30 s
 
 bench: ## measure the program beside the two ceilings, 64 connections
 	go run ./bench compare -replies full,minimal
-
-fairness: ## show what a hostile user takes from a polite one
-	go run ./bench fairness
 
 overload: ## offer more than the program can do, and show what it still does
 	go run ./bench overload

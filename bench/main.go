@@ -15,7 +15,6 @@ import (
 	"slices"
 
 	"troupe/bench/internal/compare"
-	"troupe/bench/internal/fairness"
 	"troupe/bench/internal/harness"
 	"troupe/bench/internal/million"
 	"troupe/bench/internal/overload"
@@ -25,7 +24,6 @@ import (
 var commands = slices.Concat(
 	compare.Commands,
 	overload.Commands,
-	fairness.Commands,
 	million.Commands,
 )
 

@@ -15,7 +15,6 @@ func TestWrongUsage(t *testing.T) {
 		"":         {""},
 		"nothing":  {""},
 		"compare":  {"-targets nothing", "-connections many", "-connections 0", "-batch 0", "-replies short", "-mix delete=1", "-rounds 0", "-unknown", "something"},
-		"fairness": {"-attacks kindness", "-duration 2h", "-connections 100000", "-rate 0", "-unknown"},
 		"overload": {"-loads 1,11", "-duration 2h", "-connections 100000", "-share -1", "-idle 0", "-unknown"},
 		"million":  {"-instances 0", "-rounds 0", "something"},
 	} {

@@ -165,14 +165,18 @@ func TestWhatComesTooLateIsNotUseful(t *testing.T) {
 // TestThePeakIsTheMostOfItsKind: a load has no more than the best one to as many
 // instances, and the closed loop counts.
 func TestThePeakIsTheMostOfItsKind(t *testing.T) {
-	m := &measurement{loads: []phase{{name: "a"}, {name: "b"}, {name: "hot", hot: true}}}
-	all := []*outcome{{}, {}, {}}
-	for i, n := range []float64{50, 200, 30} {
-		all[i].figures[useful] = n
+	of := func(perSecond int64, hot bool) *result {
+		l := &load.Result{}
+		for range perSecond {
+			l.Latencies.Record(time.Millisecond)
+		}
+		l.All = l.Latencies.Summary(time.Second)
+		return &result{phase: &phase{hot: hot}, loads: []*load.Result{l}}
 	}
-	m.comparePeak(all, map[bool]float64{false: 100, true: 60})
-	got := []float64{all[0].figures[peakPart], all[1].figures[peakPart], all[2].figures[peakPart]}
-	assert.Equal(t, []float64{0.25, 1, 0.5}, got)
+	all := []*result{of(50, false), of(200, false), of(30, true)}
+	comparePeak(all, map[bool]float64{false: 100, true: 60})
+	assert.Equal(t, []float64{200, 200, 60}, []float64{all[0].peak, all[1].peak, all[2].peak})
+	assert.Equal(t, 0.25, tables[0].columns[3].of(all[0]), "of the peak")
 }
 
 // TestAFolderIsNoControlGroup: only the kernel makes the files of one.
@@ -187,11 +191,11 @@ func TestAFolderIsNoControlGroup(t *testing.T) {
 }
 
 func TestProbesSayWhatFailed(t *testing.T) {
-	p := &probes{all: []*probe{{name: "livez"}, {name: "metrics"}}}
-	p.all[0].got.Answered(20 * time.Millisecond)
-	p.all[0].got.Answered(30 * time.Millisecond)
-	p.all[1].got.Count("metrics without an answer")
-	errors := map[string]int64{}
-	got := p.worst(errors)
-	assert.True(t, !(got < 29) && !(got > 31) && errors["metrics without an answer"] == 1, "got %v ms and %v", got, errors)
+	slow, gone := &probe{name: "livez"}, &probe{name: "metrics"}
+	p := &probes{all: []*probe{slow, gone}, failed: map[string]int64{}}
+	p.count(slow, true, 20*time.Millisecond)
+	p.count(slow, true, 30*time.Millisecond)
+	p.count(gone, false, 0)
+	assert.InDelta(t, 30, p.worst(), 1)
+	assert.Equal(t, map[string]int64{"metrics without an answer": 1}, p.failed)
 }

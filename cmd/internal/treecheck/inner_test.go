@@ -162,12 +162,11 @@ var benchArrows = map[string][]string{
 	"trial":             {"load", "process", "record", "report"},
 	"internal/ceiling":  {},
 	"internal/service":  {},
-	"internal/harness":  {"load", "process", "record"},
+	"internal/harness":  {"process", "record"},
 	"internal/compare":  {"internal/ceiling", "internal/harness", "load", "process", "record"},
-	"internal/fairness": {"internal/harness", "load", "process"},
 	"internal/million":  {"internal/harness", "internal/service", "load", "process", "record"},
 	"internal/overload": {"internal/harness", "load", "process"},
-	".":                 {"internal/compare", "internal/fairness", "internal/harness", "internal/million", "internal/overload", "process"},
+	".":                 {"internal/compare", "internal/harness", "internal/million", "internal/overload", "process"},
 }
 
 var cmdArrows = map[string][]string{
