@@ -22,62 +22,6 @@ import (
 	"troupe/persistence/key"
 )
 
-// TestAFailedWriteOfTheLogIsNeverAcknowledged holds persistence/PROMISES.md, "P3"
-// and, for what Pebble does then, persistence/PROMISES.md, "F7".
-func TestAFailedWriteOfTheLogIsNeverAcknowledged(t *testing.T) {
-	writeKinds := []errorfs.OpKind{errorfs.OpFileWrite}
-	for name, kinds := range map[string][]errorfs.OpKind{"sync": syncKinds, "write": writeKinds} {
-		for _, errno := range []error{syscall.EIO, syscall.ENOSPC, syscall.EROFS} {
-			if name == "write" && errors.Is(errno, syscall.ENOSPC) {
-				continue // waits for room, see TestAWriteOfTheLogWaitsForRoom
-			}
-			t.Run(fmt.Sprintf("%s fails with %v", name, errno), func(t *testing.T) {
-				f := &faultyFS{suffix: ".log", kinds: kinds}
-				o := small(errorfs.Wrap(vfs.NewMem(), f))
-				died := deaths(&o)
-				s := mustOpen(t, "db", o)
-				mustCommit(t, s, "a", "1")
-				f.fail(&os.PathError{Op: name, Path: "db/1.log", Err: errno})
-				c := appendSetting(s, "b", "2")
-				reason := <-died
-				assert.Contains(t, reason, errno.Error(), "reason")
-				wantUntold(t, c)
-				wantError(t, "accepting", s.Accepting(), ErrStalled)
-				assert.NotZero(t, f.met.Load(), "the fault did not fire")
-				assert.Error(t, s.Close(), "close of a store that died: got no error")
-			})
-		}
-	}
-}
-
-// TestAWriteOfTheLogWaitsForRoom holds the exception of persistence/PROMISES.md,
-// "P3": what write(2) refuses for want of room is not in the file and can be
-// written later. Until then nothing is acknowledged, and reads go on.
-func TestAWriteOfTheLogWaitsForRoom(t *testing.T) {
-	f := &faultyFS{suffix: ".log", kinds: []errorfs.OpKind{errorfs.OpFileWrite}}
-	mem := vfs.NewCrashableMem()
-	o := small(errorfs.Wrap(mem, f))
-	o.CommitWaitMax = time.Minute
-	o.Fatal = func(reason string) { panic(reason) }
-	s := mustOpen(t, "db", o)
-	mustCommit(t, s, "a", "1")
-	f.fail(&os.PathError{Op: "write", Path: "db/1.log", Err: syscall.ENOSPC})
-	c := appendSetting(s, "b", "2")
-	eventually(t, "the fault is met three times", func() bool { return f.met.Load() >= 3 })
-	wantUntold(t, c)
-	wantError(t, "accepting", s.Accepting(), ErrDiskFull)
-	wantSetting(t, s, "a", "1")
-	f.fault.Store(nil)
-	err := <-c
-	assert.NoError(t, err, "with room again")
-	clone := mem.CrashClone(vfs.CrashCloneCfg{})
-	must(t, s.Close())
-	s = mustOpen(t, "db", small(clone))
-	defer s.Close()
-	wantSetting(t, s, "a", "1")
-	wantSetting(t, s, "b", "2")
-}
-
 // faultEnv makes the test binary play a process whose disk fails.
 const faultEnv = "PERSISTENCE_TEST_FAULT"
 

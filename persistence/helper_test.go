@@ -146,14 +146,6 @@ func wantError(t testing.TB, what string, got, want error) {
 	assert.ErrorIs(t, got, want, "%s: got error", what)
 }
 
-// wantUntold demands that the waiter has no answer yet.
-func wantUntold(t testing.TB, w waitFor) {
-	t.Helper()
-	if len(w) > 0 {
-		t.Errorf("the waiter was told %v, want nothing", <-w)
-	}
-}
-
 // second is the error of a call whose value nobody needs.
 func second[T any](_ T, err error) error { return err }
 

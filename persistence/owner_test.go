@@ -227,21 +227,3 @@ func TestALogUsedAgainIsNotALogRemoved(t *testing.T) {
 	f.fault.Store(nil)
 	mustCommit(t, s, "c", "3")
 }
-
-// TestADyingStoreAcknowledgesNothing: between the decision and the end of the
-// process a sync may come through, into a file that is nobody's any more.
-func TestADyingStoreAcknowledgesNothing(t *testing.T) {
-	f := &faultyFS{suffix: ".log", kinds: syncKinds}
-	o := small(errorfs.Wrap(vfs.NewMem(), f))
-	died := deaths(&o)
-	s := mustOpen(t, "db", o)
-	mustCommit(t, s, "a", "1")
-	release := f.hold()
-	c := appendSetting(s, "b", "2")
-	go s.commits.Die("in a test")
-	<-died
-	release()
-	_ = s.Close() // waits until the committer has passed it
-	wantUntold(t, c)
-	wantError(t, "whether what is visible is durable", s.AwaitDurable(), ErrStalled)
-}

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -40,15 +40,6 @@ func TestWritesOfAnotherShardPanic(t *testing.T) {
 			write(w)
 		})
 	}
-}
-
-// A set of writes larger than half a memtable goes another way through Pebble.
-func TestAVeryLargeAppendIsCommitted(t *testing.T) {
-	s := open(t, small(vfs.NewMem()))
-	big := strings.Repeat("x", 1<<20)
-	mustCommit(t, s, "a", big)
-	mustCommit(t, s, "b", "2")
-	wantSetting(t, s, "a", big)
 }
 
 func TestCountersAddUp(t *testing.T) {
@@ -85,97 +76,22 @@ func TestACounterOfTheWrongSizeIsCorrupt(t *testing.T) {
 	}
 }
 
-func TestACursorSeeksAndWalks(t *testing.T) {
-	s := open(t, small(vfs.NewMem()))
-	for seq := uint64(1); seq <= 5; seq++ {
-		w := s.NewBatch(1)
-		w.Set(key.Entry(nil, 1, key.ID{1}, seq*10), []byte{byte(seq)})
-		must(t, s.Commit(w))
-	}
-	sn := s.Snapshot()
-	defer sn.Close()
-	entry := func(seq uint64) []byte { return key.Entry(nil, 1, key.ID{1}, seq) }
-	prefix := key.EntryPrefix(nil, 1, key.ID{1})
-	type step struct {
-		name string
-		seek []byte // nil: to the next key
-		want uint64 // 0: the end
-	}
-	for name, c := range map[string]struct {
-		cursor *Cursor
-		steps  []step
-	}{
-		"forward": {sn.Cursor(prefix, key.PrefixEnd(prefix)), []step{
-			{"first next", nil, 10},
-			{"second next", nil, 20},
-			{"seek to a key", entry(40), 40},
-			{"seek between keys", entry(21), 30},
-			{"seek before the bounds", []byte{0}, 10},
-			{"next after a seek", nil, 20},
-			{"seek behind the last", entry(51), 0},
-		}},
-		"backward": {sn.Backward(entry(20), entry(50)), []step{
-			{"first next", nil, 40},
-			{"second next", nil, 30},
-			{"the lower bound is inside", nil, 20},
-			{"next at the end", nil, 0},
-			{"seek goes before the key", entry(40), 30},
-			{"seek between keys", entry(39), 30},
-			{"seek behind the bounds", entry(99), 40},
-			{"next after a seek", nil, 30},
-			{"seek before the first", entry(20), 0},
-		}},
-	} {
-		for _, step := range c.steps {
-			move := c.cursor.Next
-			if step.seek != nil {
-				move = func() bool { return c.cursor.Seek(step.seek) }
-			}
-			var got uint64
-			if move() {
-				k, _ := key.Parse(c.cursor.Key())
-				got = k.Number
-				assert.Equal(t, byte(got/10), c.cursor.Value()[0], "%s, %s: value, %d", name, step.name, got)
-			}
-			assert.Equal(t, step.want, got, "%v %v", name, step.name)
-		}
-		must(t, errors.Join(c.cursor.Err(), c.cursor.Close()))
-	}
-}
-
-func TestScanEndsWithTheErrorOfVisit(t *testing.T) {
-	s := open(t, small(vfs.NewMem()))
-	mustCommit(t, s, "a", "1")
-	stop := errors.New("enough")
-	assert.ErrorIs(t, s.Scan(key.SettingsPrefix(nil), func(_, _ []byte) error { return stop }), stop)
-}
-
-func TestCloseWaitsForReaders(t *testing.T) {
-	s := mustOpen(t, "db", small(vfs.NewMem()))
-	mustCommit(t, s, "a", "1")
-	sn := s.Snapshot()
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			var err error
-			for err == nil {
-				_, err = s.Load(key.Setting(nil, "a"))
-			}
-			wantError(t, "load while closing", err, ErrClosed)
-		})
-	}
-	closed := make(chan error)
-	go func() { closed <- s.Close() }()
-	wg.Wait() // they end when Close has begun
-	select {
-	case err := <-closed:
-		t.Errorf("close returned (%v) with a snapshot open", err)
-	default:
-	}
-	wantSetting(t, sn, "a", "1")
-	assert.NoError(t, sn.Close())
-	err := <-closed
-	assert.NoError(t, err)
+func TestCloseOfAStuckStoreReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &faultyFS{suffix: ".log", kinds: syncKinds}
+		s := mustOpen(t, "db", small(errorfs.Wrap(vfs.NewMem(), f)))
+		release := f.hold()
+		c := appendSetting(s, "a", "1")
+		wantError(t, "close", s.Close(), ErrStalled)
+		wantError(t, "waiter", <-c, ErrOutcomeUnknown)
+		release()
+		// What Close gave up on; a process would have ended.
+		must(t, s.commits.Close())
+		close(s.stop)
+		<-s.spaceDone
+		s.recorder.Stop()
+		assert.NoError(t, errors.Join(s.closeDB(), s.undo[0]()))
+	})
 }
 
 func TestCloseGivesUpOnAForgottenSnapshot(t *testing.T) {

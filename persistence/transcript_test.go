@@ -1,12 +1,13 @@
 package persistence
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,12 +19,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"troupe/persistence/clocktest"
-	"troupe/persistence/internal/engine"
-	"troupe/persistence/internal/file"
 	"troupe/persistence/key"
+	"troupe/persistence/replica"
 )
 
 // TestTranscripts holds what testdata/store says of stores on a disk in memory, in virtual time. Each story is on a disk
@@ -34,7 +35,10 @@ func TestTranscripts(t *testing.T) {
 	for _, path := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
 			datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) (answers string) {
-				synctest.Test(t, func(t *testing.T) { answers = tell(t, d) })
+				synctest.Test(t, func(t *testing.T) { answers = tell(t, d, false) })
+				if d.HasArg("also") { // what a store that stands alone promises to its writers holds for one with replicas, too
+					synctest.Test(t, func(t *testing.T) { assert.Equal(t, answers, tell(t, d, true), "%s: in a group", d.Pos) })
+				}
 				return answers
 			})
 		})
@@ -51,17 +55,27 @@ type story struct {
 	store    *Store
 	closed   bool
 	snapshot *Snapshot
+	cursor   *Cursor
 	begun    *Batch
-	waiting  []waitFor // appends
-	release  func()    // of what hangs
+	told     told
+	group    bool   // the store has replicas, of which it is the only one
+	release  func() // of what hangs
+	died     chan string
 	closing  chan error
 	tables   []string // at the first look
 	files    string   // when they were looked at last
 	met      int64    // how many operations had failed then
+	waiting  int      // when they were counted last
 }
 
-func tell(t *testing.T, d *datadriven.TestData) string {
-	s := &story{t: t, disk: vfs.NewMem(), faults: &faultyFS{suffix: "\x00"}, release: func() {}}
+func newStory(t *testing.T, group bool) *story {
+	s := &story{t: t, disk: vfs.NewCrashableMem(), faults: &faultyFS{suffix: "\x00"}, group: group, release: func() {}}
+	s.options = small(errorfs.Wrap(s.disk, s.faults))
+	return s
+}
+
+func tell(t *testing.T, d *datadriven.TestData, group bool) string {
+	s := newStory(t, group)
 	if d.HasArg("fault") { // NB: only here, as others read it all the time
 		var fault string
 		d.ScanArgs(t, "fault", &fault)
@@ -70,6 +84,13 @@ func tell(t *testing.T, d *datadriven.TestData) string {
 	}
 	s.options = small(errorfs.Wrap(s.disk, s.faults))
 	s.options.Log = zerolog.New(&s.log)
+	if d.HasArg("memtable") {
+		d.ScanArgs(t, "memtable", &s.options.MemTableBytes)
+		s.options.MemTableBytes <<= 10
+	}
+	if d.HasArg("mortal") {
+		s.died = deaths(&s.options)
+	}
 	if d.HasArg("min") {
 		var mib int64
 		d.ScanArgs(t, "min", &mib)
@@ -82,7 +103,7 @@ func tell(t *testing.T, d *datadriven.TestData) string {
 		words := strings.Fields(line)
 		begun := time.Now()
 		answer := s.do(words[0], words[1:], strings.TrimSpace(strings.TrimPrefix(line, words[0])))
-		if took := time.Since(begun).Round(time.Second); took > 0 && words[0] != "advance" {
+		if took := time.Since(begun).Round(time.Second); took > 0 && words[0] != "advance" && words[0] != "many" && !(s.group && words[0] == "open") {
 			answer += fmt.Sprintf(", after %v", took)
 		}
 		if answer != "" {
@@ -94,7 +115,9 @@ func tell(t *testing.T, d *datadriven.TestData) string {
 		must(t, s.snapshot.Close())
 	}
 	if s.store != nil && !s.closed {
-		must(t, s.store.Close())
+		if err := s.store.Close(); s.died == nil {
+			must(t, err)
+		}
 	}
 	return answers.String()
 }
@@ -122,22 +145,6 @@ func (s *story) do(word string, args []string, rest string) string {
 		return said(Create("db", s.with(args)))
 	case "commit":
 		return said(<-appendSetting(s.store, name, value))
-	case "append":
-		s.waiting = append(s.waiting, appendSetting(s.store, name, value))
-	case "answers":
-		return s.answers()
-	case "begin":
-		s.begun = s.store.NewBatch(key.Meta)
-		s.begun.Set(key.Setting(nil, name), []byte(value))
-		return fmt.Sprint(s.begun.Len(), " write")
-	case "finish":
-		return said(s.store.Commit(s.begun))
-	case "discard":
-		s.begun.Discard()
-	case "delete":
-		w := s.store.NewBatch(key.Meta)
-		w.Delete(key.Setting(nil, rest))
-		return said(s.store.Commit(w))
 	case "load":
 		return s.load(s.store, rest)
 	case "there":
@@ -159,9 +166,16 @@ func (s *story) do(word string, args []string, rest string) string {
 	case "snapshot.close":
 		defer func() { s.snapshot = nil }()
 		return said(s.snapshot.Close())
-	case "snapshot.cursor":
-		c := s.snapshot.Cursor(nil, nil)
-		return fmt.Sprint(c.Next(), ", ", said(errors.Join(c.Err(), c.Close())))
+	case "forward":
+		s.cursor = s.snapshot.Cursor(key.Setting(nil, args[0]), key.Setting(nil, args[1]))
+	case "backward":
+		s.cursor = s.snapshot.Backward(key.Setting(nil, args[0]), key.Setting(nil, args[1]))
+	case "next":
+		return s.at(s.cursor.Next())
+	case "seek":
+		return s.at(s.cursor.Seek(key.Setting(nil, rest)))
+	case "leave":
+		return said(errors.Join(s.cursor.Err(), s.cursor.Close()))
 	case "close":
 		s.closed = true
 		return said(s.store.Close())
@@ -193,83 +207,18 @@ func (s *story) do(word string, args []string, rest string) string {
 	case "counts":
 		m := s.store.Metrics()
 		return fmt.Sprintf("%d unknown, %d refused", m.Unknown, m.Refused)
+	case "refused":
+		return fmt.Sprint(s.store.Metrics().Refused)
+	case "waiting": // whether there are more than before
+		before := s.waiting
+		s.waiting = s.store.Metrics().Waiting
+		return map[bool]string{true: "more than before", false: "no more than before"}[s.waiting > before]
 	case "logged":
 		return fmt.Sprint(strings.Contains(s.log.String(), rest))
 	default:
-		return s.doFiles(word, args, rest)
+		return s.doWrites(word, args, rest)
 	}
 	return ""
-}
-
-// doFiles are the words about the files on the disk.
-func (s *story) doFiles(word string, args []string, rest string) string {
-	switch word {
-	case "files":
-		before := s.files
-		s.files = s.disk.String()
-		switch before {
-		case "":
-			return ""
-		case s.files:
-			return "as before"
-		}
-		return "changed"
-	case "holds":
-		_, err := s.disk.Stat(rest)
-		return fmt.Sprint(err == nil)
-	case "list":
-		names, err := s.disk.List(rest)
-		if err != nil {
-			return "none"
-		}
-		slices.Sort(names)
-		return fmt.Sprintf("%q", names)
-	case "put", "seal":
-		text, err := strconv.Unquote(strings.TrimSpace(strings.TrimPrefix(rest, args[0])))
-		must(s.t, err)
-		if word == "seal" {
-			text = string(file.Seal([]byte(text)))
-		}
-		must(s.t, s.disk.MkdirAll(s.disk.PathDir(args[0]), 0o700))
-		putFile(s.t, s.disk, "../"+args[0], text)
-	case "flush":
-		return said(engine.Pebble(s.store.db.Load()).Flush())
-	case "compact":
-		return said(engine.Pebble(s.store.db.Load()).Compact(s.t.Context(), []byte{0}, []byte{0xFF, 0xFF, 0xFF}, false))
-	case "tables":
-		return s.lookAtTables()
-	case "remove":
-		must(s.t, s.disk.Remove(rest))
-	case "rename":
-		must(s.t, s.disk.Rename(args[0], args[1]))
-	case "mkdir":
-		must(s.t, s.disk.MkdirAll(rest, 0o700))
-	case "ids":
-		if own, wanted := idFile(s.t, s.disk, "db/ID"), idFile(s.t, s.disk, "store-id"); own != wanted || own == "" {
-			return fmt.Sprintf("%q and %q", own, wanted)
-		}
-		return "the same"
-	default:
-		s.t.Fatalf("there is no word %q", word)
-	}
-	return ""
-}
-
-// lookAtTables counts the tables that were there at the first look, and the others.
-func (s *story) lookAtTables() string {
-	names, err := s.disk.List("db")
-	must(s.t, err)
-	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".sst") })
-	if s.tables == nil {
-		s.tables = names
-	}
-	old := 0
-	for _, name := range names {
-		if slices.Contains(s.tables, name) {
-			old++
-		}
-	}
-	return fmt.Sprintf("%d old, %d new", old, len(names)-old)
 }
 
 func (s *story) with(args []string) Options {
@@ -289,11 +238,40 @@ func (s *story) with(args []string) Options {
 }
 
 func (s *story) open(args []string) string {
-	opened, err := Open("db", s.with(args))
+	o := s.with(args)
+	if s.group {
+		alone, err := Open("db", o)
+		if err == nil {
+			must(s.t, errors.Join(alone.Bootstrap("only"), alone.Close()))
+		}
+		o.Replication = &Replication{Node: "only", Streams: func(key.Shard) replica.Streams { return nobody{make(chan struct{})} }}
+	}
+	opened, err := Open("db", o)
 	if err == nil {
 		s.store, s.closed = opened, false
+		for sh := range opened.AllShards() {
+			for tries := 0; s.group && opened.Epoch(sh) == 0; tries++ {
+				require.Less(s.t, tries, 10_000, "the only node does not lead shard %d", sh)
+				clocktest.Advance(10 * time.Millisecond)
+			}
+		}
 	}
 	return said(err)
+}
+
+// nobody are the streams of a node that is alone.
+type nobody struct{ closed chan struct{} }
+
+func (n nobody) Accept() (net.Conn, error) {
+	<-n.closed
+	return nil, net.ErrClosed
+}
+
+func (nobody) Dial(string, time.Duration) (net.Conn, error) { return nil, net.ErrClosed }
+
+func (n nobody) Close() error {
+	close(n.closed)
+	return nil
 }
 
 func (s *story) free(mib string) {
@@ -305,21 +283,6 @@ func (s *story) free(mib string) {
 func (s *story) heal() {
 	s.release()
 	s.faults.fault.Store(nil)
-}
-
-func (s *story) answers() string {
-	synctest.Wait()
-	var all []string
-	for _, w := range s.waiting {
-		select {
-		case err := <-w:
-			all = append(all, said(err))
-			w <- err
-		default:
-			all = append(all, "none yet")
-		}
-	}
-	return strings.Join(all, "; ")
 }
 
 func (s *story) load(from loader, name string) string {
@@ -340,5 +303,14 @@ func (s *story) scan(scan func(prefix []byte, visit func(key, value []byte) erro
 	if err != nil {
 		return said(err)
 	}
-	return strings.Join(all, " ")
+	return cmp.Or(strings.Join(all, " "), "nothing")
+}
+
+// at is where the cursor stands.
+func (s *story) at(there bool) string {
+	if !there {
+		return "the end"
+	}
+	k, _ := key.Parse(s.cursor.Key())
+	return k.Name + "=" + string(s.cursor.Value())
 }
