@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -18,7 +17,6 @@ import (
 type Journal interface {
 	NewBatch(key.Shard) *persistence.Batch
 	Append(*persistence.Batch, persistence.Waiter) (taken bool)
-	Barrier(persistence.Waiter)
 	Scan(prefix []byte, visit func(key, value []byte) error) error
 	Close() error
 }
@@ -112,47 +110,6 @@ func (a applied) tell() {
 	case a <- struct{}{}:
 	default:
 	}
-}
-
-// ack is a Waiter that can be waited for. It notices a second call.
-type ack struct {
-	once  sync.Once
-	err   error
-	done  chan struct{}
-	extra func() // called for a second answer
-}
-
-func newAck() *ack { return &ack{done: make(chan struct{})} }
-
-func (a *ack) Committed(err error) {
-	first := false
-	a.once.Do(func() { a.err, first = err, true; close(a.done) })
-	if !first && a.extra != nil {
-		a.extra()
-	}
-}
-
-// wait returns the answer.
-func (a *ack) wait() error {
-	<-a.done
-	return a.err
-}
-
-// answered says whether the answer is there already.
-func (a *ack) answered() bool {
-	select {
-	case <-a.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// commit appends w and waits.
-func commit(j Journal, w *persistence.Batch) error {
-	a := newAck()
-	j.Append(w, a)
-	return a.wait()
 }
 
 // errFound ends a scan.

@@ -70,7 +70,7 @@ var persistenceArrows = map[string][]string{
 	"replica":             {},
 	".":                   {"integrity", "replica", "key", "internal/commit", "internal/disk", "internal/engine", "internal/file", "internal/verify"},
 	"replica/replicatest": {".", "key", "replica"},
-	"storetest":           {".", "key", "replica/replicatest"},
+	"storetest":           {".", "key"},
 }
 
 var actorsArrows = map[string][]string{
