@@ -1,126 +1,178 @@
 package document
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
-// maxFlow is how long a mapping or a list in one line may be, with what stands before it.
-const maxFlow = 120
-
-// Write returns the YAML text of a tree, which Parse reads as the same tree: small parts in one line, others as blocks. Places do not
-// count. It is for trees whose keys and texts are UTF-8.
+// Write returns the YAML text of a tree, which Parse reads as the same tree. Places do not count. It is for trees whose
+// keys and texts are UTF-8.
 func Write(n *Node) []byte {
-	var w writer
-	w.block(n, 0)
-	return append(bytes.TrimLeft(w.out, "\n"), '\n')
+	var w Writer
+	w.value(n, 0)
+	w.newLine(0)
+	return w.text
 }
 
-type writer struct{ out []byte }
+// Writer writes a tree as YAML in block style, in its order. The zero value is ready; that of NewWriter remembers where
+// each node came to stand.
+type Writer struct {
+	text         []byte
+	line, column int
+	// from has the nodes by their new places, and first the first one of each line.
+	from  map[[2]int]*Node
+	first map[int]*Node
+}
 
-// block writes n behind what stands in the line: a scalar or a short part in the same line, others in lines of their own.
-func (w *writer) block(n *Node, indent int) {
-	if flow, ok := flowOf(n); ok && (indent > 0 || n.Kind < Sequence || len(n.Fields)+len(n.Items) == 0) && w.column()+1+len(flow) <= maxFlow || n.Kind < Sequence {
-		w.space()
-		w.out = append(w.out, flow...)
+// NewWriter returns one that remembers the places.
+func NewWriter() *Writer {
+	return &Writer{line: 1, column: 1, from: map[[2]int]*Node{}, first: map[int]*Node{}}
+}
+
+// Bytes is what was written.
+func (w *Writer) Bytes() []byte { return w.text }
+
+// Comment writes lines that begin with "# ".
+func (w *Writer) Comment(lines ...string) {
+	for _, line := range lines {
+		w.write("# " + strings.Map(printable, line))
+		w.newLine(0)
+	}
+}
+
+func printable(r rune) rune {
+	if !unicode.IsPrint(r) {
+		return ' '
+	}
+	return r
+}
+
+func (w *Writer) write(s string) {
+	w.text = append(w.text, s...)
+	w.column += utf8.RuneCountInString(s)
+}
+
+func (w *Writer) newLine(indent int) {
+	w.text = append(append(w.text, '\n'), strings.Repeat(" ", indent)...)
+	w.line, w.column = w.line+1, indent+1
+}
+
+func (w *Writer) place(n *Node) {
+	if w.from == nil {
 		return
 	}
-	for _, f := range n.Fields {
-		w.line(indent)
-		w.out = append(append(w.out, scalarOf(f.Key)...), ':')
-		w.block(f.Value, indent+1)
-	}
-	for _, item := range n.Items {
-		w.line(indent)
-		w.out = append(w.out, '-')
-		w.item(item, indent)
+	w.from[[2]int{w.line, w.column}] = n
+	if w.first[w.line] == nil {
+		w.first[w.line] = n
 	}
 }
 
-// item writes an element of a list. The first member of a mapping follows the dash.
-func (w *writer) item(n *Node, indent int) {
-	if flow, ok := flowOf(n); ok && w.column()+1+len(flow) <= maxFlow || n.Kind < Sequence {
-		w.space()
-		w.out = append(w.out, flow...)
-		return
+// SourceOf returns the node that was written at a place, as well as that is known.
+func (w *Writer) SourceOf(line, column int) *Node {
+	if n := w.from[[2]int{line, column}]; n != nil {
+		return n
 	}
-	inner := writer{}
-	inner.block(n, indent+1)
-	w.space()
-	w.out = append(w.out, bytes.TrimLeft(inner.out, "\n ")...)
+	return w.first[line]
 }
 
-func (w *writer) line(indent int) {
-	w.out = append(w.out, '\n')
-	w.out = append(w.out, strings.Repeat("  ", indent)...)
-}
-
-func (w *writer) space() {
-	if len(w.out) > 0 && w.out[len(w.out)-1] != '\n' {
-		w.out = append(w.out, ' ')
-	}
-}
-
-func (w *writer) column() int { return len(w.out) - bytes.LastIndexByte(w.out, '\n') - 1 }
-
-// flowOf writes n in one line; ok is false when that is too long.
-func flowOf(n *Node) (flow string, ok bool) {
-	if n.Kind < Sequence {
-		return scalarOf(n), true
-	}
-	var b strings.Builder
-	open, shut := "{", "}"
-	if n.Kind == Sequence {
-		open, shut = "[", "]"
-	}
-	b.WriteString(open)
-	add := func(before string, value *Node) bool {
-		if b.Len() > 1 {
-			b.WriteString(", ")
+// Top writes the members of the whole document, with an empty line between the larger ones.
+func (w *Writer) Top(n *Node) {
+	for i, f := range n.Fields {
+		if i > 0 && len(f.Value.Fields)+len(f.Value.Items) > 0 {
+			w.newLine(0)
 		}
-		inner, ok := flowOf(value)
-		b.WriteString(before + inner)
-		return ok && b.Len() <= maxFlow
+		w.field(f, 0)
+		w.newLine(0)
 	}
-	for _, f := range n.Fields {
-		if !add(scalarOf(f.Key)+": ", f.Value) {
-			return "", false
-		}
-	}
-	for _, item := range n.Items {
-		if !add("", item) {
-			return "", false
-		}
-	}
-	return b.String() + shut, true
 }
 
-// plain is what needs no quotes, in a block as well as in one line.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_.$/-][A-Za-z0-9_.$/ -]*$`)
+func (w *Writer) value(n *Node, indent int) {
+	w.place(n)
+	switch {
+	case n.Kind == Mapping && len(n.Fields) > 0:
+		for i, f := range n.Fields {
+			if i > 0 {
+				w.newLine(indent)
+			}
+			w.field(f, indent)
+		}
+	case n.Kind == Sequence && len(n.Items) > 0:
+		for i, item := range n.Items {
+			if i > 0 {
+				w.newLine(indent)
+			}
+			w.write("- ")
+			w.value(item, indent+2)
+		}
+	default:
+		w.write(scalar(n))
+	}
+}
 
-func scalarOf(n *Node) string {
+// longestKey is how long a key may be, in bytes, that stands in one line with its value: YAML allows 1,024 characters.
+const longestKey = 512
+
+func (w *Writer) field(f Field, indent int) {
+	key := scalar(f.Key)
+	if f.Key.Text == "on" { // every definition has it as a key, and readers of YAML 1.2 take it for a text
+		key = "on"
+	}
+	if len(key) > longestKey {
+		w.write("? ")
+		w.place(f.Key)
+		w.write(key)
+		w.newLine(indent)
+	} else {
+		w.place(f.Key)
+		w.write(key)
+	}
+	w.write(":")
+	switch {
+	case len(f.Value.Fields) > 0:
+		indent += 2
+		w.newLine(indent)
+	case len(f.Value.Items) > 0: // a list in a mapping is not indented
+		w.newLine(indent)
+	default:
+		w.write(" ")
+	}
+	w.value(f.Value, indent)
+}
+
+// plain is a text that means itself without quotes, for every reader of YAML, unless it is one of words.
+var (
+	plain = regexp.MustCompile(`^[A-Za-z_$/][A-Za-z0-9_$/.()-]*( [A-Za-z0-9_$/.()-]+)*$`)
+	words = regexp.MustCompile(`(?i)^(?:y|n|yes|no|on|off|true|false|null)$`)
+)
+
+func scalar(n *Node) string {
 	switch n.Kind {
 	case Null:
 		return "null"
 	case Bool, Number:
 		return n.Text
+	case Sequence:
+		return "[]"
+	case Mapping:
+		return "{}"
 	}
-	text := n.Text
-	if kind, fault := readPlain(text); kind == String && fault.Reason == "" && plain.MatchString(text) &&
-		!strings.HasPrefix(text, "-") && !strings.HasPrefix(text, ".") && !strings.HasSuffix(text, " ") {
+	switch text := n.Text; {
+	case plain.MatchString(text) && !words.MatchString(text):
 		return text
-	}
-	if strings.IndexFunc(text, func(r rune) bool { return r == unicode.ReplacementChar || r > unicode.MaxLatin1 || !unicode.IsPrint(r) }) < 0 {
+	case strings.IndexFunc(text, isEscaped) < 0:
 		return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+	default:
+		return doubleQuoted(text)
 	}
-	return DoubleQuoted(text)
 }
 
-// DoubleQuoted returns a text in double quotes; what does not print is escaped (YAML 1.2, section 7.3.1).
-func DoubleQuoted(text string) string {
+func isEscaped(r rune) bool { return !unicode.IsPrint(r) || r == '\uFEFF' }
+
+// doubleQuoted returns a text in double quotes; what does not print is escaped (YAML 1.2, section 7.3.1).
+func doubleQuoted(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for _, r := range text {
@@ -130,7 +182,7 @@ func DoubleQuoted(text string) string {
 			b.WriteRune(r)
 		case r == '\n':
 			b.WriteString(`\n`)
-		case unicode.IsPrint(r) && r != '\uFEFF':
+		case !isEscaped(r):
 			b.WriteRune(r)
 		case r <= 0xFFFF:
 			fmt.Fprintf(&b, `\u%04X`, r)

@@ -77,8 +77,9 @@ func (s *session) document(faults *document.Collector, root *element, source []b
 	i.id = s.newID(id, i.title, faults.File)
 	at := len(s.files)
 	s.files = append(s.files, File{ID: i.id}) // before those inside
-	n := i.definition()
-	s.files[at].Text, s.files[at].Notes = append([]byte(nil), document.Write(n)...), i.notes
+	var w document.Writer
+	w.Top(i.definition())
+	s.files[at].Text, s.files[at].Notes = w.Bytes(), i.notes
 }
 
 // newID is the id of a workflow: as asked for, else of the document's name, else of the file's.

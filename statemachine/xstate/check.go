@@ -7,7 +7,6 @@ import (
 
 	"troupe/statemachine"
 	"troupe/statemachine/document"
-	"troupe/statemachine/xstate/internal/tree"
 )
 
 func named(err error, file string) error {
@@ -27,7 +26,7 @@ var newParser = sync.OnceValues(func() (*statemachine.Parser, error) {
 })
 
 // check parses a definition that was written. Its faults are named where the JSON has what they are about.
-func check(name string, text []byte, w *tree.Writer) error {
+func check(name string, text []byte, w *document.Writer) error {
 	parser, err := newParser()
 	if err != nil {
 		return err

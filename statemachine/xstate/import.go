@@ -35,7 +35,7 @@ func Import(name string, text []byte) ([]File, error) {
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	w := tree.NewWriter()
+	w := document.NewWriter()
 	w.Comment(r.notes...)
 	w.Top(definition)
 	out := File{ID: definition.Field("id").Text, Text: w.Bytes(), Warnings: r.warnings.Faults()}

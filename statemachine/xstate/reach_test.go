@@ -112,7 +112,7 @@ func TestReachControl(t *testing.T) {
 		{"the end is not the end", "final-output", "semantics: xstate", "semantics: native"},
 		{"the end of a parallel state is not heard", "nested-parallel", "semantics: xstate", "semantics: native"},
 		{"event data is applied", "counter", "apply: none", "apply: merge"},
-		{"another time", "traffic-light", "20000:", "20001:"},
+		{"another time", "traffic-light", "'20000':", "'20001':"},
 		{"another tag", "traffic-light", "tags: pedestrians", "tags: walkers"},
 		{"another output", "checkout", "sold: true", "sold: false"},
 	} {

@@ -85,7 +85,7 @@ func TestRoundTripControl(t *testing.T) {
 	src := statemachine.Source{File: "w.yaml", Text: file.Text}
 	before, err := parser.Parse(src)
 	require.NoError(t, err)
-	for old, replacement := range map[string]string{"target: idle": "target: vending", "svcPublic.deposited > 0": "svcPublic.deposited > -9999", "500:": "501:"} {
+	for old, replacement := range map[string]string{"target: idle": "target: vending", "svcPublic.deposited > 0": "svcPublic.deposited > -9999", "'500':": "501:"} {
 		text := strings.Replace(string(file.Text), old, replacement, 1)
 		after, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte(text)})
 		require.True(t, err == nil && text != string(file.Text), "%s: %v", old, err)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"troupe/gateway/client"
+	"troupe/statemachine/document"
 )
 
 const (
@@ -153,126 +153,54 @@ func appendUnicodeEscape(dst []byte, r rune) []byte {
 // AnyForm are the forms of most results.
 var AnyForm = []string{FormTable, FormJSON, FormJSONL, FormYAML}
 
-// YAML is written from the tokens of JSON, so that members keep their order and numbers their spelling. It is YAML 1.2.
-// A string that a reader of 1.1 could take for something else is quoted.
-
-// AppendYAML appends the YAML of one JSON value, with a line end.
+// AppendYAML appends the YAML of one JSON value, with a line end. Members keep their order and numbers their spelling.
 func AppendYAML(dst, text []byte) ([]byte, error) {
 	if !json.Valid(text) {
 		return nil, errors.New("write YAML: the text is not JSON")
 	}
-	w := &yamlWriter{in: json.NewDecoder(bytes.NewReader(text)), out: dst}
-	w.in.UseNumber()
-	if err := w.value(0, atTop); err != nil && !errors.Is(err, io.EOF) {
+	in := json.NewDecoder(bytes.NewReader(text))
+	in.UseNumber()
+	n, err := readNode(in)
+	if err != nil {
 		return nil, fmt.Errorf("write YAML: %w", err)
 	}
-	return w.out, nil
+	return append(dst, document.Write(n)...), nil
 }
 
-type yamlWriter struct {
-	in  *json.Decoder
-	out []byte
-}
-
-type place uint8
-
-const (
-	atTop      place = iota // nothing
-	behindKey               // "key:"
-	behindDash              // "-"
-)
-
-func (w *yamlWriter) value(indent int, at place) error {
-	token, err := w.in.Token()
-	if err != nil {
-		return err
-	}
-	scalar := "null"
+func readNode(in *json.Decoder) (*document.Node, error) {
+	token, err := in.Token()
+	n := &document.Node{}
 	switch t := token.(type) {
 	case json.Delim:
-		if w.in.More() {
-			return w.collection(t == '{', indent, at)
+		n.Kind = document.Sequence
+		if t == '{' {
+			n.Kind = document.Mapping
 		}
-		_, err = w.in.Token() // the closing bracket
-		scalar = map[json.Delim]string{'{': "{}", '[': "[]"}[t]
-	case string:
-		scalar = yamlString(t)
-	case json.Number:
-		scalar = t.String()
-	case bool:
-		scalar = strconv.FormatBool(t)
-	}
-	if at != atTop {
-		w.out = append(w.out, ' ')
-	}
-	w.out = append(append(w.out, scalar...), '\n')
-	return err
-}
-
-// collection writes the members of an object, or the elements of an array, that has some.
-func (w *yamlWriter) collection(isMapping bool, indent int, at place) error {
-	if at == behindKey {
-		w.out = append(w.out, '\n')
-		if !isMapping {
-			indent -= 2
-		}
-	}
-	for first := true; w.in.More(); first = false {
-		if first && at == behindDash {
-			w.out = append(w.out, ' ')
-		} else {
-			w.indent(indent)
-		}
-		next := behindDash
-		if isMapping {
-			next = behindKey
-			if err := w.key(indent); err != nil {
-				return err
+		for err == nil && in.More() {
+			var key, value *document.Node
+			if n.Kind == document.Mapping {
+				key, err = readNode(in)
 			}
-		} else {
-			w.out = append(w.out, '-')
+			if err == nil {
+				value, err = readNode(in)
+			}
+			if n.Kind == document.Mapping {
+				n.Fields = append(n.Fields, document.Field{Key: key, Value: value})
+			} else {
+				n.Items = append(n.Items, value)
+			}
 		}
-		if err := w.value(indent+2, next); err != nil {
-			return err
+		if err == nil {
+			_, err = in.Token() // the closing bracket
 		}
+	case string:
+		n.Kind, n.Text = document.String, t
+	case json.Number:
+		n.Kind, n.Text = document.Number, t.String()
+	case bool:
+		n.Kind, n.Text = document.Bool, strconv.FormatBool(t)
 	}
-	_, err := w.in.Token() // the closing bracket
-	return err
-}
-
-// yamlKeyCharsMax is less than what YAML allows a key on one line to have without a "?" before it.
-const yamlKeyCharsMax = 1000
-
-func (w *yamlWriter) key(indent int) error {
-	token, err := w.in.Token()
-	if err != nil {
-		return err
-	}
-	name, _ := token.(string) // the keys of JSON are strings
-	key := yamlString(name)
-	if len(key) > yamlKeyCharsMax {
-		w.out = append(append(append(w.out, "? "...), key...), '\n')
-		w.indent(indent)
-		key = ""
-	}
-	w.out = append(append(w.out, key...), ':')
-	return nil
-}
-
-func (w *yamlWriter) indent(n int) { w.out = append(w.out, strings.Repeat(" ", n)...) }
-
-// yamlPlain is what needs no quotes: words that begin with a letter.
-var yamlPlain = regexp.MustCompile(`^[A-Za-z_](?:[A-Za-z0-9_./ -]{0,62}[A-Za-z0-9_./-])?$`)
-
-// yamlWords are words that some reader takes for a truth value or null.
-var yamlWords = regexp.MustCompile(`(?i)^(?:y|n|yes|no|on|off|true|false|null)$`)
-
-// What does not print is escaped: every escape of Go's is one of YAML's with the same meaning.
-func yamlString(s string) string {
-	if yamlPlain.MatchString(s) && !yamlWords.MatchString(s) {
-		return s
-	}
-	return strconv.Quote(s)
+	return n, err
 }
 
 // LiveLine is a line on a terminal that is written again and again. On anything else nothing is said.

@@ -1,6 +1,6 @@
 // Package tree makes the nodes of a document that is to be written, each with the place of the node that it comes
-// from, so that a fault in what was written can be named where it was read, and writes them as YAML. It has the words of XState that both directions use. It knows neither the states of a machine nor
-// those of a definition.
+// from, so that a fault in what was written can be named where it was read. It has the words of XState that both
+// directions use. It knows neither the states of a machine nor those of a definition.
 package tree
 
 import (
