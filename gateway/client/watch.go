@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"troupe/gateway/api"
 )
@@ -154,7 +153,7 @@ func (w *watcher) stream(ctx context.Context) error {
 			return err
 		case errors.Is(context.Cause(ctx), errSilent):
 			return errSilent
-		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF): // the latter when a chunk was cut
 			return errEnded
 		case err != nil:
 			return c.broken(err)
@@ -258,39 +257,32 @@ type block struct {
 	retry time.Duration // the field retry; negative when there was none
 }
 
-// streamReader reads a stream of server-sent events. Wherever the bytes are split, and whichever of LF, CR and CRLF
-// ends a line, the blocks are the same. One goroutine may use it.
+// streamReader reads a stream of server-sent events as the service writes them: in UTF-8, with LF or CRLF at the end of a
+// line. One goroutine may use it.
 type streamReader struct {
-	in       *bufio.Reader
+	in       *bufio.Scanner
 	bytesMax int // of a line, and of the data of one block
-	line     []byte
 	data     []byte
 	id       string // of the last whole block
-	afterCR  bool   // an LF now belongs to the line end before
-	begun    bool   // the byte order mark was looked for
 }
 
 func newStreamReader(in io.Reader, bytesMax int) *streamReader {
-	return &streamReader{in: bufio.NewReader(in), bytesMax: bytesMax}
+	s := &streamReader{in: bufio.NewScanner(in), bytesMax: bytesMax}
+	s.in.Buffer(nil, bytesMax+len("\n"))
+	return s
 }
 
 // errTooLong is wrapped when a line or the data of a block exceeds bytesMax.
 var errTooLong = fmt.Errorf("%w: the stream has an event or a line that is too long", ErrProtocol)
 
-// next returns the next block that says something; comments do not. At the end of the stream it returns io.EOF, or
-// io.ErrUnexpectedEOF when that comes in the middle of a block, which is then not delivered.
+// next returns the next block that says something; comments do not. At the end of the stream it returns io.EOF, and a
+// block that has not ended by then is not delivered.
 func (s *streamReader) next() (block, error) {
 	b := block{id: s.id, retry: -1}
 	s.data = s.data[:0]
 	said, hasData := false, false
-	for {
-		line, err := s.readLine()
-		if err != nil {
-			if errors.Is(err, io.EOF) && (said || len(line) > 0) {
-				err = io.ErrUnexpectedEOF
-			}
-			return block{}, err
-		}
+	for s.in.Scan() {
+		line := s.in.Bytes()
 		if len(line) == 0 {
 			if !said {
 				continue
@@ -311,56 +303,20 @@ func (s *streamReader) next() (block, error) {
 			s.data = append(append(s.data, value...), '\n')
 			said, hasData = true, true
 		case "event":
-			b.kind, said = text(value), true
+			b.kind, said = string(value), true
 		case "id":
-			if bytes.IndexByte(value, 0) < 0 {
-				b.id, said = text(value), true
-			}
+			b.id, said = string(value), true
 		case "retry":
-			if ms, ok := parseRetry(string(value)); ok {
-				b.retry, said = ms, true
+			if ms, err := strconv.ParseUint(string(value), 10, 32); err == nil {
+				b.retry, said = time.Duration(ms)*time.Millisecond, true
 			}
 		}
 	}
-}
-
-// text copies a field. The stream is UTF-8; what is not is replaced, as the standard has it.
-func text(value []byte) string { return strings.ToValidUTF8(string(value), string(utf8.RuneError)) }
-
-// parseRetry reads milliseconds: ASCII digits and nothing else.
-func parseRetry(s string) (time.Duration, bool) {
-	n, err := strconv.ParseUint(s, 10, 63)
-	if err != nil || s[0] == '+' {
-		return 0, false
+	switch err := s.in.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return block{}, errTooLong
+	case err != nil:
+		return block{}, err
 	}
-	return time.Duration(min(n, uint64(time.Hour/time.Millisecond))) * time.Millisecond, true
-}
-
-var byteOrderMark = []byte("\uFEFF")
-
-// readLine returns a line without its end; with an error what came before it.
-// NB: behind a CR it does not wait for an LF, which may not come for long.
-func (s *streamReader) readLine() ([]byte, error) {
-	s.line = s.line[:0]
-	for {
-		c, err := s.in.ReadByte()
-		if err != nil {
-			return s.line, err
-		}
-		second := s.afterCR && c == '\n'
-		s.afterCR = c == '\r'
-		switch {
-		case second:
-		case c == '\r' || c == '\n':
-			if !s.begun {
-				s.begun = true
-				return bytes.TrimPrefix(s.line, byteOrderMark), nil
-			}
-			return s.line, nil
-		case len(s.line) == s.bytesMax:
-			return nil, errTooLong
-		default:
-			s.line = append(s.line, c)
-		}
-	}
+	return block{}, io.EOF
 }
