@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -12,10 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"troupe/actors"
+	"troupe/actors/catalog"
 	"troupe/actors/identity"
 	"troupe/actors/message"
 	"troupe/actors/workflow"
-	"troupe/bench/internal/service"
 	"troupe/bench/load"
 	"troupe/persistence"
 	"troupe/statemachine"
@@ -92,7 +94,8 @@ func openStore(tb testing.TB) *persistence.Store {
 
 // fixture is everything below HTTP, on a real store, with the workflow published.
 type fixture struct {
-	*service.Service
+	*workflow.Router
+	store     *persistence.Store
 	directory *identity.Directory
 	caller    *identity.Principal
 }
@@ -103,10 +106,22 @@ func newFixture(tb testing.TB) *fixture {
 	require.NoError(tb, err)
 	directory, err := identity.ParseDirectory("identity.yaml", []byte(text))
 	require.NoError(tb, err)
-	s, err := service.Open(tb.TempDir(), load.Definition, workflow.Options{})
+	h := &fixture{store: openStore(tb), directory: directory, caller: directory.Principal(load.UserID)}
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
 	require.NoError(tb, err)
-	tb.Cleanup(func() { assert.NoError(tb, s.Close()) })
-	return &fixture{s, directory, directory.Principal(load.UserID)}
+	const file = "workflow.yaml"
+	parsed, err := parser.Parse(statemachine.Source{File: file, Text: []byte(load.Definition)})
+	require.NoError(tb, err)
+	definitions, err := catalog.Open(catalog.Options{Store: h.store, Parser: parser, Log: zerolog.Nop()})
+	require.NoError(tb, err)
+	require.NoError(tb, definitions.Publish([]catalog.Source{{File: file, Text: []byte(load.Definition), Parsed: parsed.Definition}}))
+	system := actors.NewSystem(zerolog.Nop())
+	h.Router, err = workflow.Start(workflow.Options{Store: h.store, Catalog: definitions, System: system, Log: zerolog.Nop()})
+	require.NoError(tb, err)
+	tb.Cleanup(func() {
+		assert.NoError(tb, errors.Join(h.Stop(context.Background()), system.Stop(context.Background())))
+	})
+	return h
 }
 
 // create makes n instances and returns their ids.

@@ -21,7 +21,7 @@ import (
 // store. It returns the handler and a token.
 func newServer(tb testing.TB, h *fixture) (*gateway.Server, string) {
 	tb.Helper()
-	credentials, err := identity.Start(identity.Options{Store: h.Store, Directory: h.directory})
+	credentials, err := identity.Start(identity.Options{Store: h.store, Directory: h.directory})
 	require.NoError(tb, err)
 	tb.Cleanup(func() { stop(tb, credentials) })
 	token, _, err := credentials.Create(context.Background(), identity.Token, identity.CreateCredential{User: load.UserID})

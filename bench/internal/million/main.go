@@ -1,36 +1,37 @@
-// Package million builds a store with a million instances, below HTTP in this process, and measures what depends on
-// their number: events beside a small store, starts, and queries with and without events (bench/README.md, "Many
-// instances"). The workflow is an order with two declared indexes. A window is to be longer than some merges of
-// flushed tables, which come every few seconds.
+// Package million fills a server with a million instances, and measures what depends on their number: events beside a
+// small store, starts, and queries (bench/README.md, "Many instances"). The workflow is an order with two declared
+// indexes. A window is to be longer than some merges of flushed tables, which come every few seconds.
 package million
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"sync/atomic"
+	"slices"
 	"time"
 
-	"troupe/actors/identity"
-	"troupe/actors/message"
-	"troupe/actors/query"
-	"troupe/actors/workflow"
 	"troupe/bench/internal/harness"
-	"troupe/bench/internal/service"
 	"troupe/bench/load"
-	"troupe/statemachine/data"
+	"troupe/gateway/api"
+	"troupe/gateway/client"
 )
 
-// Commands are the measurement, and what the program starts itself as: one that opens a folder, sends
-// events, and never closes it, for the start after a kill.
-var Commands = []harness.Command{
-	{Name: "million", About: "a store of a million instances", Run: run},
-	{Name: killed, Run: runUntilKilled},
+// Commands are the measurement.
+var Commands = []harness.Command{{Name: "million", About: "a store of a million instances", Run: run}}
+
+type measurement struct {
+	*harness.Harness
+	instances, small int
+	rounds           int
+	window           time.Duration
+
+	scenario *load.Scenario
+	text     harness.Table // of the record
 }
 
 func run(ctx context.Context, h *harness.Harness) error {
@@ -56,10 +57,17 @@ func run(ctx context.Context, h *harness.Harness) error {
 }
 
 func (m *measurement) run(ctx context.Context) (string, error) {
-	large := filepath.Join(m.Dir, "large")
-	if err := m.build(ctx, large, m.instances); err != nil {
+	if err := m.readScenario(); err != nil {
 		return "", err
 	}
+	if err := m.Build(ctx); err != nil {
+		return "", err
+	}
+	large, err := m.open(ctx, "large", m.instances)
+	if err != nil {
+		return "", err
+	}
+	defer func() { large.Stop() }()
 	// NB: before the large store gets events that the small one does not get.
 	if m.small > 0 {
 		if err := m.growth(ctx, large); err != nil {
@@ -69,186 +77,160 @@ func (m *measurement) run(ctx context.Context) (string, error) {
 	if err := m.starts(ctx, large); err != nil {
 		return "", err
 	}
-	err := m.queries(ctx, large)
+	err = m.queries(ctx, large)
 	return m.text.String(), err
 }
 
-//go:embed order.yaml
-var definition string
+const (
+	workflowID = "order"
+	clerk      = "clerk"
+)
 
-const workflowID = "order"
+// The workflow, and what the load generator does with instances of its own: each goes there and back, so that the store
+// stays as it is but for them.
+var (
+	//go:embed order.yaml
+	definition string
+	//go:embed scenario.yaml
+	scenario string
+)
 
-// inspectedEvery makes one instance in so many an inspected one: what the query
-// by node looks for. One in three is paid.
-const inspectedEvery = 10_000
-
-var clerk = &identity.Principal{ID: "clerk", Roles: []string{"clerk"}, Privileges: []string{string(identity.Workflows)}}
-
-type store struct {
-	*service.Service
-	// ready is how long it took from opening the store until it took requests.
-	ready time.Duration
-}
-
-// open starts the service on a folder. Instances fall asleep as soon as they may, so
-// that memory does not depend on how long filling took.
-func open(dir string) (*store, error) {
-	begun := time.Now()
-	s, err := service.Open(dir, definition, workflow.Options{IdleAfter: time.Second})
-	return &store{s, time.Since(begun)}, err
-}
-
-// public is svcPublic of the n-th instance: 100 orders a customer, due dates spread over a thousand days.
-func public(n int) data.Value {
-	return data.Value(fmt.Sprintf(
-		`{"customer":"c-%06d","due":"%s","total":%d,"lines":[{"sku":"A-%03d","count":%d},{"sku":"B-%03d","count":1}],"note":"leave it at the door, please; the bell is broken"}`,
-		n/100, day(n%1000), n%5000, n%250, 1+n%9, n%77))
-}
-
-func day(n int) string {
-	return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, n).Format(time.DateOnly)
-}
-
-func (h *store) fill(ctx context.Context, count int, progress io.Writer) error {
-	var done atomic.Int64
-	return load.Each(ctx, 256, count, func(ctx context.Context, n int) error {
-		if err := h.make(ctx, n); err != nil {
-			return fmt.Errorf("instance %d: %w", n, err)
+func (m *measurement) readScenario() (err error) {
+	file := filepath.Join(m.Dir, "scenario.yaml")
+	for name, text := range map[string]string{file: scenario, filepath.Join(m.Dir, "order.yaml"): definition} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			return err
 		}
-		if made := done.Add(1); made%100_000 == 0 {
-			fmt.Fprintf(progress, "%d instances\n", made)
-		}
-		return nil
-	})
-}
-
-func (h *store) make(ctx context.Context, n int) error {
-	reply, err := h.Create(ctx, &message.Create{Caller: clerk, WorkflowID: workflowID, Public: public(n)})
-	if err != nil {
-		return err
 	}
-	switch {
-	case n%inspectedEvery == 0:
-		return h.event(ctx, reply.InstanceID, "inspect")
-	case n%3 == 0:
-		return h.event(ctx, reply.InstanceID, "pay")
+	if m.scenario, err = load.ReadScenario(file); err == nil {
+		m.scenario.Users[0].Privileges = []string{"mod-workflows"} // who has it is told how a query was answered
 	}
-	return nil
-}
-
-func (h *store) event(ctx context.Context, id, name string) error {
-	_, err := h.Send(ctx, &message.Event{Caller: clerk, WorkflowID: workflowID, InstanceID: id, Name: name})
 	return err
 }
 
-func (h *store) count(ctx context.Context) (int64, error) {
-	end, err := h.Queries.Query(ctx, &query.Request{Caller: clerk, WorkflowID: workflowID, Limit: 1, Count: true}, func([]byte) error { return nil })
+// server is a server with its store, and a client of it.
+type server struct {
+	*harness.Server
+	program string
+	client  *client.Client // of its last start
+}
+
+// open starts a server on a store with so many instances at least, and makes them in an empty one.
+func (m *measurement) open(ctx context.Context, name string, count int) (*server, error) {
+	home := filepath.Join(m.Dir, name)
+	if err := m.scenario.WriteHome(home); err != nil {
+		return nil, err
+	}
+	h, err := harness.Serve(ctx, m.Program, home, []string{clerk})
+	if err != nil {
+		return nil, err
+	}
+	s := &server{Server: h, program: m.Program}
+	if err := s.connect(); err != nil {
+		return nil, err
+	}
+	have, err := s.count(ctx)
+	if err == nil && have > 0 && have < int64(count) {
+		err = fmt.Errorf("%s has %d instances, not %d: remove it or choose another folder", home, have, count)
+	}
+	if err == nil && have == 0 {
+		begun := time.Now()
+		if err = s.fill(ctx, count); err == nil {
+			m.text.Printf("\n%d instances were made in %.0f s.\n", count, time.Since(begun).Seconds())
+		}
+	}
+	if err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *server) connect() (err error) {
+	s.client, err = client.New(client.Options{Address: "http://" + s.Addr, Token: s.Tokens[clerk]})
+	return err
+}
+
+// restart starts the server again, and returns how long it took until it was ready, in ms.
+func (s *server) restart(ctx context.Context) (ms float64, err error) {
+	s.client.Close()
+	begun := time.Now()
+	err = s.Start(ctx, s.program)
+	ms = harness.Milliseconds(time.Since(begun))
+	return ms, errors.Join(err, s.connect())
+}
+
+func (s *server) ask(ctx context.Context, r client.ListRequest) (page *client.Page[client.Instance], how api.Explain, elapsed time.Duration, err error) {
+	r.WorkflowID, r.Explain = workflowID, true
+	begun := time.Now()
+	page, err = s.client.Instances(ctx, r)
+	elapsed = time.Since(begun)
+	if err == nil {
+		err = json.Unmarshal(page.Explain, &how)
+	}
+	return page, how, elapsed, err
+}
+
+func (s *server) count(ctx context.Context) (int64, error) {
+	page, _, _, err := s.ask(ctx, client.ListRequest{Limit: 1, Count: true})
 	if err != nil {
 		return 0, err
 	}
-	return end.Count, nil
+	if page.Count == nil {
+		return 0, errors.New("the instances could not be counted in time")
+	}
+	return *page.Count, nil
 }
 
-type measurement struct {
-	*harness.Harness
-	instances, small int
-	rounds           int
-	window           time.Duration
+// inspectedEvery makes one instance in so many an inspected one: what the query by node looks for. One in three is paid.
+const inspectedEvery = 10_000
 
-	text harness.Table // of the record
-}
+// batchSize is how many instances are made at once.
+const batchSize = 1000
 
-const killed = "until-killed"
-
-func (m *measurement) build(ctx context.Context, dir string, count int) error {
-	h, err := open(dir)
-	if err != nil {
-		return err
-	}
-	have, err := h.count(ctx)
-	if err != nil || have == int64(count) {
-		return errors.Join(err, h.Close())
-	}
-	if have != 0 {
-		return errors.Join(fmt.Errorf("%s has %d instances, not %d: remove it or choose another folder", dir, have, count), h.Close())
-	}
-	begun := time.Now()
-	err = h.fill(ctx, count, m.Errs)
-	elapsed := time.Since(begun)
-	if err = errors.Join(err, h.Close()); err == nil {
-		m.text.Printf("\n%d instances were made in %.0f s.\n", count, elapsed.Seconds())
-	}
-	return err
-}
-
-func (m *measurement) starts(ctx context.Context, dir string) error {
-	var clean, crashed []float64 // in ms
-	for range m.rounds {
-		h, err := open(dir)
+func (s *server) fill(ctx context.Context, count int) error {
+	return load.Each(ctx, 4, (count+batchSize-1)/batchSize, func(ctx context.Context, batch int) error {
+		first := batch * batchSize
+		var creates, events []json.RawMessage
+		for n := first; n < min(first+batchSize, count); n++ {
+			creates = append(creates, fmt.Appendf(nil, `{"workflowId":"order","data":{"svcPublic":%s}}`, public(n)))
+		}
+		made, err := s.send(ctx, creates)
 		if err != nil {
 			return err
 		}
-		clean = append(clean, harness.Milliseconds(h.ready))
-		if err := h.Close(); err != nil {
-			return err
+		for i := range made {
+			event := "pay"
+			switch n := first + i; {
+			case n%inspectedEvery == 0:
+				event = "inspect"
+			case n%3 != 0:
+				continue
+			}
+			events = append(events, fmt.Appendf(nil, `{"workflowId":"order","instanceId":%q,"event":{"name":%q}}`, made[i].InstanceID, event))
 		}
-		if err := m.kill(ctx, dir); err != nil {
-			return err
-		}
-		if h, err = open(dir); err != nil {
-			return err
-		}
-		crashed = append(crashed, harness.Milliseconds(h.ready))
-		if !h.Store.OpenedAfterCrash() {
-			err = errors.New("the store was closed cleanly: nothing was killed")
-		}
-		if err := errors.Join(err, h.Close()); err != nil {
-			return err
-		}
-	}
-	m.text.Printf("\n## Start\n\nFrom opening the store to taking requests, least–median–most of %d:\n\n", m.rounds)
-	m.text.Head("Start", "ms", "goal")
-	m.text.Printf("| after a clean close | %s | 1000 |\n| after kill -9 under load | %s | 2000 |\n", harness.Spread(clean, "%.1f"), harness.Spread(crashed, "%.1f"))
-	return nil
+		_, err = s.send(ctx, events)
+		return err
+	})
 }
 
-func (m *measurement) kill(ctx context.Context, dir string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
+// send does all items, however often the server is too busy for some of them.
+func (s *server) send(ctx context.Context, items []json.RawMessage) (results []client.BatchResult, err error) {
+	isShed := func(r client.BatchResult) bool { return load.IsShed(r.Status) }
+	key := client.NewKey()
+	for again := true; again && err == nil; again = slices.ContainsFunc(results, isShed) && load.Sleep(ctx, time.Second) {
+		results, err = s.client.Batch(ctx, client.BatchRequest{Items: items, Key: key})
 	}
-	c := exec.CommandContext(ctx, self, killed, dir)
-	out, err := c.StdoutPipe()
-	if err != nil {
-		return err
+	for i := range results {
+		err = cmp.Or(err, results[i].Err())
 	}
-	c.Stderr = m.Errs
-	if err := c.Start(); err != nil {
-		return err
-	}
-	// It says a word when it has been working for a while.
-	_, err = io.ReadFull(out, make([]byte, 1))
-	_ = c.Process.Kill()
-	_ = c.Wait() // it was killed: that is an error, and wanted
-	if err != nil {
-		return fmt.Errorf("the process to be killed ended early: %w", err)
-	}
-	return nil
+	return results, err
 }
 
-func runUntilKilled(ctx context.Context, command *harness.Harness) error {
-	h, err := open(command.Args[0])
-	if err != nil {
-		return err
-	}
-	ids, err := h.some(ctx, eventInstances)
-	if err != nil {
-		return err
-	}
-	if _, _, err := h.events(ctx, ids, time.Second); err != nil {
-		return err
-	}
-	fmt.Fprintln(command.Out)
-	_, _, err = h.events(ctx, ids, time.Minute)
-	return err
+// public is svcPublic of the n-th instance: 100 orders a customer, due dates spread over a thousand days.
+func public(n int) string {
+	due := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, n%1000).Format(time.DateOnly)
+	return fmt.Sprintf(
+		`{"customer":"c-%06d","due":"%s","total":%d,"lines":[{"sku":"A-%03d","count":%d},{"sku":"B-%03d","count":1}],"note":"leave it at the door, please; the bell is broken"}`,
+		n/100, due, n%5000, n%250, 1+n%9, n%77)
 }

@@ -161,10 +161,9 @@ var benchArrows = map[string][]string{
 	"report":            {"load", "record"},
 	"trial":             {"load", "process", "record", "report"},
 	"internal/ceiling":  {},
-	"internal/service":  {},
 	"internal/harness":  {"process", "record"},
 	"internal/compare":  {"internal/ceiling", "internal/harness", "load", "process", "record"},
-	"internal/million":  {"internal/harness", "internal/service", "load", "process", "record"},
+	"internal/million":  {"internal/harness", "load", "record"},
 	"internal/overload": {"internal/harness", "load", "process"},
 	".":                 {"internal/compare", "internal/harness", "internal/million", "internal/overload", "process"},
 }
