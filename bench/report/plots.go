@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -12,20 +11,20 @@ import (
 	"troupe/bench/record"
 )
 
-func (r *Run) timeAxis() axis {
+// overTime is a plot of the window; its ticks end with the window, and not with the next round number.
+func (r *Run) overTime(title string, lines ...line) *plot {
 	end := 1.0
 	if n := len(r.Series); n > 0 {
 		end = r.Series[n-1].EndedSeconds
 	}
-	a := linear("seconds", 0, end, 8)
-	a.to = end // not up to the next tick
-	for len(a.ticks) > 0 && a.ticks[len(a.ticks)-1].at > end {
-		a.ticks = a.ticks[:len(a.ticks)-1]
-	}
-	return a
+	x := linear("seconds", end, 8)
+	x.to = end
+	x.ticks = slices.DeleteFunc(x.ticks, func(t tick) bool { return t.at > end })
+	return &plot{title: title, x: x, lines: lines}
 }
 
-func (r *Run) overTime(name string, colour int, of func(i *load.Interval) float64) line {
+// line has a point for each interval.
+func (r *Run) line(name string, colour int, of func(i *load.Interval) float64) line {
 	l := line{name: name, colour: colour}
 	for k := range r.Series {
 		i := &r.Series[k]
@@ -35,20 +34,23 @@ func (r *Run) overTime(name string, colour int, of func(i *load.Interval) float6
 	return l
 }
 
-// answered is a latency of an interval in which something was answered.
-func answered(of func(l *load.Latency) float64) func(i *load.Interval) float64 {
-	return func(i *load.Interval) float64 {
-		if i.Requests == 0 {
+// area is a line without the interval behind the window, in which nothing was sent any more.
+func (r *Run) area(name string, colour int, window float64, of func(i *load.Interval) float64) line {
+	l := r.line(name, colour, func(i *load.Interval) float64 {
+		if i.BeganSeconds >= window {
 			return math.NaN()
 		}
-		return of(&i.Latency)
-	}
+		return of(i)
+	})
+	l.area = true
+	return l
 }
 
-// silent are the times without a right answer: intervals without one, and the longest gap
-// when it is at least as long as an interval.
-func (r *Run) silent(window float64) (spans []span) {
+// silent are the times without a right answer: intervals without one, and the longest gap when it is at least as long as
+// an interval. Those that touch are one, so that none is drawn twice.
+func (r *Run) silent(window float64) (all []span) {
 	shortest := math.Inf(1)
+	var spans []span
 	for k := range r.Series {
 		i := &r.Series[k]
 		if i.BeganSeconds >= window { // a late start tells nothing of gaps
@@ -62,11 +64,6 @@ func (r *Run) silent(window float64) (spans []span) {
 	if r.LongestGapSeconds >= shortest {
 		spans = append(spans, span{r.LongestGapAtSeconds, r.LongestGapAtSeconds + r.LongestGapSeconds})
 	}
-	return joined(spans)
-}
-
-// joined makes one of spans that touch, so that none is drawn twice.
-func joined(spans []span) (all []span) {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	for _, s := range spans {
 		if n := len(all); n > 0 && s.from <= all[n-1].to {
@@ -78,149 +75,135 @@ func joined(spans []span) (all []span) {
 	return all
 }
 
-func (r *Run) latencyPlot(window float64) plot {
-	lines := []line{
-		r.overTime("p50", 1, answered(func(l *load.Latency) float64 { return l.P50Ms })),
-		r.overTime("p90", 3, answered(func(l *load.Latency) float64 { return l.P90Ms })),
-		r.overTime("p99", 2, answered(func(l *load.Latency) float64 { return l.P99Ms })),
-		r.overTime("max", 4, answered(func(l *load.Latency) float64 { return l.MaxMs })),
+func (r *Run) latencyPlot(window float64) *plot {
+	p := r.overTime("Latency percentiles over time")
+	for _, percentile := range []struct {
+		name   string
+		colour int
+		of     func(l *load.Latency) float64
+	}{
+		{"p50", 1, func(l *load.Latency) float64 { return l.P50Ms }},
+		{"p90", 3, func(l *load.Latency) float64 { return l.P90Ms }},
+		{"p99", 2, func(l *load.Latency) float64 { return l.P99Ms }},
+		{"max", 4, func(l *load.Latency) float64 { return l.MaxMs }},
+	} {
+		l := r.line(percentile.name, percentile.colour, func(i *load.Interval) float64 {
+			if i.Requests == 0 {
+				return math.NaN()
+			}
+			return percentile.of(&i.Latency)
+		})
+		l.dashed = l.name == "max"
+		p.lines = append(p.lines, l)
 	}
-	lines[3].dashed = true
-	return plot{title: "Latency percentiles over time", x: r.timeAxis(), y: latencyAxis(lines), lines: lines, shaded: r.silent(window)}
+	p.y, p.shaded = latencyAxis(p.lines), r.silent(window)
+	return p
 }
 
-// inWindow leaves out an interval behind the window, in which nothing was sent any more.
-func inWindow(window float64, of func(i *load.Interval) float64) func(i *load.Interval) float64 {
-	return func(i *load.Interval) float64 {
-		if i.BeganSeconds >= window {
-			return math.NaN()
-		}
-		return of(i)
-	}
-}
-
-func (r *Run) throughputPlot(window float64) plot {
-	done := r.overTime("answered", 1, inWindow(window, func(i *load.Interval) float64 { return i.OperationsPerSecond }))
-	done.area = true
-	lines := []line{done}
-	most := 0.0
-	for _, v := range done.ys {
-		if v > most { // NB: not NaN
-			most = v
-		}
-	}
-	x := r.timeAxis()
+func (r *Run) throughputPlot(window float64) *plot {
+	p := r.overTime("Throughput over time", r.area("answered", 1, window, func(i *load.Interval) float64 { return i.OperationsPerSecond }))
 	if r.RatePerSecond > 0 {
-		lines = append(lines, line{name: "asked for", colour: 5, dashed: true, xs: []float64{0, math.Min(window, x.to)}, ys: []float64{r.RatePerSecond, r.RatePerSecond}})
-		most = math.Max(most, r.RatePerSecond)
+		p.lines = append(p.lines, line{
+			name: "asked for", colour: 5, dashed: true, xs: []float64{0, math.Min(window, p.x.to)}, ys: []float64{r.RatePerSecond, r.RatePerSecond},
+		})
 	}
 	if r.ErrorsTotal+r.Shed > 0 {
-		failed := r.overTime("errors and refusals", 2, func(i *load.Interval) float64 {
+		p.lines = append(p.lines, r.line("errors and refusals", 2, func(i *load.Interval) float64 {
 			return float64(i.Errors+i.Shed) / math.Max(i.EndedSeconds-i.BeganSeconds, 1e-9)
-		})
-		for _, v := range failed.ys {
-			most = math.Max(most, v)
-		}
-		lines = append(lines, failed)
+		}))
 	}
-	return plot{title: "Throughput over time", x: x, y: linear("operations per second", 0, most, 5), lines: lines, shaded: r.silent(window)}
+	p.y, p.shaded = valueAxis("operations per second", p.lines), r.silent(window)
+	return p
 }
 
 // resourcePlots are processor and memory of the server; none when they are unknown.
 func (r *Run) resourcePlots(window float64) (cpu, memory *plot) {
-	known := false
-	for k := range r.Series {
-		known = known || r.Series[k].ServerCPUCores != nil && r.Series[k].ServerResidentBytes != nil
-	}
-	if !known {
+	isKnown := func(i *load.Interval) bool { return i.ServerCPUCores != nil && i.ServerResidentBytes != nil }
+	if !slices.ContainsFunc(r.Series, func(i load.Interval) bool { return isKnown(&i) }) {
 		return nil, nil
 	}
 	one := func(title, label string, colour int, of func(i *load.Interval) float64) *plot {
-		l := r.overTime("", colour, inWindow(window, func(i *load.Interval) float64 {
-			if i.ServerCPUCores == nil || i.ServerResidentBytes == nil {
+		p := r.overTime(title, r.area("", colour, window, func(i *load.Interval) float64 {
+			if !isKnown(i) {
 				return math.NaN()
 			}
 			return of(i)
 		}))
-		l.area = true
-		most := 0.0
-		for _, v := range l.ys {
-			if v > most {
-				most = v
-			}
-		}
-		return &plot{title: title, x: r.timeAxis(), y: linear(label, 0, most, 5), lines: []line{l}}
+		p.y = valueAxis(label, p.lines)
+		return p
 	}
 	cpu = one("Processor use of the server over time", "cores", 3, func(i *load.Interval) float64 { return *i.ServerCPUCores })
 	memory = one("Memory of the server over time", "MiB resident", 5, func(i *load.Interval) float64 { return float64(*i.ServerResidentBytes) / (1 << 20) })
 	return cpu, memory
 }
 
-// distributionPlot has the percentiles of runs on an axis on which each nine more takes the same room.
-func distributionPlot(runs []*Run, name func(*Run) string) plot {
-	var lines []line
-	most := 1.0
-	for n, r := range runs {
-		l := line{name: name(r), colour: n%colours + 1, dashed: n >= colours}
-		for _, p := range r.Percentiles {
-			nines := float64(len(l.xs)) // of the last point, which is 100 %
-			if p.Percentile < 100 {
-				nines = -math.Log10(1 - p.Percentile/100)
-			} else if len(l.xs) > 0 {
-				nines = l.xs[len(l.xs)-1] + 0.1
+// distributionsMax is how many runs one plot of distributions shows: those of the first round.
+const distributionsMax = 8
+
+// distributionPlot has the percentiles of runs on an axis on which each nine more takes the same room; nil without any.
+func (r *Report) distributionPlot() *plot {
+	p, most := &plot{title: "Distribution of the latencies"}, 1.0
+	for _, run := range r.Runs {
+		if len(run.Percentiles) == 0 || run.Round > 1 || len(p.lines) == distributionsMax {
+			continue
+		}
+		l := line{colour: len(p.lines)%colours + 1, dashed: len(p.lines) >= colours}
+		if len(r.Runs) > 1 {
+			l.name = strings.TrimSuffix(run.Name(r), ", round 1")
+		}
+		nines := 0.0
+		for _, at := range run.Percentiles {
+			if at.Percentile < 100 {
+				nines = -math.Log10(1 - at.Percentile/100)
+			} else if len(l.xs) > 0 { // the last point
+				nines += 0.1
 			}
-			l.xs, l.ys = append(l.xs, nines), append(l.ys, p.Ms)
+			l.xs, l.ys = append(l.xs, nines), append(l.ys, at.Ms)
 			most = math.Max(most, nines)
 		}
-		lines = append(lines, l)
+		p.lines = append(p.lines, l)
 	}
-	x := axis{label: "percentile", to: most, ticks: []tick{{0, "0"}, {-math.Log10(0.5), "50"}, {1, "90"}}}
-	for k := 2; float64(k) <= most; k++ {
-		text := "99"
-		if k > 2 {
-			text += "." + strings.Repeat("9", k-2)
-		}
-		x.ticks = append(x.ticks, tick{float64(k), text})
+	if len(p.lines) == 0 {
+		return nil
 	}
-	return plot{title: "Distribution of the latencies", x: x, y: latencyAxis(lines), lines: lines}
+	p.x = axis{label: "percentile", to: most, ticks: []tick{{0, "0"}, {-math.Log10(0.5), "50"}, {1, "90"}, {2, "99"}}}
+	for k := 3; float64(k) <= most; k++ {
+		p.x.ticks = append(p.x.ticks, tick{float64(k), "99." + strings.Repeat("9", k-2)})
+	}
+	p.x.ticks = slices.DeleteFunc(p.x.ticks, func(t tick) bool { return t.at > most })
+	p.y = latencyAxis(p.lines)
+	return p
 }
 
 // ratePlot shows how latencies grow with the rate, as medians of the rounds; nil unless there are several rates.
 func (r *Report) ratePlot() *plot {
-	type column struct {
-		name   string
-		dashed bool
-		of     func(l *load.Latency) float64
-	}
-	rates := map[float64]bool{}
-	most := 0.0
+	var rates []float64
 	for _, run := range r.Runs {
-		rates[run.RatePerSecond] = true
-		most = math.Max(most, run.RatePerSecond)
+		rates = append(rates, run.RatePerSecond)
 	}
-	if len(rates) < 2 {
+	slices.Sort(rates)
+	if rates = slices.Compact(rates); len(rates) < 2 {
 		return nil
 	}
-	p := &plot{title: "Latency by rate", x: linear("requests per second asked for", 0, most, 6)}
+	p := &plot{title: "Latency by rate", x: linear("requests per second asked for", rates[len(rates)-1], 6)}
 	for n, t := range r.Targets {
-		for _, c := range []column{{"p50", true, func(l *load.Latency) float64 { return l.P50Ms }}, {"p99", false, func(l *load.Latency) float64 { return l.P99Ms }}} {
-			l := line{name: c.name, colour: n%colours + 1, dashed: c.dashed}
-			if len(r.Targets) > 1 {
-				l.name = t.Name + " " + c.name
-			}
-			for _, rate := range slices.Sorted(maps.Keys(rates)) {
-				var rounds []float64
-				for _, run := range r.Runs {
-					if run.Target == t.Name && run.RatePerSecond == rate && run.Latency.Known() {
-						rounds = append(rounds, c.of(&run.Latency))
-					}
-				}
-				if len(rounds) > 0 {
-					l.xs, l.ys = append(l.xs, rate), append(l.ys, record.SpreadOf(rounds).Middle)
+		p50, p99 := line{name: "p50", colour: n%colours + 1, dashed: true}, line{name: "p99", colour: n%colours + 1}
+		for _, rate := range rates {
+			var rounds50, rounds99 []float64
+			for _, run := range r.Runs {
+				if run.Target == t.Name && run.RatePerSecond == rate && run.Latency.Known() {
+					rounds50, rounds99 = append(rounds50, run.Latency.P50Ms), append(rounds99, run.Latency.P99Ms)
 				}
 			}
-			p.lines = append(p.lines, l)
+			if len(rounds50) > 0 {
+				p50.xs, p50.ys = append(p50.xs, rate), append(p50.ys, record.SpreadOf(rounds50).Middle)
+				p99.xs, p99.ys = append(p99.xs, rate), append(p99.ys, record.SpreadOf(rounds99).Middle)
+			}
 		}
+		if len(r.Targets) > 1 {
+			p50.name, p99.name = t.Name+" p50", t.Name+" p99"
+		}
+		p.lines = append(p.lines, p50, p99)
 	}
 	p.y = latencyAxis(p.lines)
 	return p

@@ -131,10 +131,10 @@ func TestTicksAreRound(t *testing.T) {
 		axis axis
 		want string
 	}{
-		{linear("", 0, 7, 5), "0 2 4 6 8"},
-		{linear("", 0, 0.13, 5), "0 0.05 0.1 0.15"},
-		{linear("", 0, 0, 5), "0 0.2 0.4 0.6 0.8 1"},
-		{linear("", 0, 24_000, 5), "0 5000 10k 15k 20k 25k"},
+		{linear("", 7, 5), "0 2 4 6 8"},
+		{linear("", 0.13, 5), "0 0.05 0.1 0.15"},
+		{linear("", 0, 5), "0 0.2 0.4 0.6 0.8 1"},
+		{linear("", 24_000, 5), "0 5000 10k 15k 20k 25k"},
 		{logarithmic("", 0.3, 60), "0.2 0.5 1 2 5 10 20 50 100"},
 		{logarithmic("", 0.02, 5000), "0.01 0.1 1 10 100 1000"},
 		{logarithmic("", 1, 1), "1"},
@@ -152,7 +152,7 @@ func TestTicksAreRound(t *testing.T) {
 }
 
 func TestALineIsBrokenWhereNothingIsKnown(t *testing.T) {
-	p := plot{x: linear("", 0, 3, 3), y: linear("", 0, 1, 2), lines: []line{{colour: 1, xs: []float64{0, 1, 2, 3}, ys: []float64{1, math.NaN(), 0, 1}}}}
+	p := plot{x: linear("", 3, 3), y: linear("", 1, 2), lines: []line{{colour: 1, xs: []float64{0, 1, 2, 3}, ys: []float64{1, math.NaN(), 0, 1}}}}
 	if got := strings.Count(string(p.svg()), `class="line c1"`); got != 2 {
 		t.Errorf("got %d parts, want 2: %s", got, p.svg())
 	}
@@ -184,8 +184,14 @@ func TestAShortGapIsNotShaded(t *testing.T) {
 }
 
 func TestSpansThatTouchAreJoined(t *testing.T) {
-	got := joined([]span{{4, 5}, {1, 2}, {1.5, 3}, {3, 3.5}})
-	assert.True(t, len(got) == 2 && got[0] == (span{1, 3.5}) && got[1] == (span{4, 5}), "got %v", got)
+	r := &Run{Result: load.Result{LongestGapSeconds: 1.5, LongestGapAtSeconds: 1.5}}
+	for _, requests := range []int64{9, 0, 0, 9, 0} {
+		n := float64(len(r.Series))
+		r.Series = append(r.Series, load.Interval{BeganSeconds: n, EndedSeconds: n + 1, Requests: requests})
+	}
+	assert.Equal(t, []span{{1, 3}, {4, 5}}, r.silent(5))
+	r.LongestGapSeconds = 2.5
+	assert.Equal(t, []span{{1, 5}}, r.silent(5), "a gap that touches both")
 }
 
 func TestNumbersHaveTheDigitsThatCount(t *testing.T) {
