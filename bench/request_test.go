@@ -67,7 +67,7 @@ func benchRequest(b *testing.B, prefer string) {
 		}
 		w := &recorder{header: http.Header{}}
 		return func(n int) error {
-			name, content, _ := load.Turn(n / instancesEach)
+			name, content, _ := eventAfter(n / instancesEach)
 			body := `{"workflowId":"` + load.WorkflowID + `","instanceId":"` + ids[caller*instancesEach+n%instancesEach] +
 				`","event":{"name":"` + name + `","data":` + content + `}}`
 			r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "/workflow/api/v1/event", io.NopCloser(strings.NewReader(body)))

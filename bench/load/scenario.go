@@ -279,44 +279,15 @@ const WorkflowID = "leave-request"
 //go:embed leave-request.yaml
 var Definition string
 
-const createPublic = `{"requester":"bench","days":3,"from":"2026-12-01","reason":"a few days in the mountains"}`
+//go:embed built-in.yaml
+var builtIn []byte
 
-type move struct {
-	event, data, node string
-}
-
-const firstNode = "draft"
-
-var moves = [...]move{
-	{"submit", `{"days":3,"status":"waiting","comment":"my calendar is free, and so is the hut"}`, "review"},
-	{"return", `{"status":"returned","comment":"please say who stands in for you"}`, firstNode},
-}
-
-// Turn returns the event that an instance gets after n events, with its data as JSON, and the node that it leads to.
-func Turn(n int) (event, data, node string) {
-	m := &moves[n%len(moves)]
-	return m.event, m.data, m.node
-}
-
-// CreateData returns the two documents of a new instance as JSON; private is empty when there is none.
-func CreateData() (public, private string) { return createPublic, "" }
-
-// BuiltIn returns the scenario of Definition: an instance goes round between two
-// nodes, and the data is always the same.
+// BuiltIn returns the scenario of Definition: an instance goes round between two nodes, and the data is always the same.
 func BuiltIn() *Scenario {
-	s := &Scenario{
-		WorkflowID: WorkflowID,
-		Definition: Definition,
-		Users:      []User{{Name: UserID, Roles: []string{"employee"}}},
-		create:     text{{literal: `{"svcPublic":` + createPublic + `}`}},
-		places:     map[string]*place{},
-		query:      query(`{"states.nodeId":"`+moves[0].node+`"}`, queryLimit),
+	s, err := ParseScenario("built-in.yaml", builtIn, func(string) ([]byte, error) { return []byte(Definition), nil })
+	if err != nil {
+		panic(err) // it is a part of this program
 	}
-	at := s.place(firstNode)
-	for _, m := range moves {
-		next := s.place(m.node)
-		at.add(step{event: m.event, data: text{{literal: m.data}}, weight: 1, to: next})
-		at = next
-	}
+	s.DefinitionFile = ""
 	return s
 }

@@ -28,7 +28,7 @@ func ReadScenario(file string) (*Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseScenario(file, text, os.ReadFile)
+	return ParseScenario(file, text, os.ReadFile)
 }
 
 // scenarioReader reads a scenario. What it adds to the collector becomes the error.
@@ -41,8 +41,8 @@ type scenarioReader struct {
 	events, nodes []string
 }
 
-// parseScenario is ReadScenario on a text. read returns the definition, and what it refers to.
-func parseScenario(file string, src []byte, read func(name string) ([]byte, error)) (*Scenario, error) {
+// ParseScenario is ReadScenario on a text. read returns the definition, and what it refers to.
+func ParseScenario(file string, src []byte, read func(name string) ([]byte, error)) (*Scenario, error) {
 	root, err := document.Parse(file, src)
 	if err != nil {
 		return nil, err

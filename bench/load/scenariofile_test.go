@@ -65,7 +65,7 @@ stateMachines:
 // scenarioOf parses a scenario beside leaveDefinition.
 func scenarioOf(text string) (*Scenario, error) {
 	files := fstest.MapFS{"home/leave.yaml": {Data: []byte(leaveDefinition)}}
-	return parseScenario("home/load.yaml", []byte(text), func(name string) ([]byte, error) { return fs.ReadFile(files, name) })
+	return ParseScenario("home/load.yaml", []byte(text), func(name string) ([]byte, error) { return fs.ReadFile(files, name) })
 }
 
 func TestAScenario(t *testing.T) {

@@ -140,7 +140,7 @@ func TestARunGoesOnOverBrokenConnections(t *testing.T) {
 func TestAWalkThatIsOverGoesOnWithANewInstance(t *testing.T) {
 	inLongerWindows(t, 50*time.Millisecond, func(window time.Duration) bool {
 		f := newFake(t)
-		scenario, err := parseScenario("load.yaml", []byte("workflow: leave-request\nwalk: {draft: [{event: submit}]}\n"), nil)
+		scenario, err := ParseScenario("load.yaml", []byte("workflow: leave-request\nwalk: {draft: [{event: submit}]}\n"), nil)
 		require.NoError(t, err)
 		result := f.run(Options{Connections: 1, Instances: 1, Duration: window, Scenario: scenario})
 		// Each event has its own instance, and the last request was of either kind.

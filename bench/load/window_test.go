@@ -115,7 +115,7 @@ func TestARequestWithoutAnAnswerIsAnError(t *testing.T) {
 			o := Options{Addr: "127.0.0.1:1"}
 			o.EnsureDefaults()
 			w := newWorker(&o, 0, new(atomic.Int64), new(atomic.Int64), new(gap))
-			w.subjects = []subject{{id: "i1", at: o.Scenario.places[firstNode], sure: true}}
+			w.subjects = []subject{{id: "i1", at: o.Scenario.places["draft"], sure: true}}
 			begin := time.Now()
 			w.conn.conn, w.conn.mu.conn, w.conn.last = near, near, begin
 			ctx, cancel := context.WithCancel(t.Context())

@@ -118,7 +118,7 @@ func parseNumbers(name, text string) (numbers []int, err error) {
 // run carries the plan out and returns the tables, also of runs with errors; what they found out is an error all
 // the same.
 func (p *plan) run(ctx context.Context) (string, error) {
-	if err := p.readQueries(p.Dir); err != nil {
+	if err := p.readQueries(); err != nil {
 		return "", err
 	}
 	all, stop, err := p.startTargets(ctx)

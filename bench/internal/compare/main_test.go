@@ -104,7 +104,7 @@ func TestQueriesLastAsLongAsTheEvents(t *testing.T) {
 	})
 	require.NoError(t, err)
 	p.targets = []string{otherTarget}
-	require.NoError(t, p.readQueries(p.Dir))
+	require.NoError(t, p.readQueries())
 	all, stop, err := p.startTargets(t.Context())
 	defer stop()
 	require.NoError(t, err)

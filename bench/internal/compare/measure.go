@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
@@ -90,18 +88,10 @@ walk:
   review: [{event: approve}]
 `
 
-func (p *plan) readQueries(dir string) error {
-	if p.queries == 0 {
-		return nil
+func (p *plan) readQueries() (err error) {
+	if p.queries > 0 {
+		p.scenario, err = load.ParseScenario("queries", fmt.Appendf(nil, queryScenario, p.node), func(string) ([]byte, error) { return []byte(load.Definition), nil })
 	}
-	file := filepath.Join(dir, "queries.yaml")
-	for name, text := range map[string]string{file: fmt.Sprintf(queryScenario, p.node), filepath.Join(dir, "leave-request.yaml"): load.Definition} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			return err
-		}
-	}
-	scenario, err := load.ReadScenario(file)
-	p.scenario = scenario
 	return err
 }
 

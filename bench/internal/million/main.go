@@ -57,9 +57,11 @@ func run(ctx context.Context, h *harness.Harness) error {
 }
 
 func (m *measurement) run(ctx context.Context) (string, error) {
-	if err := m.readScenario(); err != nil {
+	var err error
+	if m.scenario, err = load.ParseScenario("scenario.yaml", scenario, func(string) ([]byte, error) { return definition, nil }); err != nil {
 		return "", err
 	}
+	m.scenario.Users[0].Privileges = []string{"mod-workflows"} // who has it is told how a query was answered
 	if err := m.Build(ctx); err != nil {
 		return "", err
 	}
@@ -90,23 +92,10 @@ const (
 // stays as it is but for them.
 var (
 	//go:embed order.yaml
-	definition string
+	definition []byte
 	//go:embed scenario.yaml
-	scenario string
+	scenario []byte
 )
-
-func (m *measurement) readScenario() (err error) {
-	file := filepath.Join(m.Dir, "scenario.yaml")
-	for name, text := range map[string]string{file: scenario, filepath.Join(m.Dir, "order.yaml"): definition} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			return err
-		}
-	}
-	if m.scenario, err = load.ReadScenario(file); err == nil {
-		m.scenario.Users[0].Privileges = []string{"mod-workflows"} // who has it is told how a query was answered
-	}
-	return err
-}
 
 // server is a server with its store, and a client of it.
 type server struct {
