@@ -26,22 +26,12 @@ func (s *server) measure(ctx context.Context, p *Plan, at Progress) (*report.Run
 	if result == nil {
 		return nil, interrupted
 	}
-	if err := s.alive(); err != nil {
-		return nil, err
+	if s.process != nil {
+		if err := s.process.Failure(); err != nil {
+			return nil, err
+		}
 	}
 	return &report.Run{Target: s.Name, Round: at.Round, Result: *result}, interrupted
-}
-
-func (s *server) alive() error {
-	if s.process == nil {
-		return nil
-	}
-	select {
-	case <-s.process.Ended():
-		return fmt.Errorf("the server has ended. The end of its log:\n%s", s.process.LastWords())
-	default:
-		return nil
-	}
 }
 
 // Shares of the processors above which the generator is in its own way.

@@ -95,10 +95,10 @@ func hold(ctx context.Context, addr string, n int) (end func(), err error) {
 
 // probe is something that must be answered whatever else is going on.
 type probe struct {
-	name, method, url, body, token string
-	client                         *http.Client
-
-	latency load.Histogram // of right answers; probes has the lock
+	name, url string
+	token     string // of a create; empty: it is a GET
+	client    *http.Client
+	latency   load.Histogram // of right answers; probes has the lock
 }
 
 type probes struct {
@@ -111,17 +111,14 @@ type probes struct {
 }
 
 func newProbes(t *harness.Server, waitMax time.Duration) *probes {
-	client := &http.Client{Timeout: waitMax, Transport: &http.Transport{DisableKeepAlives: true}}
+	fresh := &http.Client{Timeout: waitMax, Transport: &http.Transport{DisableKeepAlives: true}}
 	kept := &http.Client{Timeout: waitMax, Transport: &http.Transport{}}
 	p := &probes{failed: map[string]int64{}, all: []*probe{
-		{name: "livez on a new connection", client: client, method: http.MethodGet, url: "http://" + t.Addr + "/livez"},
-		{name: "readyz", client: kept, method: http.MethodGet, url: "http://" + t.Addr + "/readyz"},
-		{name: "metrics", client: kept, method: http.MethodGet, url: "http://" + t.Admin + "/metrics"},
+		{name: "livez on a new connection", client: fresh, url: "http://" + t.Addr + "/livez"},
+		{name: "readyz", client: kept, url: "http://" + t.Addr + "/readyz"},
+		{name: "metrics", client: kept, url: "http://" + t.Admin + "/metrics"},
 	}}
-	p.quick = []*probe{p.all[0], {
-		name: "create", client: kept, method: http.MethodPost, url: "http://" + t.Addr + "/workflow/api/v1/create",
-		body: `{"workflowId":"` + load.WorkflowID + `"}`, token: t.Tokens["polite"],
-	}}
+	p.quick = []*probe{p.all[0], {name: "create", client: kept, url: "http://" + t.Addr + "/workflow/api/v1/create", token: t.Tokens["polite"]}}
 	return p
 }
 
@@ -153,13 +150,16 @@ func (p *probes) count(one *probe, ok bool, took time.Duration) {
 }
 
 func (p *probe) ask(ctx context.Context) bool {
-	r, err := http.NewRequestWithContext(ctx, p.method, p.url, strings.NewReader(p.body))
+	method, body := http.MethodGet, ""
+	if p.token != "" {
+		method, body = http.MethodPost, `{"workflowId":"`+load.WorkflowID+`"}`
+	}
+	r, err := http.NewRequestWithContext(ctx, method, p.url, strings.NewReader(body))
 	if err != nil {
 		panic(err) // our own request
 	}
-	r.Header.Set("Content-Type", "application/json")
 	if p.token != "" {
-		r.Header.Set("Authorization", "svc.token "+p.token)
+		r.Header = http.Header{"Content-Type": {"application/json"}, "Authorization": {"svc.token " + p.token}}
 	}
 	reply, err := p.client.Do(r)
 	if err != nil {
