@@ -136,7 +136,6 @@ func (h *fixture) create(tb testing.TB, n int) []string {
 }
 
 func (h *fixture) createOne() (*message.Reply, error) {
-
 	return h.Create(context.Background(), &message.Create{Caller: h.caller, WorkflowID: load.WorkflowID, Public: data.Value(createPublic)})
 }
 
