@@ -1,14 +1,17 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +22,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity/password"
+	"troupe/persistence"
 )
 
 // script is a service that testdata/script speaks to, with a clock of its own.
@@ -27,10 +31,16 @@ type script struct {
 	*Service
 	store   *memory
 	options Options
+	live    func()        // returns to the service that a crash has left behind
 	behind  time.Duration // of the clock
 	begun   time.Time
-	made    map[string]string // credentials by the names that the script gives
 	hashes  int
+	work    string // of each hash
+	during  string // commands that are run while a password is looked at
+
+	mu      sync.Mutex
+	made    map[string]string      // credentials by the names that the script gives
+	answers map[string]chan string // of what was begun
 }
 
 // quiet does not log that a command takes long: the time of a bubble passes at once.
@@ -38,7 +48,8 @@ type quiet struct{ *testing.T }
 
 func (quiet) Logf(string, ...any) {}
 
-// TestScript plays testdata/script: who signs in how, which credentials work then, and for how long. Times are counted from the start.
+// TestScript plays testdata/script: who signs in how, which credentials work then, and for how long. Times are counted from the start. "begin NAME
+// COMMAND" does not wait for the answer, which "answer NAME" says; "repeat N" runs the commands below it, with their number for $i.
 func TestScript(t *testing.T) {
 	files, err := filepath.Glob("testdata/script/*.txt")
 	require.NoError(t, err)
@@ -48,12 +59,11 @@ func TestScript(t *testing.T) {
 				s := &script{T: t}
 				s.anew()
 				datadriven.RunTestAny(quiet{t}, file, func(_ testing.TB, cmd *datadriven.TestData) string {
-					words := make([]string, 0, 6)
+					line := cmd.Cmd
 					for _, arg := range cmd.CmdArgs {
-						words = append(words, arg.Key)
+						line += " " + arg.String()
 					}
-					answer := s.run(cmd.Cmd, append(words, "", "", "", "")[:len(words)+4], cmd.Input)
-					return strings.TrimRight(answer, "\n") + "\n"
+					return strings.TrimRight(s.run(line, cmd.Input), "\n") + "\n"
 				})
 			})
 		})
@@ -61,7 +71,7 @@ func TestScript(t *testing.T) {
 }
 
 func (s *script) anew() {
-	s.store, s.made, s.behind, s.begun = newMemory(), map[string]string{}, 0, time.Now()
+	s.store, s.made, s.answers, s.behind, s.begun = newMemory(), map[string]string{}, map[string]chan string{}, 0, time.Now()
 	s.options.Clock = func() time.Time { return time.Now().Add(-s.behind) }
 	s.open(s.store)
 }
@@ -71,13 +81,81 @@ func (s *script) open(m *memory) {
 	inner := s.hasher.Derive
 	s.hasher.Derive = func(p string, salt []byte, cost password.Cost, bytes int) []byte {
 		s.hashes++
+		s.work = fmt.Sprintf("%+v, salt of %d bytes, %d bytes", cost, len(salt), bytes)
+		during := s.during
+		s.during = ""
+		for line := range strings.Lines(during) {
+			s.run(line, "")
+		}
 		return inner(p, salt, cost, bytes)
 	}
 }
 
+// crash goes on with what is durable, and with the first survivors of the writes that wait.
+func (s *script) crash(survivors int) {
+	service, store := s.Service, s.store
+	s.live = func() { s.Service, s.store = service, store }
+	s.store = s.store.crash(survivors)
+	s.open(s.store)
+}
+
+// each runs commands below a "repeat", and says each answer once.
+func (s *script) each(times int, lines string) string {
+	var out []string
+	counts := map[string]int{}
+	for i := range times {
+		for line := range strings.Lines(lines) {
+			answer := s.run(strings.ReplaceAll(line, "$i", strconv.Itoa(i)), "")
+			if counts[answer]++; counts[answer] == 1 {
+				out = append(out, answer)
+			}
+		}
+	}
+	for i, answer := range out {
+		out[i] = fmt.Sprintf("%s (%d times)", answer, counts[answer])
+	}
+	return strings.Join(out, "\n")
+}
+
 var kindsByName = map[string]Kind{"token": Token, "session": Session, "both": Token | Session, "none": 0}
 
-func (s *script) run(command string, words []string, input string) string {
+var faults = map[string]error{"fails": errors.New("the disk is full"), "is-full": persistence.ErrDiskFull, "is-unsure": persistence.ErrOutcomeUnknown}
+
+// text is what a word or a line stands for: "a"*300 is 300 letters.
+func (s *script) text(word string) string {
+	word = strings.TrimSuffix(word, "\n")
+	if !strings.HasPrefix(word, `"`) {
+		return word
+	}
+	quoted, err := strconv.QuotedPrefix(word)
+	require.NoError(s, err)
+	text, err := strconv.Unquote(quoted)
+	require.NoError(s, err)
+	times := 1
+	if by, ok := strings.CutPrefix(word[len(quoted):], "*"); ok {
+		times, err = strconv.Atoi(by)
+		require.NoError(s, err)
+	}
+	return strings.Repeat(text, times)
+}
+
+func (s *script) run(line, input string) string {
+	var words, options []string
+	for _, word := range strings.Fields(line) {
+		if name, value, ok := strings.Cut(word, "="); ok && !strings.HasPrefix(word, `"`) {
+			options = append(options, name, value)
+		} else {
+			words = append(words, word)
+		}
+	}
+	words = append(words, "", "", "", "")
+	command, words := words[0], words[1:]
+	number := func(text string) int {
+		n, err := strconv.Atoi(cmp.Or(text, "0"))
+		require.NoError(s, err)
+		return n
+	}
+	ctx, from := s.Context(), nearby
 	duration := func(text string) (d time.Duration) {
 		if text != "" {
 			var err error
@@ -90,39 +168,104 @@ func (s *script) run(command string, words []string, input string) string {
 		assert.Equal(s, err == nil, secret != "", "a secret beside an error")
 		if err == nil {
 			assert.Regexp(s, credentialForm, secret)
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			s.made[words[0]] = secret
 		}
 		return said(err)
 	}
-	text := strings.TrimSuffix(input, "\n")
-	if strings.HasPrefix(text, `"`) {
-		var err error
-		text, err = strconv.Unquote(text)
-		require.NoError(s, err)
+	if command == "anew" || command == "options" {
+		s.options = Options{}
 	}
-	switch command {
-	case "anew": // with options
-		s.options = Options{SessionIdle: duration(words[0]), SessionMax: duration(words[1]), RetainEnded: duration(words[2])}
-		s.anew()
-	case "token", "session": // NAME USER EXPIRES, with a note below
-		secret, _, err := s.Create(s.Context(), kindsByName[command], CreateCredential{User: UserID(words[1]), Expires: duration(words[2]), Note: text})
-		return told(secret, err)
-	case "password": // USER, with the password below
-		return said(s.SetPassword(s.Context(), UserID(words[0]), text))
-	case "sign-in": // NAME USER "nowhere", with the password below
-		from := nearby
-		if words[2] == "nowhere" {
+	for i := 0; i < len(options); i += 2 {
+		switch value := options[i+1]; options[i] {
+		case "within":
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, duration(value))
+			defer cancel()
+		case "from":
 			from = netip.Addr{}
+		case "idle":
+			s.options.SessionIdle = duration(value)
+		case "max":
+			s.options.SessionMax = duration(value)
+		case "retain":
+			s.options.RetainEnded = duration(value)
+		case "sessions":
+			s.options.SessionsPerUserMax = number(value)
+		case "credentials":
+			s.options.CredentialsMax = number(value)
+		case "hashes":
+			s.options.HashesMax = number(value)
+		default:
+			s.Fatalf("unknown option %q", options[i])
 		}
-		secret, p, err := s.SignIn(s.Context(), UserID(words[1]), text, from)
+	}
+	text := s.text(input)
+	switch command {
+	case "options": // of the next service
+	case "anew":
+		s.anew()
+	case "restart":
+		stop(s.T, s.Service)
+		s.open(s.store)
+	case "start": // whether another one starts on the same store
+		_, err := start(Options{}, s.store)
+		return said(err)
+	case "begin": // NAME COMMAND
+		answer := make(chan string, 1)
+		s.answers[words[0]] = answer
+		_, line, _ := strings.Cut(line, " "+words[0]+" ")
+		go func() { answer <- s.run(line, input) }()
+		synctest.Wait()
+	case "answer": // NAME
+		synctest.Wait()
+		select {
+		case answer := <-s.answers[words[0]]:
+			return answer
+		default:
+			return "no answer yet"
+		}
+	case "repeat":
+		return s.each(number(words[0]), input)
+	case "run": // the commands below
+		var out []string
+		for line := range strings.Lines(input) {
+			out = append(out, strings.TrimSpace(line)+": "+s.run(line, ""))
+		}
+		return strings.Join(out, "\n")
+	case "token", "session": // NAME USER EXPIRES, with a note below
+		secret, c, err := s.Create(ctx, kindsByName[command], CreateCredential{User: UserID(words[1]), Expires: duration(words[2]), Note: text})
+		if err == nil {
+			id, rest, found := strings.Cut(secret, ".")
+			assert.True(s, found && id == c.ID && len(id) >= 12 && len(rest) == 43 && !strings.HasPrefix(id, "-"), "the form of %q and %q", id, rest)
+		}
+		return told(secret, err)
+	case "password": // USER PASSWORD, or with the password below
+		return said(s.SetPassword(ctx, UserID(words[0]), cmp.Or(words[1], text)))
+	case "sign-in": // NAME USER PASSWORD, or with the password below
+		secret, p, err := s.SignIn(ctx, UserID(words[1]), cmp.Or(words[2], text), from)
 		assert.True(s, err != nil && p == nil || err == nil && p.ID == UserID(words[1]), "got the user %+v", p)
 		return told(secret, err)
-	case "vouched": // NAME USER ROLE...
-		v := Vouched{User: UserID(words[1]), Address: nearby}
-		for _, role := range strings.Fields(text) {
-			v.Roles = append(v.Roles, RoleID(role))
+	case "guess": // below: a user and a password in each line
+		var out strings.Builder
+		for line := range strings.Lines(input) {
+			user, password, _ := strings.Cut(line, " with ")
+			before := s.hashes
+			s.work = "none"
+			secret, p, err := s.SignIn(ctx, UserID(s.text(user)), s.text(password), from)
+			assert.True(s, secret == "" && p == nil && errors.Is(err, failure.ErrUnauthorized), "%.50s: got %q, %+v and %v", line, secret, p, err)
+			fmt.Fprintf(&out, "%v; hashes: %d, %s\n", err, s.hashes-before, s.work)
 		}
-		secret, p, err := s.SignInVouched(s.Context(), v)
+		return out.String()
+	case "while-hashing":
+		s.during = input
+	case "vouched": // NAME USER ROLE..., or with the roles below
+		v := Vouched{User: UserID(s.text(words[1])), Address: nearby}
+		for _, role := range strings.Fields(strings.Join(words[2:], " ") + " " + input) {
+			v.Roles = append(v.Roles, RoleID(s.text(role)))
+		}
+		secret, p, err := s.SignInVouched(ctx, v)
 		assert.True(s, err != nil && p == nil || err == nil && p.ID == UserID(words[1]), "got the user %+v", p)
 		return told(secret, err)
 	case "change": // NEW OLD HOW
@@ -142,9 +285,9 @@ func (s *script) run(command string, words []string, input string) string {
 			require.NoError(s, err, "after %d hours", n)
 		}
 	case "revoke": // NAME KIND
-		return said(s.Revoke(s.Context(), kindsByName[words[1]], s.made[words[0]]))
+		return said(s.Revoke(ctx, kindsByName[words[1]], s.made[words[0]]))
 	case "sign-out": // NAME
-		return said(s.SignOut(s.Context(), s.made[words[0]]))
+		return said(s.SignOut(ctx, s.made[words[0]]))
 	case "principal": // USER ROLE...
 		p, err := s.Principal(UserID(words[0]), strings.Fields(text))
 		if err != nil {
@@ -165,33 +308,47 @@ func (s *script) run(command string, words []string, input string) string {
 		pass(time.Second)
 	case "crash": // what was durable a minute later goes on
 		pass(time.Minute)
-		s.store = s.store.crash(0)
-		s.open(s.store)
-	case "after-crash": // NAME KIND: whether a service of what is durable takes it
-		_, err := open(s.T, s.store.crash(0), s.options).Authenticate(kindsByName[words[1]], s.made[words[0]])
-		return said(err)
-	case "store": // "fails" or "works"
-		s.store.failWith(map[string]error{"fails": errors.New("the disk is full")}[words[0]])
+		s.crash(0)
+	case "after-crash": // with so many of the writes that wait, until "back"
+		s.crash(number(words[0]))
+	case "back":
+		s.live()
+	case "store": // "works", or one of faults
+		s.store.failWith(faults[words[0]])
+	case "hold": // confirmations
+		s.store.holdBack()
+	case "confirm":
+		s.store.confirm()
+		synctest.Wait()
 	case "hashes":
 		return strconv.Itoa(s.hashes)
 	case "appends":
 		return strconv.Itoa(s.store.appends)
 	case "list":
 		return s.listed()
+	case "count": // USER: sessions that work, those that ended, and ends that are remembered
+		live, ended := count(s.Service, UserID(words[0]))
+		return fmt.Sprintf("%d work, %d ended, %d rows, %d to end", live, ended, len(s.store.durable), s.ending.Size())
 	case "metrics":
 		m := s.Metrics()
-		return fmt.Sprintf("sign-ins %d, failed %d, refused %d", m.SignIns, m.SignInsFailed, m.SignInsRefused)
+		return fmt.Sprintf("sign-ins %d, failed %d, refused %d; %d credentials, full %d times", m.SignIns, m.SignInsFailed, m.SignInsRefused, m.Credentials, m.Full)
 	default:
 		s.Fatalf("unknown command %q", command)
 	}
 	return "done"
 }
 
+var idForm = regexp.MustCompile(`(tok|ses)_[a-z0-9]{16}`)
+
 func said(err error) string {
 	if err == nil {
 		return "done"
 	}
-	return fmt.Sprintf("%v: %v", failure.Of(err).Kind, err)
+	of, text := failure.Of(err), idForm.ReplaceAllString(err.Error(), "<id>")
+	if of.Kind == failure.ErrOutcomeUnknown {
+		return fmt.Sprintf("%v: %s (%s)", of.Kind, of.Reason, text)
+	}
+	return fmt.Sprintf("%v: %s", of.Kind, text)
 }
 
 // changed is a secret that is not as it was given out.

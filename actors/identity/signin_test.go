@@ -44,61 +44,6 @@ func turnedAway(t *testing.T, s *Service, user UserID, password string, want err
 	assert.True(t, secret == "" && p == nil && errors.Is(err, want), "SignIn as %.50q: got %q, %+v, %v, want %v", user, secret, p, err, want)
 }
 
-// TestSignInIsRefusedAlike holds that no cause of a refusal can be told from
-// another: the same error and the same work.
-func TestSignInIsRefusedAlike(t *testing.T) {
-	with := parse(t, strings.Replace(staff, "disabled: true", "disabled: false", 1))
-	o := Options{Directory: with}
-	inBubble(t, newMemory(), o, func(t *testing.T, s *Service) {
-		mustSet(t, s, "john.doe", oak)
-		mustSet(t, s, "gone.girl", oak)
-		signedIn(t, s, "gone.girl", oak)
-		s.SetDirectory(parse(t, staff)) // gone.girl is disabled
-
-		type work struct {
-			cost        password.Cost
-			salt, bytes int
-		}
-		var done []work
-		s.hasher.Derive = func(_ string, salt []byte, cost password.Cost, bytes int) []byte {
-			done = append(done, work{cost, len(salt), bytes})
-			return password.Derive("x", salt, cost, bytes)
-		}
-		for cause, try := range map[string]struct {
-			user     UserID
-			password string
-		}{
-			"a wrong password":               {"john.doe", oak + "x"},
-			"another case":                   {"john.doe", strings.ToUpper(oak)},
-			"a blank more":                   {"john.doe", oak + " "},
-			"no password":                    {"john.doe", ""},
-			"a user without a password":      {"mary.major", oak},
-			"no password, and none is asked": {"mary.major", ""},
-			"a disabled user":                {"gone.girl", oak},
-			"an unknown user":                {"nobody", oak},
-			"another case of the user":       {"John.Doe", oak},
-		} {
-			done = nil
-			_, _, err := s.SignIn(t.Context(), try.user, try.password, netip.Addr{})
-			want := fmt.Sprintf("sign in %q: %v", try.user, failure.ErrUnauthorized)
-			assert.True(t, errors.Is(err, failure.ErrUnauthorized) && err.Error() == want, "%s: got %v, want %s", cause, err, want)
-			assert.True(t, len(done) == 1 && done[0] == (work{cheap, password.SaltBytes, password.HashBytes}), "%s: got the work %+v, want that of one hash", cause, done)
-		}
-		// What can be no name or no password needs no work.
-		done = nil
-		for _, user := range []UserID{"", "john doe", "-x", "système", UserID(strings.Repeat("x", 129)), "john.doe\n", "\xff"} {
-			turnedAway(t, s, user, oak, failure.ErrUnauthorized)
-		}
-		pass(time.Hour) // john.doe would have to wait
-		for _, password := range []string{strings.Repeat("x", 257), strings.Repeat("x", 1<<20), "\xff"} {
-			turnedAway(t, s, "john.doe", password, failure.ErrUnauthorized)
-		}
-		assert.Empty(t, done)
-		m := s.Metrics()
-		assert.True(t, m.SignInsFailed == 9+7+3 && m.SignIns == 1, "metrics: got %+v", m)
-	})
-}
-
 // TestImpossibleSignInsBackOff holds that what can be no name or no password
 // counts as a failure of the address, takes no memory for each name, and that
 // whoever sends it does not fill the log.
@@ -210,61 +155,6 @@ func TestManySessionsEnd(t *testing.T) {
 			m.confirm()
 		})
 	}
-}
-
-// TestOldPasswordDuringAChange holds that from the moment of a change on nobody
-// gets a session by the old password, confirmed or not, and that a session which
-// is being made then ends with the others.
-func TestOldPasswordDuringAChange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
-		s := open(t, m, Options{})
-		mustSet(t, s, "john.doe", oak)
-		m.holdBack()
-		before := make(chan string, 1)
-		go func() {
-			secret, _, err := s.SignIn(context.Background(), "john.doe", oak, nearby)
-			assert.NoError(t, err, "a sign-in before the change")
-			before <- secret
-		}()
-		synctest.Wait() // the session is appended
-		changed := make(chan error, 1)
-		go func() { changed <- s.SetPassword(context.Background(), "john.doe", "another oak") }()
-		synctest.Wait() // the change is appended
-		turnedAway(t, s, "john.doe", oak, failure.ErrUnauthorized)
-		turnedAway(t, s, "john.doe", "another oak", failure.ErrUnauthorized)
-		m.confirm()
-		err := <-changed
-		assert.NoError(t, err, "SetPassword")
-		session := <-before
-		refuses(t, s, Session, session)
-		refuses(t, open(t, m.crash(0), Options{}), Session, session)
-		turnedAway(t, s, "john.doe", oak, failure.ErrUnauthorized)
-		signedIn(t, s, "john.doe", "another oak")
-	})
-}
-
-// TestProofIsAskedAgain holds that a password which changes while it is being
-// looked at does not sign in.
-func TestProofIsAskedAgain(t *testing.T) {
-	s := open(t, newMemory(), Options{HashesMax: 2})
-	mustSet(t, s, "john.doe", oak)
-	var changing atomic.Bool
-	s.hasher.Derive = func(p string, salt []byte, cost password.Cost, bytes int) []byte {
-		if p == oak && changing.CompareAndSwap(false, true) {
-			mustSet(t, s, "john.doe", "another oak")
-		}
-		return password.Derive(p, salt, cost, bytes)
-	}
-	turnedAway(t, s, "john.doe", oak, failure.ErrUnauthorized)
-	assert.Empty(t, credentialsOf(s, Session), "sessions")
-	// The same for a user who is disabled meanwhile.
-	changing.Store(false)
-	s.hasher.Derive = func(p string, salt []byte, cost password.Cost, bytes int) []byte {
-		s.SetDirectory(parse(t, staffJohnDisabled))
-		return password.Derive(p, salt, cost, bytes)
-	}
-	turnedAway(t, s, "john.doe", "another oak", failure.ErrUnauthorized)
 }
 
 // TestConcurrentSignIns has sign-ins, sign-outs and changes of passwords at once.

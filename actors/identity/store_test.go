@@ -141,49 +141,6 @@ func TestEndsOutliveAFullDisk(t *testing.T) {
 	}
 }
 
-// TestEndBeforeTheCreation ends a session whose creation the store then does not
-// confirm. Of one that it has refused there is nothing to end; one that may be durable
-// all the same ends for good.
-func TestEndBeforeTheCreation(t *testing.T) {
-	for name, end := range map[string]func(t *testing.T, s *Service){
-		"a user who is disabled": func(t *testing.T, s *Service) { s.SetDirectory(parse(t, staffJohnDisabled)) },
-		"one session too many": func(t *testing.T, s *Service) {
-			go func() {
-				_, _, err := s.Create(t.Context(), Session, CreateCredential{User: "john.doe"})
-				assert.Error(t, err, "a session was given out that is not stored")
-			}()
-		},
-	} {
-		for answer, rows := range map[error]int{persistence.ErrDiskFull: 0, persistence.ErrOutcomeUnknown: 1} {
-			t.Run(name+", "+answer.Error(), func(t *testing.T) {
-				m := newMemory()
-				inBubble(t, m, Options{SessionsPerUserMax: 1}, func(t *testing.T, s *Service) {
-					m.failWith(answer)
-					m.holdBack()
-					created := make(chan error)
-					go func() {
-						_, _, err := s.Create(t.Context(), Session, CreateCredential{User: "john.doe"})
-						created <- err
-					}()
-					synctest.Wait()
-					end(t, s)
-					synctest.Wait()
-					m.confirm()
-					err := <-created
-					assert.ErrorIs(t, err, answer, "CreateSession")
-					m.failWith(nil)
-					pass(time.Minute)
-					live, ended := count(open(t, m.crash(0), Options{}), "john.doe")
-					if live != 0 || ended != rows || s.ending.Size() != 0 {
-						t.Errorf("got %d sessions, %d that ended and %d ends that are remembered, want none, %d and none",
-							live, ended, s.ending.Size(), rows)
-					}
-				})
-			})
-		}
-	}
-}
-
 func openOn(t *testing.T, disk *storetest.Disk) (*Service, *persistence.Store) {
 	t.Helper()
 	store, err := disk.Open(persistence.Options{})
