@@ -17,9 +17,6 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/form"
-	"troupe/actors/identity"
-	"troupe/actors/message"
-	"troupe/actors/quota"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence/key"
 )
@@ -66,101 +63,6 @@ func TestCategories(t *testing.T) {
 	} {
 		assert.Equal(t, c.want, c.form.CategoryAt(archivedBefore(at(c.now), keep)), c.name)
 	}
-}
-
-// TestSeveralMachines holds "every machine is still in its initial node" and
-// "every machine in a final node".
-func TestSeveralMachines(t *testing.T) {
-	h := newHouse(t)
-	id := h.create("john", "approval-form", "approval")
-	for _, c := range []struct{ event, category, status string }{
-		{"", "current", "a, x"}, {"sign", "submitted", "b, y"}, {"undo", "submitted", "a, y"}, {"sign", "submitted", "b, y"}, {"end", "submitted", "c, y"},
-	} {
-		if c.event != "" {
-			h.mustSend("john", "approval", id, c.event)
-		}
-		if v := h.view("john", "approval", id); v.Category.String() != c.category || v.Summary.Status != c.status || v.Editable {
-			t.Errorf("after %q: got %s, %q, editable %v; want %s, %q", c.event, v.Category, v.Summary.Status, v.Editable, c.category, c.status)
-		}
-	}
-	h.Pass(31 * 24 * time.Hour)
-	assert.Equal(t, "form archived", h.where("john", id), "got it among")
-	// The template names no event: nothing submits the form but group B.
-	other := h.create("john", "approval-form", "approval")
-	_, err := h.submit("john", "approval", other, `{}`, "")
-	assert.ErrorIs(t, err, failure.ErrNotAllowed, "a form that nothing submits")
-	_, err = h.save("john", "approval", other, `{}`)
-	assert.ErrorIs(t, err, failure.ErrNotAllowed, "a draft")
-}
-
-// TestWhatTakesAForm holds gateway/INTERFACE.md, "Creating forms", for the workflows
-// of a template: the tests of the interface have the other refusals. A key changes
-// nothing, and a refusal leaves no form.
-func TestWhatTakesAForm(t *testing.T) {
-	h := newHouse(t)
-	h.offer(leaveTemplate, approvalTemplate, feedbackTemplate, `{id: alone, access: {roles: [employee]}, workflows: [], schema: {type: object}}`)
-	h.workflows(workflowtest.Leave, payroll, approval,
-		"{id: strict, create: {svcPublic: {type: object, required: [x]}}, stateMachines: {m: {states: {a: {on: {submit: b}}, b: {type: final}}}}}")
-	made := 0
-	for _, c := range []struct {
-		name, who, template, workflow string
-		want                          error
-	}{
-		{"a form with its workflow", "john", "leave-form", "leave", nil},
-		{"a workflow that the caller may not create", "john", "leave-form", "payroll", failure.ErrNotFound},
-		{"a form that names none, with a workflow that has its event", "john", "feedback", "leave", nil},
-		{"the same with one that has not", "john", "feedback", "approval", failure.ErrInvalid},
-		{"a workflow for a form that takes none", "john", "alone", "leave", failure.ErrInvalid},
-		{"a form that takes none, without", "john", "alone", "", nil},
-		{"data that the workflow's create block demands", "john", "feedback", "strict", failure.ErrInvalid},
-	} {
-		for _, key := range []string{"", "key of " + c.name} {
-			id, err := h.Create(t.Context(), h.creating(c.who, c.template, c.workflow, key))
-			assert.True(t, errors.Is(err, c.want) && (err == nil) == (id != ""), "%s, with the key %q: got %q, %v; want %v", c.name, key, id, err, c.want)
-			if err == nil {
-				made++
-			}
-		}
-	}
-	got := len(h.list("john", form.KindForm, form.Current))
-	assert.True(t, got == made && made == 6, "john has %d forms, and %d were made, want 6", got, made)
-}
-
-// TestWhatIsOffered holds who is offered which roles, templates and workflows.
-func TestWhatIsOffered(t *testing.T) {
-	h := newHouse(t)
-	for _, c := range []struct{ who, role, roles, templates, workflows string }{
-		{"john", "employee", "employee / ", "feedback leave-form approval-form", "approval leave"}, // templates by name, capitals first
-		{"mary", "manager", "employee manager / inspector", "feedback leave-form", "approval leave payroll"},
-		{"mary", "inspector", "employee manager / inspector", "", "approval leave payroll"},
-		{"gus", "guest", " / ", "", "approval"},
-		{"gus", "manager", " / ", "not found", "approval"},
-	} {
-		info, err := h.RoleInfo(t.Context(), h.user(c.who))
-		if got := roleIDs(info.Forms) + " / " + roleIDs(info.Checklists); err != nil || got != c.roles {
-			t.Errorf("roles of %s: got %s, %v; want %s", c.who, got, err, c.roles)
-		}
-		templates, err := h.OfRole(t.Context(), h.user(c.who), form.KindForm, c.role)
-		if got := ids(templates); errors.Is(err, failure.ErrNotFound) != (c.templates == "not found") || err == nil && got != c.templates {
-			t.Errorf("templates of %s for %s: got %q, %v; want %q", c.role, c.who, got, err, c.templates)
-		}
-		choices, err := h.Workflows(t.Context(), h.user(c.who))
-		var got []string
-		for _, choice := range choices {
-			got = append(got, choice.ID)
-		}
-		assert.True(t, err == nil && strings.Join(got, " ") == c.workflows, "workflows of %s: got %v, %v; want %s", c.who, got, err, c.workflows)
-	}
-	template, choices, err := h.Portal.Template(t.Context(), h.user("john"), form.KindForm, "leave-form")
-	assert.True(t, err == nil && template.ID == "leave-form" && len(choices) == 1 && choices[0].ID == "leave", "leave-form: got %+v, %v, %v", template, choices, err)
-}
-
-func roleIDs(roles []identity.Role) string {
-	var ids []string
-	for _, r := range roles {
-		ids = append(ids, string(r.ID))
-	}
-	return strings.Join(ids, " ")
 }
 
 // TestAListEnds with an error of its reader, with its caller, and with the portal.
@@ -340,20 +242,4 @@ func TestALongListInLittleMemory(t *testing.T) {
 	if grown := read(true); grown < limit { // the control
 		t.Errorf("all forms were kept, and the heap grew only by %d KiB", grown>>10)
 	}
-}
-
-// TestFormsPassQuotas holds gateway/INTERFACE.md, "Quotas": group A has none. The
-// control sends the same through group B.
-func TestFormsPassQuotas(t *testing.T) {
-	h := newHouse(t, quota.Limits{EventsPerSecond: 0.001, CreatesPerSecond: 0.001, HistoryEntries: 1})
-	for range 3 {
-		id := h.create("john", "leave-form", "leave")
-		h.mustSubmit("john", "leave", id, `{"days":1}`)
-		h.create("john", "feedback", "")
-	}
-	for n := range 2 {
-		_, err := h.Router.Create(t.Context(), &message.Create{Caller: h.user("john"), WorkflowID: "leave"})
-		assert.True(t, (err == nil) == (n == 0) && (err == nil || errors.Is(err, failure.ErrQuota)), "create %d of group B: got %v", n+1, err)
-	}
-	assert.ErrorIs(t, h.send("john", "leave", h.create("john", "leave-form", "leave"), "submit"), failure.ErrQuota)
 }
