@@ -154,20 +154,21 @@ func (a *Actors) Write(name, text string) {
 }
 
 // Token returns a new token of a user.
-func (a *Actors) Token(user identity.UserID) (secret string) {
+func (a *Actors) Token(user identity.UserID) string {
 	a.t.Helper()
-	a.ChangeIdentities(func(i identity.Identities) (err error) {
-		secret, _, err = i.Create(context.Background(), identity.Token, identity.CreateCredential{User: user})
-		return err
-	})
-	return secret
+	return a.create(identity.Token, user)
 }
 
 // Session returns a new session of a user.
-func (a *Actors) Session(user identity.UserID) (secret string) {
+func (a *Actors) Session(user identity.UserID) string {
+	a.t.Helper()
+	return a.create(identity.Session, user)
+}
+
+func (a *Actors) create(kind identity.Kind, user identity.UserID) (secret string) {
 	a.t.Helper()
 	a.ChangeIdentities(func(i identity.Identities) (err error) {
-		secret, _, err = i.Create(context.Background(), identity.Session, identity.CreateCredential{User: user})
+		secret, _, err = i.Create(context.Background(), kind, identity.CreateCredential{User: user})
 		return err
 	})
 	return secret

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors"
 	"troupe/actors/identity"
@@ -63,51 +65,47 @@ type subject struct {
 
 func (s *subject) put(file, text string) {
 	s.t.Helper()
-	if err := s.edit.Put(file, text); err != nil {
-		s.t.Fatalf("put %s: %v", file, err)
-	}
+	require.NoError(s.t, s.edit.Put(file, text), "put %s", file)
 }
 
 func (s *subject) wantList(folder, files, folders string) {
 	s.t.Helper()
 	l, err := s.source.List(s.t.Context(), folder)
-	if err != nil {
-		s.t.Fatalf("list %s: %v", folder, err)
-	}
+	require.NoError(s.t, err, "list %s", folder)
 	slices.Sort(l.Files)
 	slices.Sort(l.Folders)
-	if got := strings.Join(l.Files, "|"); got != files {
-		s.t.Errorf("files of %s: got %q, want %q", folder, got, files)
-	}
-	if got := strings.Join(l.Folders, "|"); got != folders {
-		s.t.Errorf("folders of %s: got %q, want %q", folder, got, folders)
-	}
-	if l.Left != 0 {
-		s.t.Errorf("names left out of %s: got %d, want none", folder, l.Left)
-	}
+	assert.Equal(s.t, files, strings.Join(l.Files, "|"), "files of %s", folder)
+	assert.Equal(s.t, folders, strings.Join(l.Folders, "|"), "folders of %s", folder)
+	assert.Zero(s.t, l.Left, "names left out of %s", folder)
 }
 
 func (s *subject) open(file string) *repository.File {
 	s.t.Helper()
 	f, err := s.source.Open(s.t.Context(), file)
-	if err != nil {
-		s.t.Fatalf("open %s: %v", file, err)
-	}
-	s.t.Cleanup(func() {
-		if err := f.Close(); err != nil {
-			s.t.Errorf("close %s: %v", file, err)
-		}
-	})
+	require.NoError(s.t, err, "open %s", file)
+	s.t.Cleanup(func() { assert.NoError(s.t, f.Close(), "close %s", file) })
 	return f
 }
 
 func (s *subject) read(f *repository.File) string {
 	s.t.Helper()
 	text, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<40))
-	if err != nil {
-		s.t.Fatalf("read %s: %v", f.Identity().Path, err)
-	}
+	require.NoError(s.t, err, "read %s", f.Identity().Path)
 	return string(text)
+}
+
+func (s *subject) remove(path string) {
+	s.t.Helper()
+	require.NoError(s.t, s.edit.Remove(path), "remove %s", path)
+}
+
+// misses wants no file at any of the paths.
+func (s *subject) misses(files ...string) {
+	s.t.Helper()
+	for _, file := range files {
+		f, err := s.source.Open(s.t.Context(), file)
+		assert.ErrorIs(s.t, err, fs.ErrNotExist, "open %q: got %v", file, f)
+	}
 }
 
 func listsFolders(t *testing.T, s *subject) {
@@ -121,9 +119,7 @@ func listsFolders(t *testing.T, s *subject) {
 	for range 2 { // listing changes nothing
 		s.wantList("/d-e", "g.rml", "")
 	}
-	if err := s.edit.Remove("/d"); err != nil {
-		t.Fatal(err)
-	}
+	s.remove("/d")
 	s.wantList("/", "a.txt|b.rml|d.rml", "d-e")
 }
 
@@ -133,9 +129,7 @@ func keepsNames(_ *testing.T, s *subject) {
 		s.put("/x/"+name, name)
 	}
 	for _, name := range names {
-		if got := s.read(s.open("/x/" + name)); got != name {
-			s.t.Errorf("%q: got %q", name, got)
-		}
+		assert.Equal(s.t, name, s.read(s.open("/x/"+name)))
 	}
 	slices.Sort(names)
 	s.wantList("/x", strings.Join(names, "|"), "")
@@ -144,26 +138,15 @@ func keepsNames(_ *testing.T, s *subject) {
 func isNotThere(t *testing.T, s *subject) {
 	s.put("/d/a.rml", "x")
 	for _, folder := range []string{"/x", "/d/x", "/d/x/y", "/d/a.rml", "/d/a.rml/x"} {
-		if l, err := s.source.List(t.Context(), folder); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("list %s: got %v and %v, want fs.ErrNotExist", folder, l, err)
-		}
+		l, err := s.source.List(t.Context(), folder)
+		assert.ErrorIs(t, err, fs.ErrNotExist, "list %s: got %v", folder, l)
 	}
-	for _, file := range []string{"/", "/x", "/d", "/d/x", "/d/a.rml/x", "/d/a", "/d/A.rml", "/d/a.rml ", "/x/y"} {
-		if f, err := s.source.Open(t.Context(), file); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("open %s: got %v and %v, want fs.ErrNotExist", file, f, err)
-		}
-	}
+	s.misses("/", "/x", "/d", "/d/x", "/d/a.rml/x", "/d/a", "/d/A.rml", "/d/a.rml ", "/x/y")
 }
 
-func takesCanonicalPaths(t *testing.T, s *subject) {
+func takesCanonicalPaths(_ *testing.T, s *subject) {
 	s.put("/d/a.rml", "x")
-	for _, file := range []string{
-		"", "d/a.rml", "./d/a.rml", "//d/a.rml", "/d//a.rml", "/d/./a.rml", "/d/../d/a.rml", "/d/a.rml/", "/../d/a.rml", "/d/a.rml\x00", "/d/a.rml\n", "/d/\xff",
-	} {
-		if f, err := s.source.Open(t.Context(), file); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("open %q: got %v and %v, want fs.ErrNotExist", file, f, err)
-		}
-	}
+	s.misses("", "d/a.rml", "./d/a.rml", "//d/a.rml", "/d//a.rml", "/d/./a.rml", "/d/../d/a.rml", "/d/a.rml/", "/../d/a.rml", "/d/a.rml\x00", "/d/a.rml\n", "/d/\xff")
 }
 
 func readsFiles(t *testing.T, s *subject) {
@@ -171,51 +154,38 @@ func readsFiles(t *testing.T, s *subject) {
 	s.put("/a.txt", text)
 	s.put("/empty", "")
 	f := s.open("/a.txt")
-	if f.Size() != int64(len(text)) || s.read(f) != text {
-		t.Errorf("the content is another, or the size: %d", f.Size())
-	}
-	part := make([]byte, 10)
-	if n, err := f.ReadAt(part, 55_555); n != 10 || err != nil || string(part) != "5678901234" {
-		t.Errorf("at 55,555: got %d, %v and %q", n, err, part)
-	}
-	if n, err := f.ReadAt(part, f.Size()-3); n != 3 || !errors.Is(err, io.EOF) {
-		t.Errorf("at the end: got %d and %v, want 3 and EOF", n, err)
-	}
-	if n, err := f.ReadAt(part, f.Size()+3); n != 0 || !errors.Is(err, io.EOF) {
-		t.Errorf("behind the end: got %d and %v, want 0 and EOF", n, err)
+	assert.True(t, f.Size() == int64(len(text)) && s.read(f) == text, "the content is another, or the size: %d", f.Size())
+	for _, c := range []struct {
+		at   int64
+		want string
+		err  error
+	}{{55_555, "5678901234", nil}, {f.Size() - 3, "789", io.EOF}, {f.Size() + 3, "", io.EOF}} {
+		part := make([]byte, 10)
+		n, err := f.ReadAt(part, c.at)
+		assert.True(t, errors.Is(err, c.err) && string(part[:n]) == c.want, "at %d: got %q and %v", c.at, part[:n], err)
 	}
 	empty := s.open("/empty")
-	if empty.Size() != 0 || s.read(empty) != "" {
-		t.Errorf("an empty file has %d bytes", empty.Size())
-	}
+	assert.True(t, empty.Size() == 0 && s.read(empty) == "", "an empty file has %d bytes", empty.Size())
 }
 
 func keepsSize(t *testing.T, s *subject) {
 	s.put("/a.txt", "short")
 	f := s.open("/a.txt")
 	s.put("/a.txt", "much longer than before")
-	if got := s.read(f); f.Size() != 5 || len(got) > 5 {
-		t.Errorf("got %d bytes and %q, want no more than 5", f.Size(), got)
-	}
+	got := s.read(f)
+	assert.True(t, f.Size() == 5 && len(got) <= 5, "got %d bytes and %q, want no more than 5", f.Size(), got)
 }
 
 func identifies(t *testing.T, s *subject) {
 	s.put("/a.txt", "one")
 	s.put("/b.txt", "one")
 	first := s.open("/a.txt").Identity()
-	if again := s.open("/a.txt").Identity(); again != first || first.Path != "/a.txt" || first.Size != 3 || first.Modified == 0 {
-		t.Errorf("got %+v and then %+v, want the same", first, again)
-	}
-	if other := s.open("/b.txt").Identity(); other == first {
-		t.Errorf("two files are both %+v", first)
-	}
-	if err := s.edit.Remove("/a.txt"); err != nil {
-		t.Fatal(err)
-	}
+	again := s.open("/a.txt").Identity()
+	assert.True(t, again == first && first.Path == "/a.txt" && first.Size == 3 && first.Modified != 0, "got %+v and then %+v, want the same", first, again)
+	assert.NotEqual(t, first, s.open("/b.txt").Identity(), "two files")
+	s.remove("/a.txt")
 	s.put("/a.txt", "three")
-	if other := s.open("/a.txt").Identity(); other == first {
-		t.Errorf("two contents are both %+v", first)
-	}
+	assert.NotEqual(t, first, s.open("/a.txt").Identity(), "two contents")
 }
 
 func readsConcurrently(t *testing.T, s *subject) {
@@ -226,18 +196,15 @@ func readsConcurrently(t *testing.T, s *subject) {
 	for range 8 {
 		all.Go(func() {
 			for range 20 {
-				if _, err := s.source.List(context.Background(), "/d"); err != nil {
-					t.Error(err)
-				}
+				_, err := s.source.List(context.Background(), "/d")
+				assert.NoError(t, err)
 				g, err := s.source.Open(context.Background(), "/d/a.txt")
-				if err != nil {
-					t.Error(err)
+				if !assert.NoError(t, err) {
 					return
 				}
 				_ = g.Close()
-				if n, err := f.ReadAt(make([]byte, len(text)), 0); n != len(text) {
-					t.Errorf("got %d bytes and %v", n, err)
-				}
+				n, err := f.ReadAt(make([]byte, len(text)), 0)
+				assert.Len(t, text, n, "got %v", err)
 			}
 		})
 	}
@@ -285,25 +252,19 @@ func Follow(t *testing.T, source repository.Source, steps []Step) {
 		Reconcile: time.Hour, ReconcileUnwatched: time.Hour,
 	})
 	defer func() {
-		if err := errors.Join(s.Stop(context.Background()), system.Stop(context.Background())); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, errors.Join(s.Stop(context.Background()), system.Stop(context.Background())))
 	}()
 	admin := &identity.Principal{ID: "root", Privileges: []string{string(identity.RepositoryAdmin)}}
 	seen := func() string {
 		var paths []string
-		if err := s.List(t.Context(), admin, "rml", func(path string) error { paths = append(paths, path); return nil }); err != nil {
-			t.Fatalf("list: %v", err)
-		}
+		require.NoError(t, s.List(t.Context(), admin, "rml", func(path string) error { paths = append(paths, path); return nil }))
 		return strings.Join(paths, " ")
 	}
 	seen() // waits for the first walk
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
 	for _, step := range steps {
-		if err := step.Do(); err != nil {
-			t.Fatalf("%s: %v", step.What, err)
-		}
+		require.NoError(t, step.Do(), step.What)
 		late := time.After(seenMax)
 		for got := seen(); got != step.Want; got = seen() {
 			select {
@@ -318,7 +279,5 @@ func Follow(t *testing.T, source repository.Source, steps []Step) {
 func endsWatch(t *testing.T, s *subject) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.source.Watch(ctx, func(repository.Change) {}); err != nil {
-		t.Errorf("got %v, want nil", err)
-	}
+	assert.NoError(t, s.source.Watch(ctx, func(repository.Change) {}))
 }

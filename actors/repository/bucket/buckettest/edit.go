@@ -9,6 +9,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/stretchr/testify/require"
 )
 
 // AccessKey and SecretKey are the keys of the server's owner.
@@ -34,24 +35,20 @@ func (s *Server) Stop() { s.stop() }
 func (s *Server) connect() {
 	s.t.Helper()
 	transport, err := minio.DefaultTransport(false)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	s.t.Cleanup(transport.CloseIdleConnections)
 	s.client, err = minio.New(strings.TrimPrefix(s.Endpoint, "http://"), &minio.Options{
 		Creds: credentials.NewStaticV4(AccessKey, SecretKey, ""), Region: region, Transport: transport,
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 }
 
 // Bucket makes an empty bucket, unless there is one of that name.
 func (s *Server) Bucket(name string) *Bucket {
 	s.t.Helper()
 	err := s.client.MakeBucket(context.Background(), name, minio.MakeBucketOptions{})
-	if refusal := minio.ToErrorResponse(err); err != nil && refusal.Code != minio.BucketAlreadyOwnedByYou {
-		s.t.Fatalf("make bucket %s: %v", name, err)
+	if minio.ToErrorResponse(err).Code != minio.BucketAlreadyOwnedByYou {
+		require.NoError(s.t, err, "make bucket %s", name)
 	}
 	return &Bucket{Name: name, server: s, client: s.client}
 }

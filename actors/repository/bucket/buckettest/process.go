@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 type access struct{}
@@ -33,9 +35,7 @@ func Start(t testing.TB) *Server {
 	program := build(t)
 	dir := t.TempDir()
 	for _, sub := range []string{"files", "notes"} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(filepath.Join(dir, sub), 0o755))
 	}
 	for range 5 { // somebody else may take the port in between
 		address, health := freeAddress(t), "/health-"+rand.Text() // which only this server has
@@ -43,9 +43,7 @@ func Start(t testing.TB) *Server {
 		cmd := exec.Command(program, "--port", address, "--access", AccessKey, "--secret", SecretKey, "--region", region,
 			"--health", health, "--quiet", "posix", "--sidecar", filepath.Join(dir, "notes"), filepath.Join(dir, "files"))
 		cmd.Stdout, cmd.Stderr = &log, &log
-		if err := cmd.Start(); err != nil {
-			t.Fatalf("start the object store: %v", err)
-		}
+		require.NoError(t, cmd.Start(), "start the object store")
 		exited := make(chan struct{})
 		go func() { _ = cmd.Wait(); close(exited) }()
 		s := &Server{Endpoint: "http://" + address, t: t}
@@ -70,9 +68,7 @@ func build(t testing.TB) string {
 		t.Skipf("the object store cannot be fetched: %v\n%s", err, out)
 	}
 	out, err := goCommand(t, module, "tool", "-n", "versitygw")
-	if err != nil {
-		t.Fatalf("build the object store: %v\n%s", err, out)
-	}
+	require.NoError(t, err, "build the object store: %s", out)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	return lines[len(lines)-1]
 }
@@ -87,9 +83,7 @@ func goCommand(t testing.TB, module string, args ...string) (string, error) {
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = l.Close() }()
 	return l.Addr().String()
 }
