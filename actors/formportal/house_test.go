@@ -206,20 +206,9 @@ func (h *house) submit(who, workflowID, id, text, key string) (*message.Reply, e
 	return h.Submit(h.t.Context(), &SubmitRequest{FormRequest: h.request(who, workflowID, id), Data: workflowtest.Value(text), Retry: retry(key, text)})
 }
 
-func (h *house) mustSubmit(who, workflowID, id, text string) {
-	h.t.Helper()
-	_, err := h.submit(who, workflowID, id, text, "")
-	require.NoError(h.t, err, "submit %s", id)
-}
-
 func (h *house) send(who, workflowID, id, event string) error {
 	_, err := h.Try(h.user(who), workflowID, id, event, "", "")
 	return err
-}
-
-func (h *house) mustSend(who, workflowID, id, event string) {
-	h.t.Helper()
-	h.Router.MustSend(h.user(who), workflowID, id, event, "")
 }
 
 func (h *house) list(who string, kind form.Kind, category form.Category) (all []*Summary) {

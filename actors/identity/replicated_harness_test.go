@@ -40,25 +40,34 @@ type clusterNode struct {
 func onCluster(t *testing.T, o Options, test func(*cluster)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		c := &cluster{T: t}
-		var err error
-		c.Cluster, err = replicatest.Start(t.Context(), replicatest.Options{Nodes: 3, Shards: 1})
-		c.must(err)
-		o.Directory, o.PasswordCost = parse(t, staff), cheap
-		for _, at := range c.Nodes {
-			c.nodes = append(c.nodes, &clusterNode{Node: at, c: c})
-		}
-		for _, n := range c.nodes {
-			n.Replicated, err = StartReplicated(ReplicatedOptions{
-				Options: o, Store: n.Store, Fresh: n.fresh, Current: n.current, TellUses: n.tell, ReadDirectory: c.readDirectory,
-			})
-			c.must(err)
-		}
+		c := startCluster(t, o)
 		test(c)
-		for _, n := range c.nodes {
-			c.must(errors.Join(n.Stop(context.Background()), n.Store.Close()))
-		}
+		c.end()
 	})
+}
+
+func startCluster(t *testing.T, o Options) *cluster {
+	c := &cluster{T: t}
+	var err error
+	c.Cluster, err = replicatest.Start(t.Context(), replicatest.Options{Nodes: 3, Shards: 1})
+	c.must(err)
+	o.Directory, o.PasswordCost = parse(t, staff), cheap
+	for _, at := range c.Nodes {
+		c.nodes = append(c.nodes, &clusterNode{Node: at, c: c})
+	}
+	for _, n := range c.nodes {
+		n.Replicated, err = StartReplicated(ReplicatedOptions{
+			Options: o, Store: n.Store, Fresh: n.fresh, Current: n.current, TellUses: n.tell, ReadDirectory: c.readDirectory,
+		})
+		c.must(err)
+	}
+	return c
+}
+
+func (c *cluster) end() {
+	for _, n := range c.nodes {
+		c.must(errors.Join(n.Stop(context.Background()), n.Store.Close()))
+	}
 }
 
 func (c *cluster) readDirectory(take func(*Directory)) {

@@ -5,14 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
 	"troupe/persistence"
@@ -21,108 +18,7 @@ import (
 
 func missing(like string) string { return "tok_aaaaaaaaaaaaaaaa" + like[idChars:] }
 
-// TestACredentialWorksOnEveryNode: at once when it was made, and no second longer when it was
-// revoked.
-func TestACredentialWorksOnEveryNode(t *testing.T) {
-	onCluster(t, Options{}, func(c *cluster) {
-		secret := c.token()
-		c.everywhere("a token that was just made", Token, secret, nil)
-		c.everywhere("a token as a session", Session, secret, failure.ErrUnauthorized)
-		c.everywhere("a changed secret", Token, changeAt(secret, len(secret)-2), failure.ErrUnauthorized)
-		c.everywhere("an unknown token", Token, missing(secret), failure.ErrUnauthorized)
-		c.everywhere("an id of no kind", Token, "pwd_aaaaaaaaaaaaaaaa"+secret[idChars:], failure.ErrUnauthorized)
-		c.everywhere("no credential", Token, "john.doe", failure.ErrUnauthorized)
-
-		c.ask(func(n *clusterNode) error { return n.SetPassword(c.Context(), "john.doe", "pass the salt") })
-		var session string
-		c.ask(func(n *clusterNode) (err error) {
-			session, _, err = n.SignIn(c.Context(), "john.doe", "pass the salt", netip.Addr{})
-			return err
-		})
-		c.everywhere("a session that was just begun", Session, session, nil)
-		for _, n := range c.nodes { // NB: an unknown role alone leaves the user's own rights
-			n.SetDirectory(&Directory{})
-			n.wants("a session of nobody", Session, session, failure.ErrUnauthorized)
-			n.SetDirectory(parse(t, staff))
-		}
-		c.everywhere("a session of a user who came back at once", Session, session, nil)
-
-		c.revoke(secret)
-		c.ask(func(n *clusterNode) error { return n.SignOut(c.Context(), session) })
-		pass(time.Second)
-		c.everywhere("a revoked token", Token, secret, failure.ErrUnauthorized)
-		c.everywhere("a session that was ended", Session, session, failure.ErrUnauthorized)
-	})
-}
-
-// TestOnlyTheLeaderWrites: any other node does nothing, and says who has to.
-func TestOnlyTheLeaderWrites(t *testing.T) {
-	onCluster(t, Options{}, func(c *cluster) {
-		n, ctx := c.follower(), c.Context()
-		for what, do := range map[string]func(n *clusterNode) error{
-			"Writable":        func(n *clusterNode) error { return n.Writable() },
-			"CreateToken":     func(n *clusterNode) error { return second(n.Create(ctx, Token, CreateCredential{User: "john.doe"})) },
-			"CreateSession":   func(n *clusterNode) error { return second(n.Create(ctx, Session, CreateCredential{User: "john.doe"})) },
-			"Credentials":     func(n *clusterNode) error { _, err := n.Credentials(ctx, Token); return err },
-			"Revoke":          func(n *clusterNode) error { return n.Revoke(ctx, Token, "tok_aaaaaaaaaaaaaaaa") },
-			"SignIn":          func(n *clusterNode) error { return second(n.SignIn(ctx, "john.doe", "pass the salt", netip.Addr{})) },
-			"SignInVouched":   func(n *clusterNode) error { return second(n.SignInVouched(ctx, Vouched{User: "john.doe"})) },
-			"SignOut":         func(n *clusterNode) error { return n.SignOut(ctx, missing(strings.Repeat("x", idChars+1+secretChars))) },
-			"SetPassword":     func(n *clusterNode) error { return n.SetPassword(ctx, "john.doe", "pass the salt") },
-			"CreateForNobody": func(n *clusterNode) error { return second(n.Create(ctx, Token, CreateCredential{User: "nobody"})) },
-		} {
-			of := failure.Of(errors.Join(do(n), failure.ErrInternal))
-			assert.True(t, of.Kind == failure.ErrNotLeader && of.Shard == uint16(key.Meta), "%v %v %v", what, of.Kind, of.Shard)
-			assert.NotErrorIs(t, do(c.leader()), failure.ErrNotLeader, "%s on the leader", what)
-		}
-	})
-}
-
 func second[A, B any](_ A, _ B, err error) error { return err }
-
-// TestANodeThatIsCutOffNeverSaysUnauthorized: it cannot know, whether it led or not.
-func TestANodeThatIsCutOffNeverSaysUnauthorized(t *testing.T) {
-	for _, leads := range []bool{false, true} {
-		t.Run(fmt.Sprintf("leads=%v", leads), func(t *testing.T) {
-			onCluster(t, Options{}, func(c *cluster) {
-				known := c.token()
-				c.everywhere("a token", Token, known, nil)
-				n := c.follower()
-				if leads {
-					n = c.leader()
-				}
-				n.isolate(true)
-				answers := make(chan error)
-				for _, ask := range []func() error{ // NB: at the same moment; later it knows that it leads no more
-					func() error { _, err := n.Credentials(c.Context(), Token); return err },
-					func() error { return n.Revoke(c.Context(), Token, missing(known)) },
-					func() error { return second(n.SignIn(c.Context(), "john.doe", "nobody has this", netip.Addr{})) },
-					func() error { _, err := n.Authenticate(Token, missing(known)); return err },
-				} {
-					go func() { answers <- ask() }()
-				}
-				for range 4 {
-					err := <-answers
-					assert.True(t, err != nil && !errors.Is(err, failure.ErrUnauthorized) && !errors.Is(err, failure.ErrNotFound), err)
-				}
-				n.wants("a token, a moment later", Token, known, nil)
-				n.wants("an unknown token, a moment later", Token, missing(known), failure.ErrUnavailable)
-				late := c.token()
-				n.wants("a token that was made elsewhere", Token, late, failure.ErrUnavailable)
-				c.revoke(known)
-				pass(freshMax)
-				for _, secret := range []string{known, late, missing(known)} {
-					n.wants("a token, much later", Token, secret, failure.ErrUnavailable)
-				}
-				assert.ErrorIs(t, n.SetPassword(c.Context(), "john.doe", "pass the salt"), failure.ErrNotLeader, "SetPassword")
-				n.isolate(false)
-				pass(freshMax)
-				n.wants("a token that was revoked elsewhere", Token, known, failure.ErrUnauthorized)
-				n.wants("a token that was made elsewhere", Token, late, nil)
-			})
-		})
-	}
-}
 
 // TestCredentialsOutliveLeaders has the leadership wander and leaders cut off in the middle of
 // writes: what was acknowledged holds on every node.
@@ -163,44 +59,6 @@ func TestCredentialsOutliveLeaders(t *testing.T) {
 		want := len(live) + len(revoked)
 		assert.Len(t, list, want)
 	})
-}
-
-// TestAnEndOutlivesItsLeader: what was ended with an outcome that nobody knew stays ended where that
-// was said, and ends for good under the next leader, also when the node itself is that.
-func TestAnEndOutlivesItsLeader(t *testing.T) {
-	for _, again := range []bool{false, true} {
-		t.Run(fmt.Sprintf("leads again=%v", again), func(t *testing.T) {
-			const flush = 15 * time.Second
-			onCluster(t, Options{FlushEvery: flush}, func(c *cluster) {
-				secret, session, other := c.token(), c.session(), c.token()
-				old := c.leader()
-				old.isolate(true)
-				outcomes := make(chan error)
-				go func() { outcomes <- old.Revoke(c.Context(), Token, secret) }()
-				go func() { outcomes <- old.SignOut(c.Context(), session) }()
-				for range 2 {
-					err := <-outcomes
-					require.ErrorIs(t, err, failure.ErrOutcomeUnknown, "an end on a leader that was cut off")
-				}
-				synctest.Wait()
-				old.wants("a token that was revoked here", Token, secret, failure.ErrUnauthorized)
-				c.leader()
-				old.isolate(false)
-				if again {
-					pass(2 * freshMax)
-					c.hand(old.Name)
-				}
-				pass(2 * flush)
-				c.everywhere("a token whose end was not durable", Token, secret, failure.ErrUnauthorized)
-				c.everywhere("a session whose end was not durable", Session, session, failure.ErrUnauthorized)
-				c.everywhere("another token", Token, other, nil)
-				pass(flush)
-				assert.Zero(t, old.ends.Size(), "%s remembers", old.Name)
-				c.hand("")
-				c.everywhere("the token, under another leader", Token, secret, failure.ErrUnauthorized)
-			})
-		})
-	}
 }
 
 // TestADeposedLeaderWritesNothing: neither a last use, nor an end, nor at Stop, nor when it leads
@@ -281,54 +139,6 @@ func TestWritesWaitForTheTable(t *testing.T) {
 	})
 }
 
-// TestASessionInUseDoesNotEnd: wherever it is used, and whoever leads afterwards.
-func TestASessionInUseDoesNotEnd(t *testing.T) {
-	const idle = 10 * time.Second
-	for name, test := range map[string]struct {
-		flush time.Duration
-		use   func(c *cluster, use func(*clusterNode)) // for less than idle, from the start on
-	}{
-		"used on a follower": {4 * time.Second, func(c *cluster, use func(*clusterNode)) {
-			use(c.follower())
-			pass(5 * time.Second) // until it was told
-		}},
-		"used on a leader that leads no more": {4 * time.Second, func(c *cluster, use func(*clusterNode)) {
-			use(c.leader())
-			c.hand("")
-			pass(5 * time.Second)
-		}},
-		"used on a follower that leads then": {30 * time.Second, func(c *cluster, use func(*clusterNode)) {
-			n := c.follower()
-			use(n)
-			c.hand(n.Name)
-		}},
-		"used on a leader that is loading": {4 * time.Second, func(c *cluster, use func(*clusterNode)) {
-			n := c.leader()
-			service := n.present().service.Swap(nil)
-			use(n)
-			n.present().service.Store(service)
-			pass(5 * time.Second)
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			onCluster(t, Options{SessionIdle: idle, FlushEvery: test.flush}, func(c *cluster) {
-				used, forgotten := c.session(), c.session()
-				pass(7 * time.Second)
-				test.use(c, func(n *clusterNode) { n.wants("a session in use", Session, used, nil) })
-				pass(idle - c.since(used))
-				c.leader().wants("a session in use", Session, used, nil)
-				c.leader().wants("a session that nobody used", Session, forgotten, failure.ErrUnauthorized)
-				pass(idle + 2*test.flush)
-				c.everywhere("a session that is used no more", Session, used, failure.ErrUnauthorized)
-				pass(2 * test.flush)
-				for _, n := range c.nodes {
-					assert.Zero(t, n.uses.Size(), "%s remembers", n.Name)
-				}
-			})
-		})
-	}
-}
-
 // TestUses: what is told is what the store does not have, and no clock that is ahead counts.
 func TestUses(t *testing.T) {
 	onCluster(t, Options{FlushEvery: 10 * time.Second}, func(c *cluster) {
@@ -349,47 +159,6 @@ func TestUses(t *testing.T) {
 		follower.noteUse(id, used)
 		uses = follower.unstored()
 		assert.True(t, len(uses) == 1 && uses[0] == (Use{ID: id, At: used + touchMilliseconds}), "got %v, want one use that the store does not have", uses)
-	})
-}
-
-// TestANodeKnowsItsOwnUses: a session that is used on a node works there, though the leader has
-// not heard of it.
-func TestANodeKnowsItsOwnUses(t *testing.T) {
-	onCluster(t, Options{SessionIdle: 12 * time.Second, FlushEvery: time.Hour}, func(c *cluster) {
-		session := c.session()
-		for range 4 {
-			pass(10 * time.Second)
-			c.everywhere("a session in use on every node", Session, session, nil)
-		}
-	})
-}
-
-// TestLeaversAreEndedByTheLeader: for good, on every node.
-func TestLeaversAreEndedByTheLeader(t *testing.T) {
-	onCluster(t, Options{}, func(c *cluster) {
-		session := c.session()
-		for _, n := range c.nodes {
-			n.SetDirectory(parse(t, staffWithoutJohn))
-		}
-		pass(time.Second)
-		for _, n := range c.nodes {
-			n.SetDirectory(parse(t, staff))
-		}
-		c.everywhere("a session of a user who left", Session, session, failure.ErrUnauthorized)
-	})
-}
-
-// TestANewLeaderReadsTheUsersFirst: sessions of users of whom it has not heard before go on.
-func TestANewLeaderReadsTheUsersFirst(t *testing.T) {
-	onCluster(t, Options{}, func(c *cluster) {
-		session := c.session()
-		late := c.follower()
-		late.SetDirectory(parse(t, staffWithoutJohn))
-		c.stored.Store(parse(t, staff))
-		c.hand(late.Name)
-		c.token() // it has begun
-		pass(time.Second)
-		c.everywhere("a session of a new user", Session, session, nil)
 	})
 }
 

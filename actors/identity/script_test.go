@@ -28,17 +28,18 @@ import (
 // script is a service that testdata/script speaks to, with a clock of its own.
 type script struct {
 	*testing.T
-	*Service
-	store   *memory
-	options Options
-	live    func()        // returns to the service that a crash has left behind
-	behind  time.Duration // of the clock
-	begun   time.Time
-	hashes  int
-	work    string // of each hash
-	during  string // commands that are run while a password is looked at
+	Identities          // what commands are for
+	service    *Service // what they are for where there is one node
+	store      *memory
+	options    Options
+	live       func()        // returns to the service that a crash has left behind
+	behind     time.Duration // of the clock
+	begun      time.Time
+	hashes     int
+	work       string // of each hash
+	during     string // commands that are run while a password is looked at
 
-	mu      sync.Mutex
+	mu      *sync.Mutex
 	made    map[string]string      // credentials by the names that the script gives
 	answers map[string]chan string // of what was begun
 }
@@ -71,15 +72,16 @@ func TestScript(t *testing.T) {
 }
 
 func (s *script) anew() {
-	s.store, s.made, s.answers, s.behind, s.begun = newMemory(), map[string]string{}, map[string]chan string{}, 0, time.Now()
+	s.mu, s.store, s.made, s.answers, s.behind, s.begun = new(sync.Mutex), newMemory(), map[string]string{}, map[string]chan string{}, 0, time.Now()
 	s.options.Clock = func() time.Time { return time.Now().Add(-s.behind) }
 	s.open(s.store)
 }
 
 func (s *script) open(m *memory) {
-	s.Service = open(s.T, m, s.options)
-	inner := s.hasher.Derive
-	s.hasher.Derive = func(p string, salt []byte, cost password.Cost, bytes int) []byte {
+	s.service = open(s.T, m, s.options)
+	s.Identities = s.service
+	inner := s.service.hasher.Derive
+	s.service.hasher.Derive = func(p string, salt []byte, cost password.Cost, bytes int) []byte {
 		s.hashes++
 		s.work = fmt.Sprintf("%+v, salt of %d bytes, %d bytes", cost, len(salt), bytes)
 		during := s.during
@@ -93,8 +95,8 @@ func (s *script) open(m *memory) {
 
 // crash goes on with what is durable, and with the first survivors of the writes that wait.
 func (s *script) crash(survivors int) {
-	service, store := s.Service, s.store
-	s.live = func() { s.Service, s.store = service, store }
+	service, store := s.service, s.store
+	s.live = func() { s.Identities, s.service, s.store = service, service, store }
 	s.store = s.store.crash(survivors)
 	s.open(s.store)
 }
@@ -189,6 +191,8 @@ func (s *script) run(line, input string) string {
 			s.options.SessionIdle = duration(value)
 		case "max":
 			s.options.SessionMax = duration(value)
+		case "flush":
+			s.options.FlushEvery = duration(value)
 		case "retain":
 			s.options.RetainEnded = duration(value)
 		case "sessions":
@@ -207,7 +211,7 @@ func (s *script) run(line, input string) string {
 	case "anew":
 		s.anew()
 	case "restart":
-		stop(s.T, s.Service)
+		stop(s.T, s.service)
 		s.open(s.store)
 	case "start": // whether another one starts on the same store
 		_, err := start(Options{}, s.store)
@@ -276,7 +280,10 @@ func (s *script) run(line, input string) string {
 		if err == nil {
 			return fmt.Sprint(p.ID, p.Roles, p.Privileges)
 		}
-		assert.True(s, p == nil && err == failure.ErrUnauthorized, "got %v", err) //nolint:errorlint // the very error, so that no cause can shine through
+		if assert.Nil(s, p); !errors.Is(err, failure.ErrUnauthorized) {
+			return said(err)
+		}
+		assert.Equal(s, failure.ErrUnauthorized, err, "the very error, so that no cause can shine through")
 		return fmt.Sprintf("%v, counted %d", err, s.Metrics().Refused-before)
 	case "use-hourly": // NAME KIND HOURS
 		for n := range duration(words[2]) / time.Hour {
@@ -298,14 +305,16 @@ func (s *script) run(line, input string) string {
 		pass(duration(words[0]))
 	case "clock-back":
 		s.behind = duration(words[0])
-	case "directory": // the file below, or a known one
+	case "directory": // the file below, or a known one, and whether no time passes
 		known := map[string]string{"staff": staff, "without-john": staffWithoutJohn, "john-disabled": staffJohnDisabled, "john-renamed": staffJohnRenamed, "": input}
 		if words[0] == "none" {
 			s.SetDirectory(&Directory{})
 		} else {
 			s.SetDirectory(parse(s, known[words[0]]))
 		}
-		pass(time.Second)
+		if words[1] != "at-once" {
+			pass(time.Second)
+		}
 	case "crash": // what was durable a minute later goes on
 		pass(time.Minute)
 		s.crash(0)
@@ -320,6 +329,8 @@ func (s *script) run(line, input string) string {
 	case "confirm":
 		s.store.confirm()
 		synctest.Wait()
+	case "writable":
+		return said(s.Writable())
 	case "hashes":
 		return strconv.Itoa(s.hashes)
 	case "appends":
@@ -327,8 +338,8 @@ func (s *script) run(line, input string) string {
 	case "list":
 		return s.listed()
 	case "count": // USER: sessions that work, those that ended, and ends that are remembered
-		live, ended := count(s.Service, UserID(words[0]))
-		return fmt.Sprintf("%d work, %d ended, %d rows, %d to end", live, ended, len(s.store.durable), s.ending.Size())
+		live, ended := count(s.service, UserID(words[0]))
+		return fmt.Sprintf("%d work, %d ended, %d rows, %d to end", live, ended, len(s.store.durable), s.service.ending.Size())
 	case "metrics":
 		m := s.Metrics()
 		return fmt.Sprintf("sign-ins %d, failed %d, refused %d; %d credentials, full %d times", m.SignIns, m.SignInsFailed, m.SignInsRefused, m.Credentials, m.Full)
@@ -345,7 +356,10 @@ func said(err error) string {
 		return "done"
 	}
 	of, text := failure.Of(err), idForm.ReplaceAllString(err.Error(), "<id>")
-	if of.Kind == failure.ErrOutcomeUnknown {
+	switch of.Kind {
+	case failure.ErrNotLeader:
+		return fmt.Sprintf("%v of shard %d", of.Kind, of.Shard)
+	case failure.ErrOutcomeUnknown:
 		return fmt.Sprintf("%v: %s (%s)", of.Kind, of.Reason, text)
 	}
 	return fmt.Sprintf("%v: %s", of.Kind, text)
@@ -358,6 +372,8 @@ func changed(t *testing.T, secret, how string) string {
 		return ""
 	case "unknown":
 		return "tok_aaaaaaaaaaaaaaaa" + secret[idChars:]
+	case "kind":
+		return "pwd_aaaaaaaaaaaaaaaa" + secret[idChars:]
 	case "id":
 		return secret[:idChars]
 	case "last":
@@ -381,7 +397,9 @@ func changed(t *testing.T, secret, how string) string {
 
 func (s *script) listed() string {
 	list, err := s.Credentials(context.Background(), Token|Session)
-	require.NoError(s, err)
+	if err != nil {
+		return said(err)
+	}
 	at := func(when time.Time) string {
 		if when.IsZero() {
 			return "-"
@@ -393,5 +411,8 @@ func (s *script) listed() string {
 		out = append(out, fmt.Sprintf("%s of %s %q, created %s, used %s, expires %s, revoked %s\n", map[Kind]string{Token: "token", Session: "session"}[c.Kind], c.User, c.Note, at(c.Created), at(c.LastUsed), at(c.Expires), at(c.Revoked)))
 	}
 	slices.Sort(out) // NB: those of one moment are in no order
-	return strings.Join(out, "") + fmt.Sprintf("%d rows", len(s.store.durable))
+	if s.store != nil {
+		out = append(out, fmt.Sprintf("%d rows", len(s.store.durable)))
+	}
+	return strings.Join(out, "")
 }
