@@ -2,7 +2,9 @@ package formportal
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,6 +27,7 @@ type script struct {
 	*house
 	t    *testing.T
 	made map[string]string // ids of forms by the names that the script gives
+	set  []TemplateSource  // what was published last
 	as   map[string]*identity.Principal
 }
 
@@ -46,6 +49,7 @@ func TestScript(t *testing.T) {
 // known are workflows and templates that a script names.
 var known = map[string]string{
 	"leave": workflowtest.Leave, "payroll": payroll, "approval": approval,
+	"leave-of-clerks": leaveForm, "safety-of-clerks": safety,
 	"leave-form": leaveTemplate, "approval-form": approvalTemplate, "feedback": feedbackTemplate, "off": offTemplate, "safety": safetyTemplate,
 }
 
@@ -84,6 +88,8 @@ func (s *script) run(line, input string) string {
 	}
 	command, words := words[0], words[1:]
 	switch command {
+	case "empty": // without workflows and templates
+		s.house, s.set = emptyHouse(s.t), nil
 	case "anew", "quotas": // with a portal of its own, with quotas or not
 		var limits []quota.Limits
 		if command == "quotas" {
@@ -98,8 +104,30 @@ func (s *script) run(line, input string) string {
 		s.Pass(d)
 	case "workflows":
 		s.workflows(texts(words, input)...)
-	case "templates":
-		s.offer(texts(words, input)...)
+	case "templates": // published, and how often the store was written for it
+		s.set = nil
+		for _, text := range texts(words, input) {
+			s.set = append(s.set, source(s.t, text))
+		}
+		return s.publishSet()
+	case "reversed": // the same in another order
+		slices.Reverse(s.set)
+		return s.publishSet()
+	case "touched": // the same, the last of them changed at another time
+		last := &s.set[len(s.set)-1]
+		parsed := *last.Parsed
+		parsed.Modified = parsed.Modified.Add(time.Millisecond)
+		last.Parsed = &parsed
+		return s.publishSet()
+	case "role": // KIND ROLE: what it is offered, of how many templates
+		return fmt.Sprintf("%s, of %d", ids(s.templates.OfRole(kinds[words[0]], words[1])), s.templates.Len())
+	case "template": // KIND ID, and data to check
+		t := s.templates.Get(kinds[words[0]], words[1])
+		if t == nil {
+			return "none"
+		}
+		enabled := s.templates.Enabled(kinds[words[0]], words[1]) == t
+		return fmt.Sprintf("%s %s of %s, enabled: %t, fits: %v", t.Kind, t.Schema, t.Modified.UTC().Format(time.StampMilli), enabled, cmp.Or(t.Check(workflowtest.Value(input)), errors.New("yes")))
 	case "somebody": // NAME USER PRIVILEGE...
 		s.as[words[0]] = &identity.Principal{ID: identity.UserID(words[1]), Privileges: words[2:]}
 	case "create": // NAME USER TEMPLATE WORKFLOW
@@ -155,6 +183,14 @@ func (s *script) run(line, input string) string {
 		s.t.Fatalf("unknown command %q", command)
 	}
 	return ""
+}
+
+var kinds = map[string]form.Kind{"form": form.KindForm, "checklist": form.KindChecklist}
+
+func (s *script) publishSet() string {
+	before := s.Store.Metrics().Appended
+	s.mustPublish(s.set...)
+	return fmt.Sprintf("writes: %d", s.Store.Metrics().Appended-before)
 }
 
 // named keeps the id of what was made, which is the same as before where a request is repeated.

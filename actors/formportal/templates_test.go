@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/assert"
@@ -17,7 +16,6 @@ import (
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/persistence/storetest"
-	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 )
 
@@ -27,75 +25,6 @@ func ids(list []*Template) string {
 		out = append(out, t.ID)
 	}
 	return strings.Join(out, " ")
-}
-
-func TestAcceptedTemplatesAreFound(t *testing.T) {
-	h := emptyHouse(t)
-	assert.True(t, h.templates.Len() == 0 && h.templates.Get(form.KindForm, "leave-form") == nil && len(h.templates.OfRole(form.KindForm, "clerk")) == 0)
-	named := func(id, name, more string) TemplateSource {
-		return source(t, fmt.Sprintf("id: %s\nname: %s\naccess: {roles: [boss, clerk]}\nschema: {type: object}\n%s", id, name, more))
-	}
-	h.mustPublish(named("z", "Alpha", ""), named("b", "Beta", ""), named("a", "Beta", ""), named("off", "Alpha", "enabled: false\n"),
-		source(t, leaveForm), source(t, safety), source(t, strings.Replace(safety, "id: safety", "id: b", 1)))
-	for _, test := range []struct {
-		kind form.Kind
-		role string
-		want string
-	}{
-		{form.KindForm, "boss", "z a b leave-form"},
-		{form.KindForm, "clerk", "z a b leave-form"},
-		{form.KindChecklist, "clerk", "b safety"},
-		{form.KindChecklist, "boss", ""},
-		{form.KindForm, "nobody", ""},
-	} {
-		assert.Equal(t, test.want, ids(h.templates.OfRole(test.kind, test.role)), "%ss of %s", test.kind, test.role)
-	}
-	f, c := h.templates.Get(form.KindForm, "b"), h.templates.Get(form.KindChecklist, "b")
-	assert.True(t, f != nil && c != nil && f.Kind == form.KindForm && c.Kind == form.KindChecklist, "a form and a checklist of one id: got %+v and %+v", f, c)
-	if h.templates.Get(form.KindForm, "off") == nil || h.templates.Enabled(form.KindForm, "off") != nil || h.templates.Enabled(form.KindForm, "b") == nil || h.templates.Enabled(form.KindForm, "no") != nil {
-		t.Error("Get and Enabled do not tell what is switched off")
-	}
-	h.mustPublish(named("b", "Beta", ""))
-	got := ids(h.templates.OfRole(form.KindForm, "clerk"))
-	assert.True(t, got == "b" && h.templates.Len() == 1, "after another set: got %q and %d templates, want b alone", got, h.templates.Len())
-}
-
-func TestARestartGoesOnWithTheAcceptedSet(t *testing.T) {
-	h := emptyHouse(t)
-	h.mustPublish(source(t, safety), source(t, leaveForm))
-	before := *h.templates.Get(form.KindForm, "leave-form")
-	h.restart()
-	after := h.templates.Get(form.KindForm, "leave-form")
-	require.True(t, after != nil && h.templates.Get(form.KindChecklist, "safety") != nil && h.templates.Len() == 2, "got %d templates, want 2", h.templates.Len())
-	if !after.Modified.Equal(before.Modified) || after.Modified != time.Unix(1, 2_000_000).UTC() || string(after.Schema) != string(before.Schema) {
-		t.Errorf("got\n%+v\nwant\n%+v", *after, before)
-	}
-	// What another file says was kept, too.
-	assert.Error(t, after.Check(data.Value(`{"days":1,"home":{"town":"Ravensburg"}}`)), "the schema of another file was lost")
-	h.mustPublish()
-	h.restart()
-	assert.Zero(t, h.templates.Len(), "an empty set was not kept")
-}
-
-func TestTheSameSetIsNotWrittenAgain(t *testing.T) {
-	h := emptyHouse(t)
-	appended := func() uint64 { return h.Store.Metrics().Appended }
-	start := appended()
-	h.mustPublish()
-	assert.Equal(t, start, appended(), "a set without templates was written although there never was one")
-	one, two := source(t, safety), source(t, leaveForm)
-	h.mustPublish(one, two)
-	assert.Equal(t, start+1, appended(), "a new set: got %d writes, want 1", appended()-start)
-	h.mustPublish(two, one)
-	h.restart()
-	again := appended()
-	h.mustPublish(one, two)
-	assert.Equal(t, again, appended(), "the same set was written again after a restart")
-	parsed := *two.Parsed
-	parsed.Modified = parsed.Modified.Add(time.Millisecond)
-	two.Parsed = &parsed
-	h.mustPublish(one, two)
-	assert.Equal(t, again+1, appended(), "another time of modification was not written")
 }
 
 // TestARefusedSetChangesNothing: an id that is there twice, and a store that is closed.
