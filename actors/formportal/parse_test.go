@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +26,10 @@ import (
 func TestTemplate(t *testing.T) {
 	datadriven.Walk(t, "testdata/template", func(t *testing.T, path string) {
 		known := map[string]Known{"": knownSample(t), "alone": {}, "any": {Workflow: func(string) (*statemachine.Definition, bool) { return nil, true }}}
+		parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+		require.NoError(t, err)
 		var got *Template
+		forms := map[string]*Template{}
 		datadriven.RunTest(t, path, func(t *testing.T, cmd *datadriven.TestData) string {
 			var words []string
 			for _, arg := range cmd.CmdArgs {
@@ -55,6 +60,7 @@ func TestTemplate(t *testing.T) {
 				for _, w := range got.Warnings {
 					fmt.Fprintln(&out, "warning:", w)
 				}
+				forms[got.ID] = got
 				return cmp.Or(out.String(), "ok\n")
 			case "show":
 				fmt.Fprintf(&out, "%s %s %q %q, enabled: %t, roles %v\n", got.Kind, got.ID, got.Name.For(), got.Description.For(), got.Enabled, got.Roles)
@@ -80,6 +86,18 @@ func TestTemplate(t *testing.T) {
 				fmt.Fprintf(&out, "%q %t\n", role, ok)
 			case "bound": // events that another workflow declares
 				fmt.Fprintln(&out, got.BoundTo("other", func(name string) bool { return strings.Contains(" "+strings.Join(words, " ")+" ", " "+name+" ") }))
+			case "tasks": // of a workflow, with the forms above; "part": there may be others
+				flow, err := parser.Parse(statemachine.Source{File: "flow.yaml", Text: []byte(cmd.Input)})
+				require.NoError(t, err)
+				all := &TaskForms{Find: func(id string) *Template { return forms[id] }, IDs: slices.Sorted(maps.Keys(forms)), Part: len(words) != 0}
+				faults, warnings := all.Check("flow.yaml", flow.Definition)
+				for _, f := range faults {
+					fmt.Fprintln(&out, f.Error())
+				}
+				for _, w := range warnings {
+					fmt.Fprintln(&out, "warning:", w.Reason)
+				}
+				return cmp.Or(out.String(), "ok\n")
 			default:
 				t.Fatalf("unknown command %q", cmd.Cmd)
 			}
