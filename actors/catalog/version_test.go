@@ -1,7 +1,6 @@
 package catalog_test
 
 import (
-	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -9,9 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"troupe/actors/failure"
-	"troupe/actors/message"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/statemachine/document"
 )
 
 var john = workflowtest.John
@@ -31,36 +28,6 @@ func TestInstancesStayOnTheirVersion(t *testing.T) {
 	_, err := h.Try(john, "plain", old, "jump", "", "")
 	assert.ErrorIs(t, err, failure.ErrInvalid, "new version's event at an old instance")
 	assert.Contains(t, string(h.MustSend(john, "plain", fresh, "jump", "").States), `"b"`, "new version's event")
-}
-
-func TestChangedContentUnderAnOldVersion(t *testing.T) {
-	h := workflowtest.Start(t, workflowtest.Options{})
-	changed := strings.Replace(plain, "go:", "move:", 1)
-	h.Publish(plain)
-	h.Publish(changed) // nobody uses version 1 yet
-	id := h.Make(john, "plain", "")
-	h.MustSend(john, "plain", id, "move", "")
-	var faults document.Faults
-	err := h.Catalog.Publish(h.Sources(workflowtest.Order, plain))
-	assert.True(t, errors.As(err, &faults) && strings.Contains(err.Error(), "raise version to 2"), "got %v, want a fault that advises to raise the version", err)
-	h.Restart()
-	assert.Error(t, h.Catalog.Publish(h.Sources(plain)), "after a restart the changed content was taken")
-	h.Publish(changed)
-	h.Publish(version2(plain))
-	err = h.Catalog.Publish(h.Sources(plain))
-	assert.True(t, err != nil && strings.Contains(err.Error(), "raise version to 3"), err)
-}
-
-func TestAWorkflowWithoutItsFileTakesEventsAndNoCreates(t *testing.T) {
-	h := workflowtest.Start(t, workflowtest.Options{})
-	h.Publish(plain)
-	id := h.Make(john, "plain", "")
-	h.Publish(workflowtest.Order)
-	_, err := h.Create(t.Context(), &message.Create{Caller: john, WorkflowID: "plain"})
-	assert.ErrorIs(t, err, failure.ErrNotFound, "create")
-	h.Restart()
-	h.MustSend(john, "plain", id, "go", "")
-	assert.Equal(t, 1, h.Catalog.Len(), "workflows are listed, want 1")
 }
 
 func TestARacingCreateNeverMeetsReplacedContent(t *testing.T) {
