@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,47 +18,6 @@ import (
 func missing(like string) string { return "tok_aaaaaaaaaaaaaaaa" + like[idChars:] }
 
 func second[A, B any](_ A, _ B, err error) error { return err }
-
-// TestCredentialsOutliveLeaders has the leadership wander and leaders cut off in the middle of
-// writes: what was acknowledged holds on every node.
-func TestCredentialsOutliveLeaders(t *testing.T) {
-	onCluster(t, Options{}, func(c *cluster) {
-		var live, revoked []string
-		for round := range 6 {
-			mine := []string{c.token(), c.token()}
-			c.revoke(mine[0])
-			live, revoked = append(live, mine[1]), append(revoked, mine[0])
-			if round%2 == 0 {
-				c.hand("")
-			} else {
-				old := c.leader()
-				old.isolate(true)
-				// NB: it believes that it leads still, so these go into its log alone.
-				doomed := make(chan error, 2)
-				go func() { doomed <- old.Revoke(c.Context(), Token, mine[0]) }()
-				go func() { doomed <- second(old.Create(c.Context(), Token, CreateCredential{User: "john.doe"})) }()
-				for range cap(doomed) {
-					err := <-doomed
-					assert.False(t, !errors.Is(err, failure.ErrOutcomeUnknown) && !errors.Is(err, failure.ErrNotLeader), err)
-				}
-				c.revoke(mine[1]) // by another leader, while the old one is away
-				revoked, live = append(revoked, mine[1]), live[:len(live)-1]
-				old.isolate(false)
-			}
-			pass(freshMax)
-			for _, secret := range live {
-				c.everywhere(fmt.Sprintf("round %d: a token", round), Token, secret, nil)
-			}
-			for _, secret := range revoked {
-				c.everywhere(fmt.Sprintf("round %d: a revoked token", round), Token, secret, failure.ErrUnauthorized)
-			}
-		}
-		var list []Credential
-		c.ask(func(n *clusterNode) (err error) { list, err = n.Credentials(c.Context(), Token); return err })
-		want := len(live) + len(revoked)
-		assert.Len(t, list, want)
-	})
-}
 
 // TestADeposedLeaderWritesNothing: neither a last use, nor an end, nor at Stop, nor when it leads
 // again.

@@ -337,6 +337,12 @@ func (s *script) run(line, input string) string {
 		return strconv.Itoa(s.store.appends)
 	case "list":
 		return s.listed()
+	case "tokens": // how many there are
+		list, err := s.Credentials(ctx, Token)
+		if err != nil {
+			return said(err)
+		}
+		return strconv.Itoa(len(list))
 	case "count": // USER: sessions that work, those that ended, and ends that are remembered
 		live, ended := count(s.service, UserID(words[0]))
 		return fmt.Sprintf("%d work, %d ended, %d rows, %d to end", live, ended, len(s.store.durable), s.service.ending.Size())
