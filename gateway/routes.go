@@ -88,10 +88,10 @@ type Services struct {
 	Waiting     operate.Waiting
 
 	Credentials kernel.Credentials
-	// Presentations has how people see workflows and instances. Nil: unknown, and the routes for it answer 404.
+	// Presentations has how people see workflows and instances.
 	Presentations design.Presentations
 	Portal        portal.Portal
-	// Sessions signs people in and out. Nil: nobody can sign in, and the routes for it answer 404.
+	// Sessions signs people in and out.
 	Sessions session.Sessions
 	// Links signs people in who have a link. Nil: there are none.
 	Links session.Links
@@ -99,13 +99,13 @@ type Services struct {
 	Provider session.Provider
 	// Users says who there is. Nil: users have no names but their login names.
 	Users kernel.Users
-	// Repository lists files. Nil: there are none, and its route answers 404.
+	// Repository lists files.
 	Repository files.Repository
-	// Templates lists the parameters that templates declare. Nil: there are none, and the routes for them answer 404.
+	// Templates lists the parameters that templates declare.
 	Templates files.Templates
-	// Definitions shows what was published. Nil: nothing, and the routes for it answer 404.
+	// Definitions shows what was published.
 	Definitions design.Definitions
-	// Migrations gives running instances other versions. Nil: nothing does, and the route for it answers 404.
+	// Migrations gives running instances other versions.
 	Migrations operate.Migrations
 	// Homes publishes homes. Nil: the node is standalone, and the route for it answers 409.
 	Homes operate.Homes

@@ -24,9 +24,9 @@ import (
 
 // Group answers the routes. Its fields are set before the kernel is opened.
 type Group struct {
-	// Definitions shows what was published. Nil: nothing, and the routes for it answer 404.
+	// Definitions shows what was published.
 	Definitions Definitions
-	// Presentations has how people see workflows and instances. Nil: unknown, and the routes for it answer 404.
+	// Presentations has how people see workflows and instances.
 	Presentations Presentations
 	// Users says who there is. Nil: users have no names but their login names.
 	Users kernel.Users
@@ -45,14 +45,6 @@ func (g *Group) Routes() []kernel.Route {
 	manage := base.Row
 	base.TakesYAML, base.ContentBytesMax = true, home.MaxFileBytes
 	publish := base.Row
-	presented := func(handle func(*kernel.Exchange) error) func(*kernel.Exchange) error {
-		return func(x *kernel.Exchange) error {
-			if g.Presentations == nil {
-				return failure.ErrNotFound
-			}
-			return handle(x)
-		}
-	}
 	return []kernel.Route{
 		manage("definitions", "GET", "/definitions", g.listDefinitions),
 		manage("definition", "GET", "/definitions/:workflowId", g.showDefinition),
@@ -61,10 +53,10 @@ func (g *Group) Routes() []kernel.Route {
 		publish("publish-definition-version", "PUT", "/definitions/:workflowId/:version", g.publishDefinition, "dryRun"),
 		manage("retire-definition", "DELETE", "/definitions/:workflowId", g.retireDefinition),
 		manage("retire-definition-version", "DELETE", "/definitions/:workflowId/:version", g.retireDefinition),
-		row("presentation", "GET", "/presentation/:workflowId", presented(g.showPresentation), "version"),
-		row("summary", "GET", "/instance/:workflowId/:instanceId/summary", presented(g.showSummary)),
-		row("instance-diagram", "GET", "/instance/:workflowId/:instanceId/diagram", presented(g.drawInstance)),
-		manage("definition-diagram", "GET", "/definitions/:workflowId/:version/diagram", presented(g.drawDefinition), "counts"),
+		row("presentation", "GET", "/presentation/:workflowId", g.showPresentation, "version"),
+		row("summary", "GET", "/instance/:workflowId/:instanceId/summary", g.showSummary),
+		row("instance-diagram", "GET", "/instance/:workflowId/:instanceId/diagram", g.drawInstance),
+		manage("definition-diagram", "GET", "/definitions/:workflowId/:version/diagram", g.drawDefinition, "counts"),
 	}
 }
 
@@ -92,9 +84,6 @@ type DefinitionRequest struct {
 }
 
 func (g *Group) listDefinitions(x *kernel.Exchange) error {
-	if g.Definitions == nil {
-		return failure.ErrNotFound
-	}
 	all, err := g.Definitions.List()
 	if err != nil {
 		return err
@@ -116,9 +105,6 @@ func (g *Group) showDefinition(x *kernel.Exchange) error {
 		if number, ok = parse.Version(text); !ok {
 			return failure.ErrNotFound
 		}
-	}
-	if g.Definitions == nil {
-		return failure.ErrNotFound
 	}
 	d, err := g.Definitions.Text(id, number)
 	if err != nil {
@@ -142,9 +128,6 @@ func (g *Group) publishDefinition(x *kernel.Exchange) error {
 	if q.Err != nil {
 		return q.Err
 	}
-	if g.Definitions == nil {
-		return failure.ErrNotFound
-	}
 	file := "body.yaml" // NB: without a type as well, since JSON is YAML
 	if parse.HasType(x.Request.Header, "application/json") {
 		file = "body.json"
@@ -164,7 +147,7 @@ func (g *Group) retireDefinition(x *kernel.Exchange) error {
 	if text := x.Params.ByName("version"); text != "" {
 		number, ok = parse.Version(text)
 	}
-	if g.Definitions == nil || !ok {
+	if !ok {
 		return failure.ErrNotFound
 	}
 	id := x.Params.ByName("workflowId")

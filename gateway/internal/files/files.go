@@ -4,7 +4,6 @@ package files
 import (
 	"context"
 
-	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/template"
 	"troupe/gateway/api"
@@ -15,10 +14,8 @@ import (
 
 // Group answers the routes. Its fields are set before the kernel is opened.
 type Group struct {
-	// Repository lists files. Nil: there are none, and its route answers 404.
 	Repository Repository
-	// Templates lists the parameters that templates declare. Nil: there are none.
-	Templates Templates
+	Templates  Templates
 }
 
 // Routes are groups C and D.
@@ -41,9 +38,6 @@ type Repository interface {
 // listFiles answers GET repository/api/v1/list-files. The list is streamed. The
 // repository decides what counts as an extension; a missing one does not.
 func (g *Group) listFiles(x *kernel.Exchange) error {
-	if g.Repository == nil {
-		return failure.ErrNotFound
-	}
 	list := x.BeginList()
 	return list.End(g.Repository.List(x.Request.Context(), x.Caller, x.Query.Get("extension"), func(path string) error {
 		list.BeforeElement()
@@ -62,9 +56,6 @@ type Templates interface {
 // parameter is called as the kind's extension.
 func (g *Group) listParameters(kind template.Kind) func(*kernel.Exchange) error {
 	return func(x *kernel.Exchange) error {
-		if g.Templates == nil {
-			return failure.ErrNotFound
-		}
 		path := x.Query.Get(kind.String())
 		if path == "" {
 			return parse.Malformed("the query parameter %q is missing", kind)

@@ -54,7 +54,7 @@ func (v *vitalsReading) read(ask func() api.Vitals) *api.Vitals {
 type Group struct {
 	Workflows Operations
 	Waiting   Waiting
-	// Migrations gives running instances other versions. Nil: nothing does, and the route for it answers 404.
+	// Migrations gives running instances other versions.
 	Migrations Migrations
 	// Homes publishes homes. Nil: the node is standalone, and the route for it answers 409.
 	Homes Homes

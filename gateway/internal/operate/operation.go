@@ -244,9 +244,6 @@ func (g *Group) migrateInstances(x *kernel.Exchange) error {
 	if err := x.CheckIdentifiers(); err != nil {
 		return err
 	}
-	if g.Migrations == nil {
-		return failure.ErrNotFound
-	}
 	request, err := parseMigration(x.Body)
 	if err != nil {
 		return err

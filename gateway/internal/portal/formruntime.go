@@ -158,9 +158,6 @@ func (g *Group) presentForms(x *kernel.Exchange, page *formportal.Page) ([]api.P
 			names, at = append(names, presentation.Name{WorkflowID: f.WorkflowID, InstanceID: f.ID}), append(at, n)
 		}
 	}
-	if g.Presentations == nil {
-		return out, nil
-	}
 	lines, err := g.Presentations.Lines(x.Request.Context(), x.Caller, names)
 	if err != nil {
 		return nil, err
@@ -367,7 +364,7 @@ func parseSubmit(x *kernel.Exchange, body data.Value) (*formportal.SubmitRequest
 // Group answers the routes. Its fields are set before the kernel is opened.
 type Group struct {
 	Portal Portal
-	// Presentations has how people see instances. Nil: unknown.
+	// Presentations has how people see instances.
 	Presentations Presentations
 	// Users says who there is. Nil: users have no names but their login names.
 	Users kernel.Users

@@ -23,7 +23,7 @@ import (
 
 // Group answers the routes. Its fields are set before the kernel is opened.
 type Group struct {
-	// Sessions signs people in and out. Nil: nobody can sign in, and the routes for it answer 404.
+	// Sessions signs people in and out.
 	Sessions Sessions
 	// Links signs people in who have a link. Nil: there are none.
 	Links Links
@@ -75,9 +75,6 @@ func (g *Group) signIn(x *kernel.Exchange) error {
 	if err != nil {
 		return err
 	}
-	if g.Sessions == nil {
-		return failure.ErrNotFound
-	}
 	from, secure := x.Kernel.ClientOf(x.Request)
 	var session string
 	var caller *identity.Principal
@@ -115,9 +112,6 @@ func (g *Group) startSession(x *kernel.Exchange, session string, caller *identit
 }
 
 func (g *Group) signOut(x *kernel.Exchange) error {
-	if g.Sessions == nil {
-		return failure.ErrNotFound
-	}
 	if err := g.Sessions.SignOut(x.Request.Context(), x.Credential); err != nil {
 		return err
 	}
@@ -323,7 +317,7 @@ func (g *Group) beginProvider(x *kernel.Exchange) error {
 // finishProvider answers GET /login/oidc/callback, where the provider sends the
 // browser. The session is a new one, as with a password.
 func (g *Group) finishProvider(x *kernel.Exchange) error {
-	if g.Provider == nil || g.Sessions == nil {
+	if g.Provider == nil {
 		return failure.ErrNotFound
 	}
 	s := x.Kernel
