@@ -3,14 +3,17 @@ package statemachine_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"troupe/statemachine"
+	"troupe/statemachine/cputest"
 )
 
 var options = statemachine.ParserOptions{
@@ -55,13 +58,22 @@ func TestWarnings(t *testing.T) {
 	parser, err := statemachine.NewParser(options)
 	require.NoError(t, err)
 	datadriven.RunTest(t, "testdata/warning/warning.txt", func(_ *testing.T, cmd *datadriven.TestData) string {
-		parsed, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte(cmd.Input)})
+		took := cputest.Watch()
+		parsed, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte(statemachine.Expand(cmd.Input))})
+		assert.LessOrEqual(t, took(), mostToParse, cmd.Pos)
 		if err == nil && len(parsed.Warnings) > 0 {
 			err = parsed.Warnings
 		}
-		return written(err)
+		lines := strings.SplitAfter(written(err), "\n")
+		if cut := len(lines) - 3; cut > 20 {
+			lines = slices.Replace(lines, 2, 2+cut-1, fmt.Sprintf("… %d lines …\n", cut-1))
+		}
+		return strings.Join(lines, "")
 	})
 }
+
+// mostToParse is far more than any file of the scripts takes, and far less than some would take without a bound.
+const mostToParse = 20 * time.Second
 
 // TestWhatWasAcceptedStaysReadable plays testdata/stored: a stored text is read although it has what an author is told, and
 // is refused for what cannot run; by parsers that were made for it and by others.
@@ -72,7 +84,9 @@ func TestWhatWasAcceptedStaysReadable(t *testing.T) {
 	require.NoError(t, err)
 	datadriven.RunTest(t, "testdata/stored/stored.txt", func(t *testing.T, cmd *datadriven.TestData) string {
 		src := statemachine.Source{File: "w.yaml", Text: []byte(statemachine.Expand(cmd.Input))}
+		took := cputest.Watch()
 		_, err := parser.Parse(src)
+		assert.LessOrEqual(t, took(), mostToParse, cmd.Pos)
 		_, asNew := stored.With(options).Parse(src)
 		_, asStored := stored.Parse(src)
 		_, read := parser.With(statemachine.ParserOptions{Stored: true}).Parse(src)

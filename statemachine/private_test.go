@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -71,21 +70,4 @@ stateMachines: {m: {initial: a, states: {a: {on: {plain: {}, both: {}, replaced:
 			t.Fatalf("%d reached svcPrivate and %d were refused: the test tested nothing", reached, refused)
 		}
 	}
-}
-
-// TestManyConditionsAndDefaults has more pairs of them than could be held against each other.
-func TestManyConditionsAndDefaults(t *testing.T) {
-	const conditions, defaults = 300, 1200
-	var keys, guards strings.Builder
-	for i := range defaults {
-		fmt.Fprintf(&keys, "k%d: 1, ", i)
-	}
-	for range conditions {
-		guards.WriteString("{guard: 'size(svcPrivate) > 1', target: a}, ")
-	}
-	parsed, err := newParser(t).Parse(Source{File: "w.yaml", Text: []byte("id: w\ncontext: {svcPrivate: {" + keys.String() +
-		"}}\nstateMachines: {m: {initial: a, states: {a: {on: {go: [" + guards.String() + "]}}}}}\n")})
-	require.NoError(t, err)
-	const want = "w.yaml: and 359900 more"
-	assert.Equal(t, want, parsed.Warnings[len(parsed.Warnings)-1].Error(), "the last warning")
 }

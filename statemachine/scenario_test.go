@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -19,9 +20,9 @@ import (
 
 // TestScenario plays the scripts in testdata/scenario, one situation a file:
 //
-//	define                      the definition that the rest of the file uses
+//	define                      the definition that the rest of the file uses; with stored, one that was accepted before
 //	create user=… roles=…       svcPublic and svcPrivate as the input
-//	send EVENT user=… roles=…   event.data as the input
+//	send EVENT user=… roles=…   event.data as the input; most=… bounds the MiB that it takes
 //	wait DURATION               every timer that is due by then, in order
 //	told SEQUENCE.NUMBER done   what has become of a child, or failed; its data as the input
 //	cancel                      the parent has left the node that had invoked the instance
@@ -31,13 +32,20 @@ import (
 //	assign SEQUENCE.NUMBER USER somebody has a task; without USER nobody
 //	hear SEQUENCE.NUMBER EVENT from=SEQUENCE.NUMBER   an event of a child, or of the parent; its data as the input
 //
+// and those in testdata/bound. ⟨text⟩{n} is n times the text, and what is long is shown cut.
+//
 // Every step also goes through the stored form: what is written and read again
 // must behave as the instance that stayed in memory.
 func TestScenario(t *testing.T) {
-	datadriven.Walk(t, "testdata/scenario", func(t *testing.T, path string) {
-		s := &scenario{t: t, file: filepath.Base(path), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-		datadriven.RunTest(t, path, s.run)
-	})
+	for _, folder := range []string{"testdata/scenario", "testdata/bound"} {
+		datadriven.Walk(t, folder, func(t *testing.T, path string) {
+			s := &scenario{t: t, file: filepath.Base(path), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+			datadriven.RunTest(t, path, func(t *testing.T, cmd *datadriven.TestData) string {
+				cmd.Input = statemachine.Expand(cmd.Input)
+				return shortened(s.run(t, cmd))
+			})
+		})
+	}
 }
 
 type scenario struct {
@@ -57,7 +65,7 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 	}
 	switch cmd.Cmd {
 	case "define":
-		parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+		parser, err := statemachine.NewParser(statemachine.ParserOptions{Stored: cmd.HasArg("stored")})
 		require.NoError(t, err)
 		parsed, err := parser.Parse(statemachine.Source{File: "workflow.yaml", Text: []byte(cmd.Input)})
 		if err != nil {
@@ -80,10 +88,14 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 		}
 		return s.show(s.d.Create(c))
 	case "send":
-		before := fingerprint(s.d, &s.in)
-		result, err := s.d.Step(&s.in, statemachine.Event{
-			Name: statemachine.EventName(cmd.CmdArgs[0].Key), Data: clean(t, cmd.Input), Caller: caller(cmd), Now: s.now,
-		})
+		before, most := fingerprint(s.d, &s.in), uint64(200)
+		cmd.MaybeScanArgs(t, "most", &most)
+		event := statemachine.Event{Name: statemachine.EventName(cmd.CmdArgs[0].Key), Data: clean(t, cmd.Input), Caller: caller(cmd), Now: s.now}
+		var memory, after runtime.MemStats
+		runtime.ReadMemStats(&memory)
+		result, err := s.d.Step(&s.in, event)
+		runtime.ReadMemStats(&after)
+		require.LessOrEqual(t, after.TotalAlloc-memory.TotalAlloc, most<<20, "%s: bytes allocated", cmd.Pos)
 		require.Equal(t, before, fingerprint(s.d, &s.in), "Step changed its argument")
 		return s.show(result, err)
 	}
@@ -209,6 +221,25 @@ func (s *scenario) wait(text string) string {
 	}
 	if out.Len() == 0 {
 		return "nothing\n"
+	}
+	return out.String()
+}
+
+// shortened cuts long lines, and counts those that come again and again.
+func shortened(text string) string {
+	var out strings.Builder
+	lines := strings.SplitAfter(text, "\n")
+	for i := 0; i < len(lines); i++ {
+		line, times := lines[i], 1
+		for ; i+1 < len(lines) && len(lines) > 100 && lines[i+1] == line; i++ {
+			times++
+		}
+		if len(line) > 1000 {
+			line = fmt.Sprintf("%.60s…%q of %d bytes\n", line, line[len(line)-12:], len(line))
+		}
+		if out.WriteString(line); times > 1 {
+			fmt.Fprintf(&out, "%d times\n", times)
+		}
 	}
 	return out.String()
 }

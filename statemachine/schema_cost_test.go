@@ -1,93 +1,15 @@
 package statemachine
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"troupe/statemachine/data"
-	"troupe/statemachine/document"
 	"troupe/statemachine/schema"
 )
-
-// unfolding is a schema of 2 KB that the library visits 2^25 times, whatever the value.
-func unfolding() string {
-	var b strings.Builder
-	b.WriteString(`{$ref: '#/$defs/l0', $defs: {`)
-	for i := range 25 {
-		fmt.Fprintf(&b, `l%d: {allOf: [{$ref: '#/$defs/l%d'}, {$ref: '#/$defs/l%[2]d'}]}, `, i, i+1)
-	}
-	b.WriteString(`l25: {type: object}}}`)
-	return b.String()
-}
-
-var repeating = `{properties: {a: {type: string,
-  pattern: '^(` + strings.Repeat(`(a?){900}`, 300) + `)*$'}}}`
-
-func costlyDefinition(key, schema string) string {
-	text := map[string]string{"create": "{}", "schema": "{}", "events": "{go: {}}"}
-	switch key {
-	case "events":
-		text[key] = "{go: {data: " + schema + "}}"
-	default:
-		text[key] = "{svcPublic: " + schema + "}"
-	}
-	return "id: a\ncreate: " + text["create"] + "\nschema: " + text["schema"] + "\nevents: " + text["events"] +
-		"\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n"
-}
-
-func parseAs(t *testing.T, text string, o ParserOptions) (*Parsed, error) {
-	t.Helper()
-	p, err := NewParser(o)
-	require.NoError(t, err)
-	return p.Parse(Source{File: "a.yaml", Text: []byte(text)})
-}
-
-func TestASchemaThatCostsTooMuchIsAFaultOfTheFile(t *testing.T) {
-	for schema, want := range map[string]string{
-		unfolding(): "too expensive: a check costs more than 1000000",
-		repeating:   "instructions, the limit is 2000",
-	} {
-		for key, line := range map[string]int{"create": 2, "schema": 3, "events": 4} {
-			text := costlyDefinition(key, schema)
-			if strings.Contains(want, "instructions") {
-				line++ // that of the pattern
-			}
-			_, err := parseAs(t, text, ParserOptions{})
-			var faults document.Faults
-			assert.True(t, errors.As(err, &faults) && len(faults) == 1 && faults[0].Line == line && strings.Contains(faults[0].Reason, want),
-				"%s: got %.200v, want one fault in line %d: %s", key, err, line, want)
-		}
-	}
-}
-
-// TestACheckOfAStoredSchemaIsCounted: what was accepted before stays readable, and what it costs is refused by its count.
-func TestACheckOfAStoredSchemaIsCounted(t *testing.T) {
-	const costly = "checking it against the schema costs more than 10000000"
-	caller := &Caller{ID: "john.doe"}
-	stored := func(text string) *Definition {
-		t.Helper()
-		parsed, err := parseAs(t, text, ParserOptions{Stored: true})
-		require.NoError(t, err)
-		return parsed.Definition
-	}
-	d := stored(costlyDefinition("events", unfolding()))
-	r, err := d.Create(Creation{ID: "i", Caller: caller, Now: time.Unix(1, 0)})
-	require.NoError(t, err)
-	_, err = d.Step(&r.Instance, Event{Name: "go", Caller: caller, Now: time.Unix(2, 0)})
-	assert.True(t, errors.Is(err, ErrInvalidData) && strings.Contains(err.Error(), costly), "event: got %v, want %s", err, costly)
-	for _, key := range []string{"create", "schema"} {
-		_, err := stored(costlyDefinition(key, unfolding())).Create(Creation{ID: "i", Caller: caller, Now: time.Unix(1, 0)})
-		assert.True(t, errors.Is(err, ErrInvalidData) && strings.Contains(err.Error(), costly), "%s: got %v, want %s", key, err, costly)
-	}
-	_, err = parseAs(t, costlyDefinition("events", repeating), ParserOptions{Stored: true})
-	assert.Error(t, err, "a stored pattern of any size is compiled")
-}
 
 func TestTheSizeOfTheDataDecidesWhatACheckCosts(t *testing.T) {
 	for _, c := range []struct {

@@ -226,16 +226,19 @@ func rightsBy(t *testing.T, rule string) string {
 // Expand is for the tests outside the package.
 var Expand = expand
 
-var repeated = regexp.MustCompile(`(?s)⟨(.*?)⟩\{(\d+)\}`)
+var repeated, inside = regexp.MustCompile(`(?s)⟨(.*?)⟩\{(\d+)\}`), regexp.MustCompile(`(?s)‹(.*?)›\{(\d+)\}`)
 
-// expand writes out each ⟨text⟩{n}, n times the text, with # as the number of the time.
+// expand writes out each ⟨text⟩{n}, n times the text, with # as the number of the time, and then each ‹text›{n}.
 func expand(text string) string {
-	return repeated.ReplaceAllStringFunc(text, func(part string) string {
-		m, all := repeated.FindStringSubmatch(part), ""
-		n, _ := strconv.Atoi(m[2])
-		for i := range n {
-			all += strings.ReplaceAll(m[1], "#", strconv.Itoa(i))
-		}
-		return all
-	})
+	for _, of := range []*regexp.Regexp{repeated, inside} {
+		text = of.ReplaceAllStringFunc(text, func(part string) string {
+			m, all := of.FindStringSubmatch(part), strings.Builder{}
+			n, _ := strconv.Atoi(m[2])
+			for i := range n {
+				all.WriteString(strings.ReplaceAll(m[1], "#", strconv.Itoa(i)))
+			}
+			return all.String()
+		})
+	}
+	return text
 }
