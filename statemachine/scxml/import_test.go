@@ -18,6 +18,7 @@ import (
 //
 //	import          the document; prints the definitions and the notes, or the faults
 //	export          a definition; prints the document and the notes, or the faults
+//	play            a document like those of the W3C suite: whether it passes
 //
 // Every definition is held against the parser.
 func TestImportScripts(t *testing.T) {
@@ -30,22 +31,44 @@ func TestImportScripts(t *testing.T) {
 				}
 				return string(x.Text) + notesText(x.Notes)
 			}
-			files, err := Import("w.scxml", []byte(cmd.Input), func(name string) ([]byte, error) {
+			read := func(name string) ([]byte, error) {
 				text, ok := map[string]string{
-					"data.json": ` {"a": [1, 2]} `, "words.txt": "two\n  words", "data.xml": "<a/>", "other.scxml": `<scxml name="else"><final id="x"/></scxml>`,
+					"sub1.scxml": `<scxml version="1.0"><final id="end"/></scxml>`,
+					"data.json":  ` {"a": [1, 2]} `, "words.txt": "two\n  words", "data.xml": "<a/>", "other.scxml": `<scxml name="else"><final id="x"/></scxml>`,
 					"broken.scxml": `<scxml><script/></scxml>`,
 				}[name]
 				if !ok {
 					return nil, fmt.Errorf("%s is not there", name)
 				}
 				return []byte(text), nil
-			})
+			}
+			files, err := Import("w.scxml", []byte(cmd.Input), read)
 			if err != nil {
 				return err.Error() + "\n"
+			}
+			if cmd.Cmd == "play" {
+				return verdict(t, files, read)
 			}
 			return definitionsText(t, files)
 		})
 	})
+}
+
+func verdict(t *testing.T, files []File, read func(name string) ([]byte, error)) string {
+	st, err := newStage(files)
+	require.NoError(t, err)
+	st.load = read
+	if err := st.playVerdict(files[0].ID); err != nil {
+		return err.Error() + "\n"
+	}
+	return "passes\n"
+}
+
+func newParser(t *testing.T) *statemachine.Parser {
+	t.Helper()
+	p, err := statemachine.NewParser(statemachine.ParserOptions{})
+	require.NoError(t, err)
+	return p
 }
 
 func notesText(notes document.Faults) string {

@@ -213,13 +213,9 @@ func (p *play) tell(failed bool, eventData string) {
 // path of a state value.
 func (p *play) compare(want reached, nodeOf map[string]string) (differences []string) {
 	differ := func(text string, args ...any) { differences = append(differences, fmt.Sprintf(text, args...)) }
-	var nodes []string
-	for _, at := range p.d.Positions(&p.in) {
-		nodes = append(nodes, string(at.Node))
-	}
 	wantNodes := leaves(nil, want.Value, "", nodeOf)
-	active := p.activeNodes(nodes)
-	if got := p.innermost(active); !slices.Equal(slices.Sorted(slices.Values(wantNodes)), got) {
+	active, got := p.active()
+	if !slices.Equal(slices.Sorted(slices.Values(wantNodes)), got) {
 		differ("states %v, XState has %v, which is %v", got, want.Value, wantNodes)
 	}
 	if !sameData(p.in.Public, want.Context) {
@@ -283,46 +279,38 @@ func namesOf(t *testing.T, text []byte) map[string]string {
 	return out
 }
 
-// activeNodes returns the nodes of the YAML's tree that are active, by name: those of the positions and all around them.
-func (p *play) activeNodes(positions []string) map[string]*document.Node {
-	active := map[string]*document.Node{}
-	var walk func(n *document.Node, name string) bool
-	walk = func(n *document.Node, name string) bool {
-		found := slices.Contains(positions, name)
-		if states := n.Field("states"); states != nil {
-			for _, f := range states.Fields {
-				found = walk(f.Value, f.Key.Text) || found
+// active are the nodes that are active, and those among them with no other inside.
+func (p *play) active() (all, innermost []string) {
+	for _, n := range p.d.Nodes {
+		if !p.in.State.At.Active.Has(n.Index) {
+			continue
+		}
+		all = append(all, string(n.ID))
+		if n.IsLeaf() {
+			innermost = append(innermost, string(n.ID))
+		}
+	}
+	slices.Sort(innermost)
+	return all, innermost
+}
+
+// tags are those of these nodes, which only the file has.
+func (p *play) tags(active []string) (out []string) {
+	var walk func(states *document.Node)
+	walk = func(states *document.Node) {
+		if states == nil {
+			return
+		}
+		for _, f := range states.Fields {
+			if slices.Contains(active, f.Key.Text) {
+				for _, tag := range tree.Items(f.Value.Field("tags")) {
+					out = append(out, tag.Text)
+				}
 			}
-		}
-		if found {
-			active[name] = n
-		}
-		return found
-	}
-	for _, f := range p.tree.Field("stateMachines").Fields {
-		walk(f.Value, f.Key.Text)
-	}
-	return active
-}
-
-func (p *play) innermost(active map[string]*document.Node) []string {
-	var out []string
-	for name, n := range active {
-		if n.Field("states") == nil {
-			out = append(out, name)
+			walk(f.Value.Field("states"))
 		}
 	}
-	slices.Sort(out)
-	return out
-}
-
-func (p *play) tags(active map[string]*document.Node) []string {
-	var out []string
-	for _, n := range active {
-		for _, tag := range tree.Items(n.Field("tags")) {
-			out = append(out, tag.Text)
-		}
-	}
+	walk(p.tree.Field("stateMachines"))
 	slices.Sort(out)
 	return slices.Compact(out)
 }

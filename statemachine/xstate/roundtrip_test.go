@@ -18,11 +18,13 @@ import (
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/internal/markdown"
+	"troupe/statemachine/scxml"
 	"troupe/statemachine/xstate/internal/tree"
 )
 
-// definitions returns the definitions of the repository by name: the example home's, those of the core's tests, those
-// of this package, and what its machines become.
+// definitions returns the definitions of the repository by name: the example home's, that of the document of the format,
+// those of the core's tests, those of this package, and what its machines become.
 func definitions(t *testing.T) map[string]statemachine.Source {
 	t.Helper()
 	out := map[string]statemachine.Source{}
@@ -33,6 +35,9 @@ func definitions(t *testing.T) map[string]statemachine.Source {
 			out[filepath.Base(file)] = statemachine.Source{File: filepath.Base(file), Text: load(t, file)}
 		}
 	}
+	complete := markdown.Blocks(markdown.Section(string(load(t, "../DEFINITION.md")), "A complete example"), "yaml")[0]
+	complete = strings.Replace(complete, "svcPublic: {$ref: invoice.schema.json}", "svcPublic: {type: object}", 1)
+	out["DEFINITION.md"] = statemachine.Source{File: "workflow.yaml", Text: []byte(complete)}
 	for _, name := range machines(t, "machine") {
 		name = filepath.Base(name)
 		out["machine "+name] = statemachine.Source{File: name + ".yaml", Text: imported(t, filepath.Join("testdata", "machine", name)).Text}
@@ -49,53 +54,92 @@ func definitions(t *testing.T) map[string]statemachine.Source {
 	return out
 }
 
-// TestRoundTripKeepsBehavior exports every definition, imports it again, and plays both side by side.
-func TestRoundTripKeepsBehavior(t *testing.T) {
-	played := 0
-	for name, src := range definitions(t) {
-		parser, err := newParser()
-		require.NoError(t, err)
-		before, err := parser.Parse(src)
-		if err != nil || strings.Contains(string(src.Text), "semantics: scxml") {
-			continue // it needs a file beside it, or shows a fault, or has the rules of SCXML
-		}
-		t.Run(name, func(t *testing.T) {
-			machine, _, err := Export(src)
-			require.NoError(t, err, "Export")
-			files, err := Import("again.json", machine)
-			require.NoError(t, err, "Import, %s", machine)
-			after, err := parser.Parse(statemachine.Source{File: "again.yaml", Text: files[0].Text})
-			require.NoError(t, err)
-			for seed := range uint64(20) {
-				if different := walk(before.Definition, after.Definition, eventsOf(t, src), seed); different != "" {
-					t.Fatalf("seed %d: %s\nbefore:\n%s\nafter:\n%s", seed, different, src.Text, files[0].Text)
-				}
+// ways are those that a definition can leave the program and come back.
+var ways = map[string]struct {
+	without string // what marks a definition that cannot go this way
+	export  func(src statemachine.Source) ([]byte, error)
+	back    func(text []byte) ([]byte, error)
+}{
+	"xstate": {
+		"semantics: scxml",
+		func(src statemachine.Source) ([]byte, error) { machine, _, err := Export(src); return machine, err },
+		func(text []byte) ([]byte, error) {
+			files, err := Import("again.json", text)
+			if err != nil {
+				return nil, err
 			}
-		})
-		played++
-	}
-	assert.GreaterOrEqual(t, played, 80, "definitions were played, want at least 80")
+			return files[0].Text, nil
+		},
+	},
+	"scxml": {
+		"semantics: xstate",
+		func(src statemachine.Source) ([]byte, error) {
+			x, err := scxml.Export(src.File, src.Text)
+			return x.Text, err
+		},
+		func(text []byte) ([]byte, error) {
+			files, err := scxml.Import("again.scxml", text, nil)
+			if err != nil {
+				return nil, err
+			}
+			return files[0].Text, nil
+		},
+	},
 }
 
-// TestRoundTripControl holds that the walk sees another guard, another target and another delay.
-func TestRoundTripControl(t *testing.T) {
-	file := imported(t, "testdata/machine/vending-machine")
-	parser, err := newParser()
-	require.NoError(t, err)
-	src := statemachine.Source{File: "w.yaml", Text: file.Text}
-	before, err := parser.Parse(src)
-	require.NoError(t, err)
-	for old, replacement := range map[string]string{"target: idle": "target: vending", "svcPublic.deposited > 0": "svcPublic.deposited > -9999", "'500':": "501:"} {
-		text := strings.Replace(string(file.Text), old, replacement, 1)
-		after, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte(text)})
-		require.True(t, err == nil && text != string(file.Text), "%s: %v", old, err)
-		assert.True(t, slices.ContainsFunc(make([]struct{}, 40), func() func(struct{}) bool {
-			seed := uint64(0)
-			return func(struct{}) bool {
-				seed++
-				return walk(before.Definition, after.Definition, eventsOf(t, src), seed) != ""
+// TestRoundTripKeepsBehavior exports every definition, imports it again, and plays both side by side.
+func TestRoundTripKeepsBehavior(t *testing.T) {
+	all := definitions(t)
+	for way, of := range ways {
+		played := 0
+		for name, src := range all {
+			parser, err := newParser()
+			require.NoError(t, err)
+			before, err := parser.Parse(src)
+			if err != nil || strings.Contains(string(src.Text), of.without) {
+				continue // it needs a file beside it, or shows a fault, or has other rules
 			}
-		}()), "the walk does not see %q instead of %q", replacement, old)
+			t.Run(way+"/"+name, func(t *testing.T) {
+				exported, err := of.export(src)
+				require.NoError(t, err, "Export")
+				text, err := of.back(exported)
+				require.NoError(t, err, "Import, %s", exported)
+				after, err := parser.Parse(statemachine.Source{File: "again.yaml", Text: text})
+				require.NoError(t, err, "%s\n%s", text, exported)
+				for seed := range uint64(20) {
+					if different := walk(before.Definition, after.Definition, eventsOf(t, src), seed); different != "" {
+						t.Fatalf("seed %d: %s\nbefore:\n%s\nafter:\n%s", seed, different, src.Text, text)
+					}
+				}
+			})
+			played++
+		}
+		assert.GreaterOrEqual(t, played, 80, "definitions were played by way of %s, want at least 80", way)
+	}
+}
+
+// TestRoundTripControl holds that the walk sees what is different.
+func TestRoundTripControl(t *testing.T) {
+	text := string(load(t, "testdata/definition/changed.yaml"))
+	parse := func(text string) *statemachine.Definition {
+		parser, err := newParser()
+		require.NoError(t, err)
+		d, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte(text)})
+		require.NoError(t, err)
+		return d.Definition
+	}
+	for old, replacement := range map[string]string{
+		"reenter: true": "reenter: false", "svcPublic.n > 1": "svcPublic.n > 0", "1h: b": "2h: b", "n is": "n was", "n: 0": "n: 1", "svcPublic.n + 1": "svcPublic.n + 2", "target: b": "target: a",
+		"workflow: one": "workflow: two", "onDone: a": "onDone: b",
+	} {
+		changed := strings.Replace(text, old, replacement, 1)
+		require.NotEqual(t, text, changed, "no %q", old)
+		events := eventsOf(t, statemachine.Source{File: "w.yaml", Text: []byte(text)})
+		seen := ""
+		for seed := uint64(0); seed < 40 && seen == ""; seed++ {
+			seen = walk(parse(text), parse(changed), events, seed)
+		}
+		assert.NotEmpty(t, seen, "the walk does not see %q instead of %q", replacement, old)
 	}
 }
 
@@ -119,15 +163,22 @@ func eventsOf(t *testing.T, src statemachine.Source) []string {
 }
 
 // values are what the walk sends; the expressions of definitions fail on some of them, in both.
-var values = []string{``, `{}`, `{"value":50}`, `{"value":200}`, `{"n":3,"floor":2,"degrees":30,"right":true,"text":"a","x":1,"y":2}`, `{"amount":5,"days":1,"button":1}`, `{"amount":5000,"days":9,"button":2,"comment":"c","items":[{"price":1}]}`}
+var values = []string{
+	``, `{}`, `{"value":50}`, `{"value":200}`, `{"n":3,"floor":2,"degrees":30,"right":true,"text":"a","x":1,"y":2}`, `{"amount":5,"days":1,"button":1}`,
+	`{"amount":5000,"days":9,"button":2,"comment":"c","items":[{"price":1}]}`, `{"svcPublic":{"a":1}}`, `{"customer":"x","status":"new"}`,
+}
 
-// walk plays two definitions with the same random events and returns the first difference.
+// walk plays the same random events to two definitions and returns the first difference.
 func walk(a, b *statemachine.Definition, events []string, seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 1))
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	c := statemachine.Creation{ID: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Caller: &statemachine.Caller{ID: "john", Roles: []string{"employee", "clerk"}}, Now: now}
-	left, err := a.Create(c)
-	right, err2 := b.Create(c)
+	value := func() data.Value { return data.Value(values[r.IntN(len(values))]) }
+	creation := statemachine.Creation{ID: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Caller: &statemachine.Caller{ID: "john", Roles: []string{"employee", "clerk"}}, Now: now}
+	if seed%2 == 1 {
+		creation.Public = value()
+	}
+	left, err := a.Create(creation)
+	right, err2 := b.Create(creation)
 	for step := 0; ; step++ {
 		if one, two := shown(a, left, err), shown(b, right, err2); one != two {
 			return fmt.Sprintf("step %d:\n%s\n%s", step, one, two)
@@ -137,21 +188,26 @@ func walk(a, b *statemachine.Definition, events []string, seed uint64) string {
 		}
 		before, before2 := left.Instance, right.Instance
 		now = now.Add(time.Second)
-		if timers := left.Instance.Timers(); len(timers) > 0 && r.IntN(3) == 0 {
+		timers, children := before.Timers(), before.Children()
+		switch {
+		case len(timers) > 0 && r.IntN(3) == 0:
 			next := timers[r.IntN(len(timers))]
 			now = next.Due
-			left, err = a.Fire(&left.Instance, next.ID, now)
-			right, err2 = b.Fire(&right.Instance, next.ID, now)
-		} else {
-			if len(events) == 0 {
-				return ""
-			}
-			e := statemachine.Event{Name: statemachine.EventName(events[r.IntN(len(events))]), Data: data.Value(values[r.IntN(len(values))]), Now: now, Caller: &statemachine.Caller{ID: []string{"john", "ann"}[r.IntN(2)], Roles: []string{"manager", "clerk", "employee"}[:r.IntN(4)]}}
-			left, err = a.Step(&left.Instance, e)
-			right, err2 = b.Step(&right.Instance, e)
+			left, err = a.Fire(&before, next.ID, now)
+			right, err2 = b.Fire(&before2, next.ID, now)
+		case len(children) > 0 && r.IntN(3) == 0:
+			child, failed, answer := children[r.IntN(len(children))].ID, r.IntN(2) == 0, data.Value(`{"output":1,"message":"m"}`)
+			left, err = a.Callback(&before, child, failed, answer, now)
+			right, err2 = b.Callback(&before2, child, failed, answer, now)
+		case len(events) == 0:
+			return ""
+		default:
+			e := statemachine.Event{Name: statemachine.EventName(events[r.IntN(len(events))]), Data: value(), Now: now, Caller: &statemachine.Caller{ID: []string{"john", "ann"}[r.IntN(2)], Roles: []string{"manager", "clerk", "employee"}[:r.IntN(4)]}}
+			left, err = a.Step(&before, e)
+			right, err2 = b.Step(&before2, e)
 		}
 		if err != nil && err2 != nil {
-			if whereItStands.ReplaceAllString(err.Error(), "") != whereItStands.ReplaceAllString(err2.Error(), "") {
+			if shown(a, left, err) != shown(b, right, err2) {
 				return fmt.Sprintf("step %d: %v and %v", step, err, err2)
 			}
 			left, right, err, err2 = statemachine.Result{Instance: before}, statemachine.Result{Instance: before2}, nil, nil
@@ -159,20 +215,16 @@ func walk(a, b *statemachine.Definition, events []string, seed uint64) string {
 	}
 }
 
+// whereItStands is the place of an expression, which is elsewhere after a round trip.
 var whereItStands = regexp.MustCompile(`[\w.-]+\.yaml:\d+: `)
 
 func shown(d *statemachine.Definition, r statemachine.Result, err error) string {
 	if err != nil {
-		return err.Error()
+		return whereItStands.ReplaceAllString(err.Error(), "")
 	}
-	var b strings.Builder
 	out, err := json.Marshal(r.Deliveries)
 	if err != nil {
 		return err.Error()
 	}
-	fmt.Fprintf(&b, "%v %s %s %s %s %v %v %s %t", r.Outcome, d.States(&r.Instance), r.Instance.Public, r.Instance.Private, r.Instance.Redirect, r.Entry.Event, r.Logs, out, d.IsDone(&r.Instance))
-	for _, t := range r.Instance.Timers() {
-		fmt.Fprintf(&b, " timer %v %v", t.ID, t.Due)
-	}
-	return b.String()
+	return fmt.Sprintf("%v %q %s %q %s", r.Outcome, d.AppendRecord(nil, &r.Instance, statemachine.Chain{}, nil), r.Entry.AppendJSON(nil), r.Logs, out)
 }
