@@ -9,11 +9,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"troupe/statemachine/cputest"
 	"troupe/statemachine/data"
 )
 
@@ -39,7 +41,7 @@ func mustClean(t testing.TB, src string) data.Value {
 //
 //	document  what "match" looks at: _id, workflowId, states, svcPublic, svcPrivate, svcHistory
 //	match     one filter a line, or the empty one
-//	rule      a filter, and svcPublic
+//	rule      a filter, and svcPublic; with ended=N nobody waits any more when the match asks for the nth time
 //	parse     a filter of a caller: taken, or why not
 //	plan      what a filter tells the planner
 //	field     paths of indexes
@@ -69,7 +71,20 @@ func TestRules(t *testing.T) {
 					out.WriteString("\n")
 				}
 			case "rule":
-				return yes(mustParse(t, first).Match(Document{Public: mustClean(t, second)}))
+				f, d, asked, end := mustParse(t, first), Document{Public: mustClean(t, second)}, 0, 0
+				if cmd.MaybeScanArgs(t, "ended", &end); end > 0 {
+					d.Ended = func() bool { asked++; return asked == end }
+				}
+				watched, field := cputest.Watch(), mustField(t, "svcPublic.a")
+				answer := yes(f.Match(d))
+				assert.LessOrEqual(t, watched(), 5*time.Second, "%s: took", cmd.Pos)
+				field.Keys(d)
+				f.Bounds(field, false)
+				f.Bounds(field, true)
+				if end > 0 {
+					return fmt.Sprintf("%s, asked %d times whether it has ended", answer, asked)
+				}
+				return answer
 			case "parse":
 				f, err := Parse([]byte(text), Options{})
 				if err == nil {
@@ -139,12 +154,12 @@ var (
 // expand writes out each ⟨text⟩{n}, n times the text, with # as the number of the time.
 func expand(text string) string {
 	return repeated.ReplaceAllStringFunc(text, func(part string) string {
-		m, all := repeated.FindStringSubmatch(part), ""
+		m, all := repeated.FindStringSubmatch(part), strings.Builder{}
 		n, _ := strconv.Atoi(m[2])
 		for i := range n {
-			all += strings.ReplaceAll(m[1], "#", strconv.Itoa(i))
+			all.WriteString(strings.ReplaceAll(m[1], "#", strconv.Itoa(i)))
 		}
-		return all
+		return all.String()
 	})
 }
 
@@ -266,4 +281,39 @@ func TestParseKeepsNothingOfItsInput(t *testing.T) {
 	require.NoError(t, err)
 	_, err = ParseField(nil)
 	assert.ErrorIs(t, err, ErrRoot)
+}
+
+// TestALongTextIsReadLikeAShortOne: rune by rune nothing is found that would not be found otherwise, and the other way round.
+func TestALongTextIsReadLikeAShortOne(t *testing.T) {
+	fill := strings.Repeat("ü-x ", 4_000)
+	for _, pattern := range []string{
+		"^ü", "^x", "y$", "x y$", "\\by\\b", "\\bü", "needle", "(?i)NEEDLE", "x{3}", "needle y$", "^.*y$", "[^ -~ü]", "(x|ü)+y", "\\Ay", "y\\z", "^$", "",
+	} {
+		for _, text := range []string{fill, fill + "y", "y" + fill, fill + "needle" + fill, fill + "needle y", fill + "\\u00e4" + fill, fill + "\\n"} {
+			// The second expression only makes it long.
+			f := mustParse(t, `{"svcPublic.a":{"$regex":`+string(data.AppendString(nil, pattern+"|[q]{200}Q"))+`}}`)
+			d := Document{Public: mustClean(t, `{"a":"`+text+`"}`)}
+			want, asked := f.Match(d), 0
+			d.Ended = func() bool { asked++; return false }
+			if got := f.Match(d); got != want {
+				t.Errorf("%q in %.20q…%.20q: %v, want %v", pattern, text, text[len(text)-20:], got, want)
+			}
+			assert.NotZero(t, asked, "%q: not asked whether it has ended", pattern)
+		}
+	}
+}
+
+// TestOtherBytes: what is no Value gets nonsense, but no panic.
+func TestOtherBytes(t *testing.T) {
+	filters := []string{
+		`{"svcPublic.a":1}`, `{"svcPublic.a.0.b":{"$gt":"x","$in":[1,null]}}`, `{"svcPublic":{"$elemMatch":{"0.a":1}}}`,
+		`{"svcPublic.a":{"$regex":"x","$type":"int","$size":1,"$mod":[2,0],"$bitsAnySet":1}}`,
+	}
+	for _, s := range []string{`{"a"`, `{"a":`, `{"a":[`, `{"a":"`, `{"a":-`, `[[[`, `[{"0":`, `]`, `:`, "\xff", `{"a":"\`, strings.Repeat("[", 100_000)} {
+		d := Document{Public: data.Value(s), States: data.Value(s), Private: data.Value(s)}
+		for _, filter := range filters {
+			mustParse(t, filter).Match(d)
+		}
+		mustField(t, "svcPublic.a.0").Keys(d)
+	}
 }
