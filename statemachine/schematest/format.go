@@ -95,6 +95,15 @@ func (f *Format) stricter(file data.Value) error {
 // Data returns the JSON of a file, which is YAML or JSON.
 func Data(t testing.TB, text string) data.Value {
 	t.Helper()
+	v, err := parsed(t, text).Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func parsed(t testing.TB, text string) *document.Node {
+	t.Helper()
 	name := "file.yaml"
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		name = "file.json"
@@ -103,9 +112,5 @@ func Data(t testing.TB, text string) data.Value {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := n.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return n
 }
