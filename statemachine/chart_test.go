@@ -2,7 +2,6 @@ package statemachine
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,18 +106,6 @@ func TestChartTakes(t *testing.T) {
 	} {
 		assert.Equal(t, c.want, c.of.Takes(c.name), "%+v takes %q", c.of, c.name)
 	}
-}
-
-// TestChartOfSCXML: a transition of several descriptors has them all, in the words of definitions.
-func TestChartOfSCXML(t *testing.T) {
-	d := parseChart(t, "id: w\nsemantics: scxml\nstateMachines: {m: {states: {a: {on: {'go stop.': b, '*': a}}, b: {}}}}\n")
-	var got []string
-	for _, tr := range d.Chart().Nodes[1].Transitions {
-		got = append(got, tr.Event)
-		assert.True(t, tr.Takes("stop.now"), "%s does not take stop.now", tr.Event)
-	}
-	want := []string{"go.* stop.*", "*"}
-	assert.True(t, slices.Equal(got, want), "got %q, want %q", got, want)
 }
 
 // FuzzChart: every definition that parses has a chart whose indexes are right.

@@ -35,18 +35,6 @@ func TestAnOutcomeThatHasFailedIsTakenAgain(t *testing.T) {
 	}
 }
 
-// TestOnlyTheNameTakesACancel holds statemachine/DEFINITION.md, "Event patterns".
-func TestOnlyTheNameTakesACancel(t *testing.T) {
-	parent := &Parent{Workflow: "above", Instance: "01ARZ3NDEKTSV4RRFFQ69G5FAA", Child: ElementID{Sequence: 7, Number: 1}}
-	for key, want := range map[string]string{"'*'": "a", "parent.*": "a", "parent.cancelled": "b"} {
-		d := parseChart(t, "id: w\nstateMachines: {m: {states: {a: {on: {"+key+": b}}, b: {on: {x: a}}}}}\n")
-		r, err := d.Cancel(begin(t, d, parent), "", testTime)
-		if err != nil || !strings.Contains(nodes(d, &r.Instance), `"`+want+`"`) {
-			t.Errorf("%s: got %s, %v", key, nodes(d, &r.Instance), err)
-		}
-	}
-}
-
 // TestAnEventThatFailedIsHeardOnce: the one who sent it may bring it again.
 func TestAnEventThatFailedIsHeardOnce(t *testing.T) {
 	d := parseChart(t, "id: w\nsemantics: scxml\nstateMachines: {m: {states: {a: {on: {go: {target: b, actions: [{assign: {svcPublic.x: '${1 / 0}'}}]}}}, b: {}}}}\n")
@@ -58,13 +46,4 @@ func TestAnEventThatFailedIsHeardOnce(t *testing.T) {
 	}
 	r, err := d.Hear(&failed, h, testTime)
 	assert.True(t, err == nil && r.Outcome == Ignored, "once more: got %v, %v", r.Outcome, err)
-}
-
-// TestCallersSendNothingOfTheMachine holds statemachine/DEFINITION.md, "Declared events", also where a descriptor of SCXML takes what is below it.
-func TestCallersSendNothingOfTheMachine(t *testing.T) {
-	d := parseChart(t, "id: w\nsemantics: scxml\nstateMachines: {m: {states: {a: {on: {done.invoke: b, done.state: b}}, b: {}}}}\n")
-	for _, name := range []EventName{"done.invoke", "done.invoke.x", "done.state", "done.state.a", "error", "error.x", "after.1h.a", "parent.cancelled"} {
-		_, err := d.Step(begin(t, d, nil), Event{Name: name, Caller: &Caller{ID: "eve"}, Now: testTime})
-		assert.ErrorIs(t, err, ErrUnknownEvent, name)
-	}
 }
