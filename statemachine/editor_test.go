@@ -2,7 +2,6 @@ package statemachine
 
 import (
 	"errors"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"troupe/statemachine/document"
-	"troupe/statemachine/internal/clause"
 	"troupe/statemachine/internal/markdown"
 	"troupe/statemachine/schematest"
 )
@@ -74,51 +72,22 @@ func TestTheSchemaTakesEveryDefinition(t *testing.T) {
 
 // TestTheSchemaHasEveryKey compares it with the tables of the parser, both ways.
 func TestTheSchemaHasEveryKey(t *testing.T) {
-	schematest.HasKeys(t, DefinitionSchema(), map[string][]string{
-		"":                                   clause.DefinitionKeys,
-		"properties/context":                 clause.DocumentKeys,
-		"properties/create":                  clause.DocumentKeys,
-		"properties/schema":                  clause.DocumentKeys,
-		"$defs/instanceData":                 clause.DocumentKeys,
-		"properties/allow":                   clause.RightKeys,
-		"properties/owners":                  clause.OwnersKeys,
-		"properties/allow/properties/invoke": clause.InvokerKeys,
-		"$defs/rule":                         clause.RuleKeys,
-		"$defs/event":                        clause.EventKeys,
-		"$defs/column":                       clause.ColumnKeys,
-		"$defs/node":                         clause.NodeKeys,
-		"$defs/task":                         clause.TaskKeys,
-		"$defs/transitions":                  clause.TransitionKeys,
-		"$defs/opening":                      clause.OpeningKeys,
-		"$defs/condition":                    clause.GuardKeys,
-		"$defs/actions":                      slices.Concat(clause.ActionKeys, clause.IfKeys[1:]),
-		"$defs/branch":                       clause.BranchKeys,
-		"$defs/invoke":                       clause.InvokeKeys,
-		"$defs/webhook":                      clause.WebhookKeys,
-		"$defs/schedule":                     clause.ScheduleKeys,
-		"$defs/webhook/properties/retry":     clause.RetryKeys,
-		"$defs/actions/properties/raise":     clause.RaiseKeys, "$defs/actions/properties/send": clause.SendKeys,
-		"$defs/actions/properties/webhook": clause.SendOutKeys, "$defs/actions/properties/mail": clause.MailKeys, "$defs/actions/properties/foreach": clause.ForEachKeys,
-	})
+	tables := map[string][]string{}
+	for _, of := range keyTables {
+		for _, place := range of.schema {
+			tables[place] = of.keys
+		}
+	}
+	schematest.HasKeys(t, DefinitionSchema(), tables)
 }
 
 func TestTheSchemaHasEveryWord(t *testing.T) {
-	for at, words := range map[string][]string{
-		"properties/semantics":             keysIn(clause.SemanticsWords),
-		"$defs/node/properties/type":       keysIn(clause.NodeTypes),
-		"$defs/node/properties/history":    keysIn(clause.HistoryTypes),
-		"$defs/unmatched":                  keysIn(clause.UnmatchedWords),
-		"$defs/schedule/properties/missed": keysIn(clause.MissedWords),
-		"$defs/into":                       keysIn(clause.IntoWords),
-		"$defs/node/properties/tone":       keysIn(clause.ToneWords),
-		"$defs/event/properties/style":     keysIn(clause.StyleWords),
-		"$defs/apply":                      keysIn(clause.ApplyWords),
-	} {
-		schematest.HasWords(t, DefinitionSchema(), at, words)
+	for _, of := range wordTables {
+		for _, place := range of.schema {
+			schematest.HasWords(t, DefinitionSchema(), place, of.words)
+		}
 	}
 }
-
-func keysIn[T any](words map[string]T) []string { return slices.Sorted(maps.Keys(words)) }
 
 func TestTheSchemaDescribesEveryKey(t *testing.T) { schematest.Describes(t, DefinitionSchema()) }
 

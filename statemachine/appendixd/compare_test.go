@@ -30,17 +30,6 @@ func (t *Tally) count(features map[string]int) {
 	}
 }
 
-// Difference is a step after which the two disagree.
-type Difference struct {
-	Definition string
-	Steps      []string // what was done, the step of the difference last
-	What       string
-}
-
-func (d *Difference) Error() string {
-	return fmt.Sprintf("%s\nsteps: %s\n%s", d.What, strings.Join(d.Steps, "; "), d.Definition)
-}
-
 // ErrRefused: the parser refused the definition. It is no difference, and should be rare.
 var ErrRefused = errors.New("definition refused")
 
@@ -49,7 +38,8 @@ const firesMost = 8
 
 var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// Run takes all steps of a case with both, and counts them. The error is a *Difference, or wraps ErrRefused.
+// Run takes all steps of a case with both, and counts them. The error wraps ErrRefused, or tells after which
+// step the two disagree.
 func Run(p *statemachine.Parser, c Case, tally *Tally) error {
 	parsed, err := p.Parse(statemachine.Source{File: "random.yaml", Text: []byte(c.Definition)})
 	if err != nil {
@@ -66,7 +56,7 @@ func Run(p *statemachine.Parser, c Case, tally *Tally) error {
 	for _, operations := range c.Runs {
 		b := &both{definition: parsed.Definition, chart: chart, tally: tally}
 		if err := b.run(operations); err != nil {
-			return &Difference{Definition: c.Definition, Steps: b.steps, What: err.Error()}
+			return fmt.Errorf("%w\nsteps: %s\n%s", err, strings.Join(b.steps, "; "), c.Definition)
 		}
 		if tally.NotStarted > before {
 			break // all would end there

@@ -62,15 +62,6 @@ func TestWhatFitsFifteenDigitsIsExact(t *testing.T) {
 		if b != 0 {
 			require.Equal(t, a, Div(Mul(a, b), b), "%v %v", b, b)
 		}
-		var total Total
-		sum := new(big.Rat)
-		for _, f := range rapid.SliceOfN(rapid.Custom(func(t *rapid.T) float64 { return amount(t, "item", 7) }), 0, 50).Draw(t, "items") {
-			total.Add(f)
-			sum.Add(sum, exactly(f))
-		}
-		if exactly(total.Float()).Cmp(sum) != 0 {
-			t.Fatalf("total: got %v, want %s", total.Float(), sum.FloatString(20))
-		}
 	})
 }
 
@@ -110,7 +101,7 @@ func TestResultsAreRoundedOnce(t *testing.T) {
 	})
 }
 
-// TestATotalIsExactAtAnyDistance adds doubles of all sizes.
+// TestATotalIsExactAtAnyDistance adds doubles of all sizes; a sum of amounts that fits 15 digits is then the very decimal, too.
 func TestATotalIsExactAtAnyDistance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var total Total
