@@ -14,20 +14,6 @@ import (
 	"troupe/statemachine/internal/clause"
 )
 
-// TestWhereInstancesCanStand: they are the positions of statemachine/DEFINITION.md, "Positions".
-func TestWhereInstancesCanStand(t *testing.T) {
-	d := parseChart(t, "id: w\nstateMachines: {p: {type: parallel, states: {q: {type: parallel, states: {r: {on: {a: {}}}, s: {on: {a: {}}}}}, u: {on: {a: {}}}}}}\n")
-	in := begin(t, d, nil)
-	standing := map[Position]bool{}
-	for _, s := range d.LeafNodes() {
-		standing[s.Position] = true
-	}
-	for _, p := range d.Positions(in) {
-		assert.True(t, standing[p], "%v is a position, and none that instances can have", p)
-	}
-	assert.Len(t, standing, len(d.Positions(in)))
-}
-
 func TestTitleOfAnInstance(t *testing.T) {
 	fixed := parseChart(t, "id: w\ntitle: {en: One, de: Eins}\nstateMachines: {m: {states: {a: {on: {b: {}}}}}}\n")
 	got := fixed.Title(begin(t, fixed, nil)).For("de")

@@ -54,7 +54,7 @@ func Run(p *statemachine.Parser, c Case, tally *Tally) error {
 	tally.Charts++
 	before := tally.NotStarted
 	for _, operations := range c.Runs {
-		b := &both{definition: parsed.Definition, chart: chart, tally: tally}
+		b := &both{definition: parsed.Definition, picture: parsed.Chart(), chart: chart, tally: tally}
 		if err := b.run(operations); err != nil {
 			return fmt.Errorf("%w\nsteps: %s\n%s", err, strings.Join(b.steps, "; "), c.Definition)
 		}
@@ -67,6 +67,7 @@ func Run(p *statemachine.Parser, c Case, tally *Tally) error {
 
 type both struct {
 	definition *statemachine.Definition
+	picture    *statemachine.Chart
 	chart      *Chart
 	tally      *Tally
 	steps      []string
@@ -274,7 +275,7 @@ func (b *both) compareEntry(entry *statemachine.Entry, event string, before []st
 	if of, states := b.definition.StatesOf(entry.AppendJSON(nil)), b.definition.States(&b.ours); !bytes.Equal(of, states) {
 		return fmt.Errorf("states of the entry: %s, of the instance: %s", of, states)
 	}
-	return differs("end of the entry", texts(entry.End), nodes(positionsOf(b.chart, b.other)))
+	return cmp.Or(b.findable(b.definition.PositionsNamed(entry.End)), differs("end of the entry", texts(entry.End), nodes(positionsOf(b.chart, b.other))))
 }
 
 func texts[T ~string](list []T) []string {
@@ -283,6 +284,21 @@ func texts[T ~string](list []T) []string {
 		out = append(out, string(text))
 	}
 	return out
+}
+
+// findable holds that a picture and a list of all that instances can stand at have where one stands.
+func (b *both) findable(positions []statemachine.Position) error {
+	leaves := b.definition.LeafNodes()
+	for _, p := range positions {
+		i, ok := b.picture.Node(p)
+		if !ok || b.picture.Nodes[i].ID != p.Node || !b.picture.Contains(b.picture.Machine(i), i) {
+			return fmt.Errorf("the picture has not the node of %v", p)
+		}
+		if !slices.ContainsFunc(leaves, func(leaf statemachine.NodePresentation) bool { return leaf.Position == p }) {
+			return fmt.Errorf("instances cannot stand at %v", p)
+		}
+	}
+	return nil
 }
 
 func (b *both) compareInstances() error {

@@ -13,8 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
-
-	"troupe/statemachine/cputest"
 )
 
 func TestCleanRepeatsLittleOfTheInput(t *testing.T) {
@@ -39,55 +37,6 @@ func TestCleanReturnsCompactTextAsItIs(t *testing.T) {
 
 // tooLong is far above what linear time needs, also with the race detector, and far below what quadratic time needs.
 const tooLong = 20 * time.Second
-
-// TestCleanIsLinear runs inputs made to be slow.
-func TestCleanIsLinear(t *testing.T) {
-	const manyKeys = 400_000
-	var distinct, escaped, wide strings.Builder
-	for i := range manyKeys {
-		n := mustMarshal(t, i)
-		distinct.WriteString(`"k` + n + `":1,`)
-		escaped.WriteString(`"\u006b` + n + `":1,`)
-	}
-	for range 5_000 {
-		wide.WriteByte('{')
-		for i := range fewKeys + 1 {
-			wide.WriteString(`"` + mustMarshal(t, i) + `":1,`)
-		}
-		wide.WriteString(`"z":1},`)
-	}
-	sameMark := func(n int) string { // the marks of all these keys are the same
-		var b strings.Builder
-		for i := range n {
-			b.WriteString(`"abcdefgh` + strings.Repeat("0", 8-len(mustMarshal(t, i))) + mustMarshal(t, i) + `abcdefgh":1,`)
-		}
-		return b.String()
-	}
-	for _, c := range []struct {
-		name, src string
-		valid     bool
-	}{
-		{"a million open arrays", strings.Repeat("[", 1<<20), false},
-		{"a million open objects", strings.Repeat(`{"a":`, 200_000), false},
-		{"many distinct keys", "{" + distinct.String() + `"z":1}`, true},
-		{"many distinct keys and one twice", "{" + distinct.String() + `"k99999":1}`, false},
-		{"many keys with escapes", "{" + escaped.String() + `"z":1}`, true},
-		{"one of many keys twice, once escaped", "{" + distinct.String() + `"\u006b7":1}`, false},
-		{"many objects with many keys", "[" + wide.String() + "0]", true},
-		{"keys made to look alike", "{" + sameMark(manyKeys) + `"z":1}`, true},
-		{"a long number", strings.Repeat("9", 1<<20), true},
-		{"a long string of escapes", `"` + strings.Repeat(`\u00e9`, 1<<17) + `"`, true},
-		{"white space only", strings.Repeat(" ", 1<<20), false},
-		{"white space between all", "[" + strings.Repeat("1 , ", 1<<18) + "1]", true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			watched := cputest.Watch()
-			_, err := Clean([]byte(c.src))
-			assert.LessOrEqual(t, watched(), tooLong, "Clean took, %d", len(c.src))
-			assert.Equal(t, c.valid, err == nil, "Clean: got %v, want valid", err)
-		})
-	}
-}
 
 func TestCleanIsIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

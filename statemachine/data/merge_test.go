@@ -9,11 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
-
-	"troupe/statemachine/cputest"
 )
 
 func TestMergeAgreesWithTheObviousOne(t *testing.T) {
@@ -110,36 +107,6 @@ func mergedKeys(target, patch, got Value) []string {
 		}
 	}
 	return keys
-}
-
-func TestMergeIsLinear(t *testing.T) {
-	deep := func(inside string) Value {
-		return Value(strings.Repeat(`{"a":`, 63) + inside + strings.Repeat("}", 63))
-	}
-	var b strings.Builder
-	for i := range 200_000 {
-		b.WriteString(`"k` + strconv.Itoa(i) + `":null,`)
-	}
-	wide := Value("{" + b.String() + `"z":1}`)
-	numbers := "[" + strings.Repeat("1,", 1<<19) + "1]"
-	for _, c := range []struct {
-		name          string
-		target, patch Value
-	}{
-		{"both deep and long", deep(numbers), deep(numbers)},
-		{"both wide", wide, wide},
-		{"a deep patch for nothing", Value(`{}`), deep(numbers)},
-		{"a deep patch with a null inside", Value(`{}`), deep(`{"x":` + numbers + `,"y":null}`)},
-		{"wide in deep", deep(string(wide)), deep(string(wide))},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			watched := cputest.Watch()
-			Merge(c.target, c.patch)
-			Overlay(c.target, c.patch)
-			Equal(c.target, c.patch)
-			assert.LessOrEqual(t, watched(), tooLong, "merging %d and %d bytes took", len(c.target), len(c.patch))
-		})
-	}
 }
 
 func ratOf(v Value) string {

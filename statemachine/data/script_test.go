@@ -13,6 +13,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"troupe/statemachine/cputest"
 )
 
 // TestValues plays testdata/value. A value is its text, or absent; with "quoted" the input is a literal of Go.
@@ -27,7 +29,9 @@ func TestValues(t *testing.T) {
 			lines := strings.Split(text, "\n")
 			switch d.Cmd {
 			case "clean":
+				watched := cputest.Watch()
 				got, err := Clean([]byte(text))
+				assert.LessOrEqual(t, watched(), tooLong, "%s: %d bytes took", d.Pos, len(text))
 				if fault, ok := errors.AsType[*SyntaxError](err); ok {
 					assert.True(t, errors.Is(err, ErrSyntax) && got == nil, "%s", d.Pos)
 					return fmt.Sprintf("at %d: %s", fault.Offset, fault.Reason)
@@ -38,7 +42,12 @@ func TestValues(t *testing.T) {
 				}
 				return shortened(string(got))
 			case "merge":
-				return written(Merge(read(lines[0]), read(lines[1])))
+				watched := cputest.Watch()
+				merged := written(Merge(read(lines[0]), read(lines[1])))
+				Overlay(read(lines[0]), read(lines[1]))
+				Equal(read(lines[0]), read(lines[1]))
+				assert.LessOrEqual(t, watched(), tooLong, "%s: %d bytes took", d.Pos, len(text))
+				return shortened(merged)
 			case "overlay":
 				return written(Overlay(read(lines[0]), read(lines[1])))
 			case "set":
@@ -126,12 +135,15 @@ func unquote(t *testing.T, text string) string {
 
 var repeated = regexp.MustCompile(`⟨(.*?)⟩\{(\d+)\}`)
 
-// expand writes out each ⟨text⟩{n}, n times the text.
+// expand writes out each ⟨text⟩{n}, n times the text, with # as the number of the time.
 func expand(text string) string {
 	return repeated.ReplaceAllStringFunc(text, func(part string) string {
-		m := repeated.FindStringSubmatch(part)
+		m, all := repeated.FindStringSubmatch(part), strings.Builder{}
 		n, _ := strconv.Atoi(m[2])
-		return strings.Repeat(m[1], n)
+		for i := range n {
+			all.WriteString(strings.ReplaceAll(m[1], "#", strconv.Itoa(i)))
+		}
+		return all.String()
 	})
 }
 

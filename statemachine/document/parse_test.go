@@ -3,12 +3,10 @@ package document
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -23,45 +21,6 @@ func dataOf(t rapid.TB, file, src string) string {
 	v, err := n.Data()
 	require.NoError(t, err, "Data of %.200q", src)
 	return v.String()
-}
-
-// TestFilesMadeToCostMuch runs files that are small and stand for something large, or are slow for a careless reader.
-func TestFilesMadeToCostMuch(t *testing.T) {
-	bomb := "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
-	for c := 'b'; c < 'j'; c++ {
-		bomb += fmt.Sprintf("%c: &%c [%s*%c]\n", c, c, strings.Repeat(fmt.Sprintf("*%c, ", c-1), 9), c-1)
-	}
-	for _, c := range []struct{ name, file, src, want string }{
-		{"a billion laughs", "a.yaml", bomb, "more than 100000 values"},
-		{"a file too large", "a.yaml", strings.Repeat("#", maxBytes+1), "more than 1048576"},
-		{"too many values", "a.yaml", strings.Repeat("- a\n", maxNodes+1), "more than 100000 values"},
-		{"too many values in a line", "a.yaml", "[" + strings.Repeat("a,", maxNodes+1) + "]", "more than 100000 values"},
-		{"too many values in JSON", "a.json", "[" + strings.Repeat("1,", maxNodes) + "1]", "more than 100000 values"},
-		{"too many members in JSON", "a.json", "{" + manyMembers(60_000) + "}", "more than 100000 values"},
-		{"a million brackets", "a.yaml", strings.Repeat("[", maxBytes), "max depth"},
-		{"half a million dashes", "a.yaml", strings.Repeat("- ", maxBytes/2), "max depth"},
-		{"a million brackets in JSON", "a.json", strings.Repeat("[", maxBytes), "nested deeper"},
-		{"many faults", "a.yaml", strings.Repeat("a: 01\n", 1000), " more"},
-		{"a long line of JSON", "a.json", "[" + strings.Repeat(`"é",`, 99_998) + "1]", ""},
-		{"a long number", "a.yaml", strings.Repeat("9", maxBytes-1), ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			watched := cputest.Watch()
-			_, err := Parse(c.file, []byte(c.src))
-			assert.LessOrEqual(t, watched(), 20*time.Second, "Parse took, %d", len(c.src))
-			got := fmt.Sprint(err)
-			assert.True(t, (c.want != "" || err == nil) && strings.Contains(got, c.want), "Parse: %.300s, want %q", got, c.want)
-			assert.LessOrEqual(t, len(fmt.Sprint(err)), 64<<10, "the message")
-		})
-	}
-}
-
-func manyMembers(n int) string {
-	var b strings.Builder
-	for i := range n {
-		fmt.Fprintf(&b, `"k%d":1,`, i)
-	}
-	return b.String() + `"z":1`
 }
 
 func TestJSONMeansTheSameAsYAML(t *testing.T) {

@@ -6,10 +6,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"troupe/statemachine/cputest"
 )
 
 // TestDocuments plays testdata/tree:
@@ -34,13 +37,16 @@ func TestDocuments(t *testing.T) {
 					require.NoError(t, err)
 				}
 				var err error
-				if root, err = Parse(d.CmdArgs[0].Key, []byte(text)); err != nil {
-					assert.True(t, root == nil && len(err.(Faults)) > 0, "%s", d.Pos) //nolint:errorlint // Parse promises the type
-					return err.Error()
+				watched := cputest.Watch()
+				root, err = Parse(d.CmdArgs[0].Key, []byte(text))
+				assert.LessOrEqual(t, watched(), 20*time.Second, "%s: %d bytes took", d.Pos, len(text))
+				if err != nil {
+					assert.True(t, root == nil && len(err.(Faults)) > 0 && len(err.Error()) <= 64<<10, "%s", d.Pos) //nolint:errorlint // Parse promises the type
+					return shortened(err.Error())
 				}
 				v, err := root.Data()
 				require.NoError(t, err)
-				return v.String()
+				return shortened(v.String())
 			case "read":
 				of := root
 				for name := range strings.SplitSeq(d.CmdArgs[1].Key, ".") {
@@ -95,12 +101,23 @@ func places(out *strings.Builder, n *Node, path string) {
 	}
 }
 
-var repeated = regexp.MustCompile(`⟨(.*?)⟩\{(\d+)\}`)
+var repeated = regexp.MustCompile(`(?s)⟨(.*?)⟩\{(\d+)\}`)
 
+// expand writes out each ⟨text⟩{n}, n times the text, with # as the number of the time.
 func expand(text string) string {
 	return repeated.ReplaceAllStringFunc(text, func(part string) string {
-		m := repeated.FindStringSubmatch(part)
+		m, all := repeated.FindStringSubmatch(part), strings.Builder{}
 		n, _ := strconv.Atoi(m[2])
-		return strings.Repeat(m[1], n)
+		for i := range n {
+			all.WriteString(strings.ReplaceAll(m[1], "#", strconv.Itoa(i)))
+		}
+		return all.String()
 	})
+}
+
+func shortened(text string) string {
+	if len(text) > 2000 {
+		return fmt.Sprintf("%.200s… %q, %d bytes", text, text[len(text)-20:], len(text))
+	}
+	return text
 }
