@@ -96,14 +96,15 @@ func (i *interpreter) nameMatch(t *Transition, e Event) bool {
 		return e.done == t.Source
 	case t.After != nil || e.after != nil:
 		return t.After == e.after
-	case t.Event == "*":
+	case i.wrong("takes names for prefixes") && t.Event != "" && strings.HasPrefix(e.Name, t.Event+"."):
 		return true
 	}
-	if i.wrong("takes names for prefixes") && t.Event != "" && strings.HasPrefix(e.Name, t.Event+".") {
-		return true
-	}
-	prefix, below := strings.CutSuffix(t.Event, ".*")
-	return e.Name == t.Event || below && (e.Name == prefix || strings.HasPrefix(e.Name, prefix+"."))
+	return matches(t.Event, e.Name)
+}
+
+func matches(pattern, name string) bool {
+	prefix, below := strings.CutSuffix(pattern, ".*")
+	return pattern == "*" || name == pattern || below && (name == prefix || strings.HasPrefix(name, prefix+"."))
 }
 
 // askedOnce evaluates a guard once in a selection. Appendix D does it for each atomic state below, which makes a

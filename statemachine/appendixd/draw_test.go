@@ -225,13 +225,6 @@ func (d *drawing) orthogonal(among []*State) []*State {
 // sendable are the events that something takes.
 func (d *drawing) sendable() []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return !slices.ContainsFunc(d.patterns, func(pattern string) bool { return covers(pattern, name) })
+		return !slices.ContainsFunc(d.patterns, func(pattern string) bool { return matches(pattern, name) })
 	})
-}
-
-// covers reports whether a pattern matches every event that another pattern, or name, matches.
-func covers(pattern, other string) bool {
-	prefix, below := strings.CutSuffix(pattern, ".*")
-	other = strings.TrimSuffix(other, ".*")
-	return pattern == "*" || pattern == other || below && (other == prefix || strings.HasPrefix(other, prefix+"."))
 }

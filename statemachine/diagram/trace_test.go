@@ -1,12 +1,14 @@
 package diagram
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -34,35 +36,13 @@ func takenIn(p *Picture) string {
 	return strings.Join(out, "\n")
 }
 
-// TestTrace plays charts of the gallery: the marks are the transitions that the machine took.
+// TestTrace plays testdata/trace.txt: charts of the gallery or of the example home, with the events of an instance.
 func TestTrace(t *testing.T) {
-	for _, c := range []struct {
-		name, file string
-		events     []string
-		want       []string
-	}{
-		{"nothing yet", "testdata/nested.yaml", []string{}, nil},
-		{"a guard", "../../cmd/troupe/example/workflows/leave-request.yaml", []string{`john: submit {"days":5}`, `mary: approve`}, []string{"draft submit [else] review", "waiting approve approved"}},
-		{"the other side of it", "../../cmd/troupe/example/workflows/leave-request.yaml", []string{`john: submit {"days":1}`}, []string{"draft submit [event.data.days <= const.daysWithoutAsking] approved"}},
-		{"eventless ones behind an event", "../../cmd/troupe/example/workflows/purchase-order.yaml", gallery[1].events, []string{
-			"draft submit checking", "checking [svcPublic.total <= const.approvalLimit] approved", "waiting supplier.accepted ordered",
-		}},
-		{"into and out of containers", "testdata/nested.yaml", []string{`john: assign`, `john: accept`, `john: elsewhere`, `john: return`, `john: withdraw`}, []string{
-			"case withdraw withdrawn", "new assign working", "triage accept solving", "analysis elsewhere escalated", "escalated return analysis",
-		}},
-		{"a loop", "testdata/nested.yaml", []string{`john: assign`, `john: restart`}, []string{"new assign working", "working restart working"}},
-		{"several targets", "testdata/parallel.yaml", []string{`john: shortcut`}, []string{"received shortcut talked verified"}},
-		{"regions and a timer", "testdata/parallel.yaml", []string{`john: invite`, `john: talk`, `timer: after.P7D.asked`, `john: like`, `john: answer`, `john: ready`}, []string{
-			"received invite checks", "checks done offered", "planned talk talked", "talked like liked", "asked answer verified", "asked after 7 days asked", "drafting ready drafted",
-		}},
-		{"history and a reaction", "testdata/history.yaml", gallery[4].events, []string{"standby on last", "running pause paused", "running tick", "stopped play playing", "paused resume where"}},
-		{"from one region to another", "testdata/regions.yaml", gallery[6].events, []string{"desk both open ringing", "open swap ringing"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			d := parseFile(t, c.file)
-			assert.Equal(t, strings.Join(c.want, "\n"), takenIn(&Picture{Chart: d.Chart(), Instance: play(t, d, c.events)}))
-		})
-	}
+	datadriven.RunTest(t, "testdata/trace.txt", func(t *testing.T, cmd *datadriven.TestData) string {
+		d := parseFile(t, strings.Replace(cmd.CmdArgs[0].Key, "example/", "../../cmd/troupe/example/workflows/", 1))
+		events := strings.FieldsFunc(cmd.Input, func(r rune) bool { return r == '\n' })
+		return cmp.Or(takenIn(&Picture{Chart: d.Chart(), Instance: play(t, d, events)}), "none")
+	})
 }
 
 // TestTraceIsNoLongerThanTheHistory: a long history takes the room of a short one.
