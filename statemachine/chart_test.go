@@ -6,9 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
-	"troupe/statemachine/document"
 )
 
 // textOf writes a chart with a line for each node and transition.
@@ -84,32 +81,20 @@ func TestChartTakes(t *testing.T) {
 	}
 }
 
-// FuzzChart: every definition that parses has a chart whose indexes are right.
-func FuzzChart(f *testing.F) {
-	f.Add([]byte("id: w\nstateMachines: {m: {initial: [b], states: {a: {on: {x: h}}, b: {type: parallel, states: {c: {}, h: {type: history}}}}}}\n"))
-	p, err := NewParser(ParserOptions{Stored: true})
-	require.NoError(f, err)
-	f.Fuzz(func(t *testing.T, text []byte) {
-		parsed, err := p.Parse(Source{File: "w.yaml", Text: text})
-		if err != nil {
-			if _, ok := err.(document.Faults); !ok { //nolint:errorlint // Parse promises the type
-				t.Fatal(err)
-			}
-			return
-		}
-		c := parsed.Chart()
-		for i := range c.Nodes {
-			n := &c.Nodes[i]
-			assert.Less(t, n.Parent, i, "node")
-			all := append(append(append([]int(nil), n.Children...), n.Initial...), n.Default...)
-			for _, tr := range n.Transitions {
-				for _, to := range tr.Targets {
-					assert.Equal(t, c.Machine(i), c.Machine(to), "a transition of %d leads to %d, in another machine", i, to)
-				}
-			}
-			for _, inside := range all {
-				assert.True(t, inside >= 0 && inside < len(c.Nodes) && c.Machine(inside) == c.Machine(i), "node %d: %+v", i, n)
+// checkChart holds that a chart's indexes are right.
+func checkChart(t *testing.T, c *Chart) {
+	t.Helper()
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		assert.Less(t, n.Parent, i, "node")
+		all := append(append(append([]int(nil), n.Children...), n.Initial...), n.Default...)
+		for _, tr := range n.Transitions {
+			for _, to := range tr.Targets {
+				assert.Equal(t, c.Machine(i), c.Machine(to), "a transition of %d leads to %d, in another machine", i, to)
 			}
 		}
-	})
+		for _, inside := range all {
+			assert.True(t, inside >= 0 && inside < len(c.Nodes) && c.Machine(inside) == c.Machine(i), "node %d: %+v", i, n)
+		}
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -178,41 +177,6 @@ func TestTheCompleteExampleHasNoFaults(t *testing.T) {
 			assert.True(t, has[key], "the complete example has no %q", key)
 		}
 	}
-}
-
-// TestTheCompleteExampleRuns plays a large invoice that two managers approve.
-func TestTheCompleteExampleRuns(t *testing.T) {
-	_, parsed := parseExample(t)
-	d := parsed.Definition
-	clerk := &Caller{ID: "carla", Roles: []string{"clerk"}}
-	manager := &Caller{ID: "max", Roles: []string{"manager"}}
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	r, err := d.Create(Creation{ID: "1", Caller: clerk, Public: data.Value(`{"customer":"Ex","amount":5000}`), Now: now})
-	require.NoError(t, err)
-	for _, c := range []struct {
-		event, data, states string
-		caller              *Caller
-	}{
-		{"block", `{"svcPrivate":{"blocked":["eve"]}}`, "draft payment unpaid open", clerk},
-		{"remark", `{"note":"urgent"}`, "draft payment unpaid open", clerk},
-		{"submit", `{"items":[{"price":4000},{"price":2000}]}`, "waiting payment unpaid open", clerk},
-		{"approve", "", "waiting payment unpaid open", manager},
-		{"pause", "", "parked payment unpaid open", manager},
-		{"resume", "", "waiting payment unpaid open", manager},
-		{"approve", "", "approved payment unpaid open", manager},
-		{"file", "", "approved payment unpaid open", clerk},
-	} {
-		r, err = d.Step(&r.Instance, Event{Name: EventName(c.event), Data: data.Value(c.data), Caller: c.caller, Now: now})
-		require.NoError(t, err, c.event)
-		var nodes []string
-		for _, p := range d.Positions(&r.Instance) {
-			nodes = append(nodes, string(p.Node))
-		}
-		require.Equal(t, c.states, strings.Join(nodes, " "), c.event)
-	}
-	const want = `{"status":"new","amount":6000,"items":[{"price":4000},{"price":2000}],"approvals":2,` +
-		`"customer":"Ex","requester":"carla","note":"urgent","reviewed":true}`
-	assert.Equal(t, want, string(r.Instance.Public), "svcPublic")
 }
 
 // TestTheFaultsOfTheDocumentExist: each message of DEFINITION.md, "Faults", stands in the scripts of TestFault.

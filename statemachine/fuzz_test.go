@@ -63,13 +63,18 @@ func scripts(t testing.TB) []string {
 	return out
 }
 
-// FuzzParse: any text is a definition or faults, and a definition can create an instance or say why not.
+// FuzzParse: any text is a definition or faults, and a definition has a chart, and can create an instance or say why not.
 func FuzzParse(f *testing.F) {
 	for _, text := range scripts(f) {
 		f.Add(text)
 	}
+	f.Add("id: w\nstateMachines: {m: {initial: [b], states: {a: {on: {x: h}}, b: {type: parallel, states: {c: {}, h: {type: history}}}}}}\n")
 	p := newParser(f)
+	stored := p.With(ParserOptions{Stored: true})
 	f.Fuzz(func(t *testing.T, text string) {
+		if parsed, err := stored.Parse(Source{File: "w.yaml", Text: []byte(text)}); err == nil {
+			checkChart(t, parsed.Chart())
+		}
 		for _, file := range []string{"w.yaml", "w.json"} {
 			parsed, err := p.Parse(Source{File: file, Text: []byte(text)})
 			var faults document.Faults

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -16,11 +17,13 @@ import (
 
 	"troupe/statemachine"
 	"troupe/statemachine/data"
+	"troupe/statemachine/internal/markdown"
 )
 
 // TestScenario plays the scripts in testdata/scenario, one situation a file:
 //
-//	define                      the definition that the rest of the file uses; with stored, one that was accepted before
+//	define                      the definition that the rest of the file uses; with stored, one that was accepted before; without a
+//	                            text the complete example of DEFINITION.md
 //	create user=… roles=…       svcPublic and svcPrivate as the input
 //	send EVENT user=… roles=…   event.data as the input; most=… bounds the MiB that it takes
 //	wait DURATION               every timer that is due by then, in order
@@ -67,7 +70,11 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 	case "define":
 		parser, err := statemachine.NewParser(statemachine.ParserOptions{Stored: cmd.HasArg("stored")})
 		require.NoError(t, err)
-		parsed, err := parser.Parse(statemachine.Source{File: "workflow.yaml", Text: []byte(cmd.Input)})
+		source := statemachine.Source{File: "workflow.yaml", Text: []byte(cmd.Input)}
+		if cmd.Input == "" {
+			source = completeExample(t)
+		}
+		parsed, err := parser.Parse(source)
 		if err != nil {
 			s.d = nil
 			return err.Error() + "\n"
@@ -140,6 +147,14 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 	}
 	t.Fatalf("unknown command %q", cmd.Cmd)
 	return ""
+}
+
+func completeExample(t *testing.T) statemachine.Source {
+	text, err := os.ReadFile("DEFINITION.md")
+	require.NoError(t, err)
+	section := markdown.Section(string(text), "A complete example")
+	beside := func(string) ([]byte, error) { return []byte(markdown.Blocks(section, "json")[0]), nil }
+	return statemachine.Source{File: "workflow.yaml", Text: []byte(markdown.Blocks(section, "yaml")[0]), Read: beside}
 }
 
 func (s *scenario) tasks(c *statemachine.Caller) string {
