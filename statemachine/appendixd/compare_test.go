@@ -51,6 +51,9 @@ func Run(p *statemachine.Parser, c Case, tally *Tally) error {
 		return err
 	}
 	chart.Mistake = c.Mistake
+	if err := differs("events that callers can send", texts(parsed.EventNames()), chart.callersSend()); err != nil {
+		return err
+	}
 	tally.Charts++
 	before := tally.NotStarted
 	for _, operations := range c.Runs {
@@ -197,6 +200,9 @@ func (b *both) compare(event string, next Instance, report Report, step func() (
 		b.ours = result.Instance
 	}
 	if outcome == Moved || outcome == Recorded {
+		if result.Entry.Attempt != (outcome == Recorded) {
+			return fmt.Errorf("the entry is one of an event that nothing took: ours %t", result.Entry.Attempt)
+		}
 		if err := b.compareEntry(&result.Entry, event, before); err != nil {
 			return err
 		}
@@ -276,6 +282,22 @@ func (b *both) compareEntry(entry *statemachine.Entry, event string, before []st
 		return fmt.Errorf("states of the entry: %s, of the instance: %s", of, states)
 	}
 	return cmp.Or(b.findable(b.definition.PositionsNamed(entry.End)), differs("end of the entry", texts(entry.End), nodes(positionsOf(b.chart, b.other))))
+}
+
+// callersSend are the events that a transition takes by its name, or that are declared, without those of the machine.
+func (c *Chart) callersSend() (names []string) {
+	for _, e := range c.Events {
+		names = append(names, e.Event)
+	}
+	for _, s := range c.States {
+		for _, t := range s.Transitions {
+			if t.Event != "" && !strings.HasSuffix(t.Event, "*") && !strings.HasPrefix(t.Event, "done.") && t.Event != errorExecution {
+				names = append(names, t.Event)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func texts[T ~string](list []T) []string {
