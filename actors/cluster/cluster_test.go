@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -73,48 +72,6 @@ func (w *world) awaitRemoved(p *process) {
 	p.stop(false)
 }
 
-// TestANodeAfterTheOther: a cluster grows to four nodes, loses one with its disk, takes a new one,
-// and lets one go.
-func TestANodeAfterTheOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 3)
-		defer w.end()
-		a := w.first()
-		w.await("one node alone", func() bool { return w.whole(1) })
-		b := w.join(a)
-		w.await("two nodes", func() bool { return w.whole(2) })
-		c := w.join(b)
-		w.await("three nodes", func() bool { return w.whole(3) })
-		for _, p := range []*process{a, b, c} {
-			for sh := range p.store.AllShards() {
-				if err := p.Current(t.Context(), sh); err != nil {
-					t.Errorf("%s: %v", shown(sh), err)
-				}
-			}
-		}
-		d := w.join(a)
-		w.await("four nodes", func() bool { return w.whole(4) })
-
-		b.stop(false)
-		w.await("leaders for all shards", func() bool {
-			return !a.isAlive(b.self) && !c.isAlive(b.self) && !slices.ContainsFunc(slices.Collect(a.store.AllShards()), func(sh key.Shard) bool {
-				return a.Current(t.Context(), sh) != nil && a.store.Replica(sh) != nil
-			})
-		})
-		assert.Error(t, c.Remove(t.Context(), b.self, false), "a node that does not answer was to be removed as if it ran")
-		w.check(c.Remove(t.Context(), b.self, true))
-		w.await("three nodes again", func() bool { return w.whole(3) })
-		e := w.join(d)
-		w.await("four nodes again", func() bool { return w.whole(4) })
-
-		assert.Error(t, e.Remove(t.Context(), a.self, true), "a node that runs was to be removed as lost")
-		w.check(e.Remove(t.Context(), a.self, false))
-		w.awaitRemoved(a)
-		w.await("three nodes at the end", func() bool { return w.whole(3) })
-		assert.ErrorIs(t, b.start(), peer.ErrRefused, "a node that was removed starts")
-	})
-}
-
 func (w *world) currentEverywhere() {
 	w.t.Helper()
 	for _, p := range w.nodes {
@@ -128,40 +85,9 @@ func (w *world) currentEverywhere() {
 	}
 }
 
-// TestFiveNodesKeepEveryShard: three of them vote in each, while one is replaced in peace and one after
-// the loss of its disk.
-func TestFiveNodesKeepEveryShard(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 3)
-		defer w.end()
-		a := w.first()
-		b, c, d, e := w.join(a), w.join(a), w.join(a), w.join(a)
-		const uneven = 100 // who votes in few shards of another's gets few of its leaderships
-		w.await("five nodes", func() bool { return w.complete(5, uneven) })
-		w.currentEverywhere()
-
-		f := w.join(b)
-		w.await("six nodes", func() bool { return w.complete(6, uneven) })
-		w.check(c.Remove(t.Context(), a.self, false))
-		w.awaitRemoved(a)
-		w.await("five nodes, one of them new", func() bool { return w.complete(5, uneven) })
-		w.currentEverywhere()
-
-		b.stop(false)
-		w.await("the silence of the lost node", func() bool { return !d.isAlive(b.self) && !e.isAlive(b.self) })
-		w.check(f.Remove(t.Context(), b.self, true))
-		w.await("four nodes", func() bool { return w.complete(4, uneven) })
-		w.join(e)
-		w.await("five nodes again", func() bool { return w.complete(5, uneven) })
-		w.currentEverywhere()
-	})
-}
-
 // TestListsOfWhoStillCopies: another node answers them, as long as there is one that has everything.
 func TestListsOfWhoStillCopies(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2)
-		defer w.end()
+	inWorld(t, 2, func(t *testing.T, w *world) {
 		a := w.first()
 		b, c, d := w.join(a), w.join(a), w.join(a)
 		w.await("four nodes", func() bool { return w.whole(4) })
@@ -210,34 +136,9 @@ func TestListsOfWhoStillCopies(t *testing.T) {
 	})
 }
 
-// TestWhoLeavesGivesAllAway: a node that does not vote in Meta leads shards still when it is to go.
-func TestWhoLeavesGivesAllAway(t *testing.T) {
-	for phase := range 5 {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, 4)
-			defer w.end()
-			a := w.first()
-			b, c, d := w.join(a), w.join(a), w.join(a)
-			w.await("four nodes", func() bool { return w.whole(4) })
-			clocktest.Advance(time.Duration(phase) * paceDefault / 5)
-			leaving := d
-			for _, p := range []*process{b, c, d} {
-				if !slices.Contains(p.directory.Load().Placement[key.Meta], p.self) {
-					leaving = p
-				}
-			}
-			w.check(a.Remove(t.Context(), leaving.self, false))
-			w.awaitRemoved(leaving)
-			w.await("three nodes", func() bool { return w.whole(3) })
-		})
-	}
-}
-
 // TestARemovalIsWrittenBeforeItIsTold: else a node would give its folder up for a removal that may be refused.
 func TestARemovalIsWrittenBeforeItIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2)
-		defer w.end()
+	inWorld(t, 2, func(t *testing.T, w *world) {
 		told := 0
 		w.dismissed = func(by *Node, id peer.NodeID) error {
 			if told++; !by.isGone(id) {
@@ -251,31 +152,6 @@ func TestARemovalIsWrittenBeforeItIsTold(t *testing.T) {
 		w.check(a.Remove(t.Context(), b.self, false))
 		w.awaitRemoved(b)
 		assert.NotZero(t, told, "it was not told")
-	})
-}
-
-// TestANodeThatIsNotToldOfItsRemoval: it learns from the others, which refuse it.
-func TestANodeThatIsNotToldOfItsRemoval(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2)
-		defer w.end()
-		w.dismissed = func(*Node, peer.NodeID) error { return errSilent }
-		a := w.first()
-		w.join(a)
-		c := w.join(a)
-		w.await("three nodes", func() bool { return w.whole(3) })
-		w.check(a.Remove(t.Context(), c.self, false))
-		w.await("its end", func() bool {
-			select {
-			case err := <-c.Failed():
-				assert.ErrorIs(t, err, peer.ErrRefused)
-				return true
-			default:
-				return false
-			}
-		})
-		c.stop(false)
-		w.await("two nodes", func() bool { return w.whole(2) })
 	})
 }
 
@@ -311,128 +187,6 @@ func TestARefusalOfFew(t *testing.T) {
 		err := n.refusedBy(c.faults, peer.ErrRefused, peer.ErrExpired)
 		assert.Equal(t, c.want, err != nil, "%v of %d others: got %v, want an error", c.faults, c.others, err)
 	}
-}
-
-// TestWhoHandsOverLeadsNothing: and the others lead at once (persistence/PROMISES.md, "P26").
-func TestWhoHandsOverLeadsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2)
-		defer w.end()
-		a, b, c := w.three()
-		begun := time.Now()
-		a.HandOver(t.Context())
-		assert.Empty(t, a.led(), "it leads %v still", a.led())
-		w.await("all led", func() bool { return len(b.led())+len(c.led()) == 3 })
-		assert.LessOrEqual(t, time.Since(begun), 500*time.Millisecond, "it took")
-		clocktest.Advance(10 * time.Second)
-		assert.Empty(t, a.led(), "it was given %v again", a.led())
-	})
-}
-
-// TestWhoHasJustComeLeadsNothing: a node that is back is given shards when it has been heard for a while, and not when it
-// was heard before its end.
-func TestWhoHasJustComeLeadsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2)
-		defer w.end()
-		a, b, c := w.three()
-		c.stop(true)
-		w.check(c.start())
-		back := time.Now()
-		w.await("the node that is back", func() bool { return a.isAlive(c.self) && b.isAlive(c.self) })
-		for time.Since(back) < 5*time.Second {
-			led := c.led()
-			require.Empty(t, led, "it was given %v, %s after its start", led, time.Since(back))
-			clocktest.Advance(100 * time.Millisecond)
-		}
-		w.await("its part", func() bool { return w.whole(3) })
-
-		c.stop(true)
-		w.check(c.start())
-		w.await("the node that is back again", func() bool { return a.isAlive(c.self) })
-		a.stop(true)
-		led := c.led()
-		assert.Empty(t, led, "who stops has handed %v to the one that has just come", led)
-		w.check(a.start())
-	})
-}
-
-// TestWhoMayNotJoin: a key opens the cluster once, in its time, to a machine that fits.
-func TestWhoMayNotJoin(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2)
-		defer w.end()
-		a := w.first()
-		w.await("one node alone", func() bool { return w.whole(1) })
-		used, old := w.invite(a, time.Hour), w.invite(a, time.Minute)
-		_, err := w.joinAs(a, used)
-		require.NoError(t, err)
-		clocktest.Advance(2 * time.Minute)
-		stranger := old
-		stranger.ID = "0123456789abcdef"
-		forged := w.invite(a, time.Hour)
-		forged.Secret = old.Secret
-		for _, c := range []struct {
-			what string
-			key  peer.JoinKey
-			want string
-		}{
-			{"a key that was used", used, "was used already, by node "},
-			{"an old key", old, "expired at "},
-			{"a key of another cluster", stranger, "does not know the join key"},
-			{"a key with another secret", forged, "does not know the join key"},
-		} {
-			before := a.directory.Load()
-			_, err := w.joinAs(a, c.key)
-			assert.True(t, err != nil && strings.Contains(err.Error(), c.want) && !strings.Contains(err.Error(), "\n"), "%v %v %v", c.what, err, c.want)
-			assert.Equal(t, before, a.directory.Load(), "%s: the cluster has changed", c.what)
-		}
-		w.words = map[string]string{"taken:1": "somebody else"}
-		good := joinRequest{ID: "x", Node: peer.NodeID(ulidOf(t)), Address: "there:1", Version: "next", Level: levelHere, Clock: time.Now()}
-		invited := func(r *joinRequest) {
-			key := w.invite(a, time.Hour)
-			r.ID, r.Secret = key.ID, key.Secret
-		}
-		for _, c := range []struct {
-			what string
-			edit func(*joinRequest)
-			want string
-		}{
-			{"no node", func(r *joinRequest) { r.Node = "me" }, "neither who it is"},
-			{"no address", func(r *joinRequest) { r.Address = "" }, "nor where"},
-			{"a version far ahead", func(r *joinRequest) { invited(r); r.Level = levelHere + 2 }, fmt.Sprintf("the new node runs version next of level %d, and the cluster test of level %d", levelHere+2, levelHere)},
-			{"a clock ahead", func(r *joinRequest) { invited(r); r.Clock = r.Clock.Add(2 * time.Minute) }, "the clock of the new node is 2m0s ahead of"},
-			{"a clock behind", func(r *joinRequest) { invited(r); r.Clock = r.Clock.Add(-time.Hour) }, "the clock of the new node is 1h0m0s behind that of the cluster: set it"},
-			{"the address of another", func(r *joinRequest) {
-				invited(r)
-				r.Address = a.address
-			}, "has the address " + a.address},
-			{"the id of another", func(r *joinRequest) {
-				invited(r)
-				r.Node = a.self
-			}, "there is a node "},
-			{"an address where nobody is", func(r *joinRequest) {
-				invited(r)
-				r.Word = "me"
-			}, "cannot be reached at there:1: "},
-			{"an address where another process is", func(r *joinRequest) {
-				invited(r)
-				r.Word, r.Address = "me", "taken:1"
-			}, "another process answers at taken:1"},
-			{"an address without an end", func(r *joinRequest) { r.Address = strings.Repeat("x", 300) }, "nor where"},
-			{"no key, and a version far ahead", func(r *joinRequest) { r.Level = levelHere + 2 }, "does not know the join key"},
-			{"no key, and a clock ahead", func(r *joinRequest) { r.Clock = r.Clock.Add(2 * time.Minute) }, "does not know the join key"},
-			{"no key, and an address to be looked at", func(r *joinRequest) { r.Word = "me" }, "does not know the join key"},
-			{"no request to sign", invited, "sign the certificate"},
-		} {
-			request := good
-			c.edit(&request)
-			nodes := len(a.directory.Load().Nodes)
-			_, err := a.admit(t.Context(), "", request)
-			assert.True(t, err != nil && strings.Contains(err.Error(), c.want), "%s: got %v, want %q", c.what, err, c.want)
-			assert.Len(t, a.directory.Load().Nodes, nodes, "%s: the cluster has changed", c.what)
-		}
-	})
 }
 
 func ulidOf(t *testing.T) string {
@@ -481,9 +235,7 @@ func TestWhatIsSaidAtAnAddress(t *testing.T) {
 
 // TestACopyOfANodeEnds: the process that came first goes on.
 func TestACopyOfANodeEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2)
-		defer w.end()
+	inWorld(t, 2, func(t *testing.T, w *world) {
 		a := w.first()
 		b := w.join(a)
 		w.await("two nodes", func() bool { return w.whole(2) })
@@ -527,95 +279,10 @@ func TestACopyOfANodeEnds(t *testing.T) {
 	})
 }
 
-// TestWhoIsCutOffKnowsIt: it says so after three seconds, and that it is not ready after five.
-func TestWhoIsCutOffKnowsIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2)
-		defer w.end()
-		a, b, c := w.three()
-		for _, p := range []*process{a, b, c} {
-			if !p.Fresh() || p.Ready() != nil {
-				t.Errorf("node %s is not fresh or not ready: %v", p.address, p.Ready())
-			}
-		}
-		for _, p := range []*process{a, b, c} { // NB: one of them leads Meta
-			p.isolate(true)
-			clocktest.Advance(3500 * time.Millisecond)
-			assert.False(t, p.Fresh(), "node %s is cut off and does not know", p.address)
-			clocktest.Advance(5 * time.Second)
-			assert.Error(t, p.Ready(), "node %s is cut off and says it is ready", p.address)
-			assert.NotEmpty(t, p.Status().Short, "node %s sees nobody and no shard that is short", p.address)
-			for _, q := range []*process{a, b, c} {
-				if q != p && (!q.Fresh() || q.Ready() != nil) {
-					t.Errorf("node %s is not cut off, and is not ready: %v", q.address, q.Ready())
-				}
-			}
-			p.isolate(false)
-			w.await("all is well again", func() bool { return w.whole(3) && p.Fresh() && p.Ready() == nil })
-		}
-	})
-}
-
-// TestAClockOfThePast: a node that takes nobody's certificate does not start, and one that runs waits for
-// its clock to be set.
-func TestAClockOfThePast(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
-		defer w.end()
-		a := w.first()
-		b := w.join(a)
-		w.join(a)
-		w.await("three nodes", func() bool { return w.whole(3) })
-		b.past.Store(true)
-		clocktest.Advance(time.Minute)
-		select {
-		case err := <-b.Failed():
-			t.Errorf("a node that runs ends: %v", err)
-		default:
-		}
-		b.stop(false)
-		err := b.startNode()
-		assert.True(t, err != nil && strings.Contains(err.Error(), "this node cannot run beside the others: call node ") && !strings.Contains(err.Error(), "\n"), err)
-		b.past.Store(false)
-		w.check(b.start())
-		w.await("three nodes again", func() bool { return w.whole(3) })
-	})
-}
-
-// TestWithoutALeaderCommandsEnd: after 10 s, with a line that says why.
-func TestWithoutALeaderCommandsEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
-		defer w.end()
-		a, b, c := w.three()
-		k := w.invite(a, time.Hour)
-		b.stop(false)
-		c.stop(false)
-		w.await("nobody leads", func() bool { return a.leaderNow(key.Meta) == "" })
-		for what, do := range map[string]func(context.Context) error{
-			"invite": func(ctx context.Context) error { _, err := a.Invite(ctx, time.Hour); return err },
-			"remove": func(ctx context.Context) error { return a.Remove(ctx, b.self, true) },
-			"join":   func(context.Context) error { _, err := w.joinAs(a, k); return err },
-		} {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			begun := time.Now()
-			err := do(ctx)
-			assert.True(t, err != nil && strings.Contains(err.Error(), "no node leads the cluster's own shard") && !strings.Contains(err.Error(), "\n"),
-				"%s: got %v, want one line that nobody leads", what, err)
-			assert.LessOrEqual(t, time.Since(begun), 11*time.Second, "%s: it ended", what)
-			cancel()
-		}
-		w.check(b.start())
-		w.check(c.start())
-	})
-}
-
 // TestANewClusterFromOneNode: when most nodes are lost with their disks, the rest begins anew, and
 // whoever comes back from before has no part in it.
 func TestANewClusterFromOneNode(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2)
-		defer w.end()
+	inWorld(t, 2, func(t *testing.T, w *world) {
 		a, b, c := w.three()
 		w.await("nodes that were removed before", func() bool {
 			return slices.ContainsFunc([]*process{a, b, c}, func(p *process) bool { // one of them leads

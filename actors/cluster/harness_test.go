@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -63,6 +64,16 @@ type process struct {
 
 func newWorld(t *testing.T, shards int) *world {
 	return &world{t: t, net: replicatest.NewNetwork(), shards: shards, nodes: map[peer.NodeID]*process{}}
+}
+
+// inWorld runs a test in a bubble, with nodes that are stopped at its end.
+func inWorld(t *testing.T, shards int, test func(t *testing.T, w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, shards)
+		defer w.end()
+		test(t, w)
+	})
 }
 
 func (w *world) machine() *process {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -17,9 +16,7 @@ import (
 // TestAnAuthorityOfTheFuture: it was renewed by a clock that was ahead, and keeps no node from its own
 // certificate.
 func TestAnAuthorityOfTheFuture(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
-		defer w.end()
+	inWorld(t, 1, func(t *testing.T, w *world) {
 		a := w.first()
 		w.await("one node", func() bool { return w.whole(1) })
 		a.stop(true)
@@ -55,9 +52,7 @@ func (l *lines) Write(line []byte) (int, error) {
 
 // TestStrangersDoNotFillTheLog: one warning a second, and a short one.
 func TestStrangersDoNotFillTheLog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
-		defer w.end()
+	inWorld(t, 1, func(t *testing.T, w *world) {
 		a, warned := w.first(), &lines{with: `"warn"`}
 		a.stop(true)
 		a.log = warned

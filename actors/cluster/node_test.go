@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -18,9 +17,7 @@ import (
 // TestNobodyWaitsForAnEntryThatIsStuck: what has a bound ends at it, while a leader cannot know whether it
 // leads still.
 func TestNobodyWaitsForAnEntryThatIsStuck(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
-		defer w.end()
+	inWorld(t, 1, func(t *testing.T, w *world) {
 		a, b, c := w.three()
 		for _, p := range []*process{a, b, c} {
 			if p.store.Epoch(key.Meta) == 0 {
@@ -48,9 +45,7 @@ func TestNobodyWaitsForAnEntryThatIsStuck(t *testing.T) {
 }
 
 func TestStopEndsWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
-		defer w.end()
+	inWorld(t, 1, func(t *testing.T, w *world) {
 		a := w.first()
 		w.await("one node", func() bool { return w.whole(1) })
 		stuck := make(chan struct{})
@@ -65,9 +60,7 @@ func TestStopEndsWithItsContext(t *testing.T) {
 // TestALeaderThatIsGoneIsNotAsked: nothing was sent to it, so whoever asks meanwhile gets its answer from the
 // next one.
 func TestALeaderThatIsGoneIsNotAsked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
-		defer w.end()
+	inWorld(t, 1, func(t *testing.T, w *world) {
 		a, b, c := w.three()
 		var leader peer.NodeID
 		w.await("all know the leader", func() bool {
