@@ -1,13 +1,10 @@
 package persistence
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -117,7 +114,8 @@ func writeUntilFull(s *Store, round int, acked *sync.Map, enough func()) error {
 }
 
 // TestAFullDiskHealsAgainAndAgain holds persistence/PROMISES.md, "P4": it fills a
-// real file system under load, checks that reads go on, and makes room again.
+// real file system under load, checks that reads go on, and makes room again; and it starts on
+// a disk that is full.
 func TestAFullDiskHealsAgainAndAgain(t *testing.T) {
 	rounds := 3
 	if testing.Short() {
@@ -146,8 +144,10 @@ func TestAFullDiskHealsAgainAndAgain(t *testing.T) {
 		eventually(t, fmt.Sprintf("writes are taken again in round %d", round), func() bool { return s.Accepting() == nil })
 	}
 	must(t, s.Close())
-	s = mustOpen(t, dir, o)
+	remove := fill(t, disk)
+	s = mustOpen(t, dir, o) // to be read until there is room
 	defer s.Close()
+	wantError(t, "append", <-appendSetting(s, "b", "2"), ErrDiskFull)
 	n := 0
 	acked.Range(func(name, value any) bool {
 		n++
@@ -157,79 +157,8 @@ func TestAFullDiskHealsAgainAndAgain(t *testing.T) {
 	if n < fillWriters*(fillNames-1) { // each writer has one on the way at most
 		t.Errorf("settings: got %d, want at least %d", n, fillWriters*(fillNames-1))
 	}
-	t.Logf("%d rounds", rounds)
-}
-
-// crashEnv makes the test binary play a process that commits until it is killed.
-const crashEnv = "PERSISTENCE_TEST_CRASH"
-
-// TestAStoreThatWasKilledOpensOnAFullDisk to be read, with all that was
-// acknowledged, and takes writes when there is room.
-func TestAStoreThatWasKilledOpensOnAFullDisk(t *testing.T) {
-	o := Options{FreeBytesMin: 24 << 20, MemTableBytes: 16 << 20}
-	const acked = 200
-	if dir := os.Getenv(crashEnv); dir != "" {
-		s, err := Open(dir, o)
-		// No more than the first log gets, however late the kill comes: the next
-		// start would find old logs, remove them, and have room.
-		for n := 0; err == nil && n < 2*acked; n++ {
-			name := strconv.Itoa(n)
-			if err = <-appendSetting(s, name, name); err == nil {
-				fmt.Fprintln(os.Stdout, name)
-			}
-		}
-		if err == nil {
-			select {}
-		}
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(3)
-	}
-	if testing.Short() {
-		t.Skip("starts a process")
-	}
-	disk := smallDisk(t, 160)
-	dir := filepath.Join(disk, "data")
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestAStoreThatWasKilledOpensOnAFullDisk$")
-	cmd.Env = append(os.Environ(), crashEnv+"="+dir)
-	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
-	for lines, n := bufio.NewScanner(out), 0; n < acked; n++ {
-		if !lines.Scan() || lines.Text() != strconv.Itoa(n) {
-			t.Fatalf("line %d of the process: got %q, %v", n, lines.Text(), lines.Err())
-		}
-	}
-	// The log of the creation goes in the background. A start that found it would remove it, and have room.
-	eventually(t, "one log is left", func() bool {
-		logs := 0
-		_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, _ error) error { // files go meanwhile
-			if filepath.Ext(path) == ".log" {
-				logs++
-			}
-			return nil
-		})
-		return logs == 1
-	})
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait() // it was killed
-	remove := fill(t, disk)
-	s := mustOpen(t, dir, o)
-	wantAll := func() {
-		t.Helper()
-		for n := range acked {
-			wantSetting(t, s, strconv.Itoa(n), strconv.Itoa(n))
-		}
-	}
-	wantAll()
-	assert.True(t, s.OpenedAfterCrash(), "opened after a close, want after a crash")
-	wantError(t, "append", <-appendSetting(s, "b", "2"), ErrDiskFull)
 	remove()
 	eventually(t, "writes are taken", func() bool { return s.Accepting() == nil })
 	mustCommit(t, s, "c", "3")
-	wantAll()
-	must(t, s.Close())
-	s = mustOpen(t, dir, o)
-	defer s.Close()
-	wantAll()
-	wantSetting(t, s, "c", "3")
+	t.Logf("%d rounds", rounds)
 }

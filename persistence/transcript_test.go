@@ -207,6 +207,8 @@ func (s *story) do(word string, args []string, rest string) string {
 	case "counts":
 		m := s.store.Metrics()
 		return fmt.Sprintf("%d unknown, %d refused", m.Unknown, m.Refused)
+	case "crashed": // whether it was, when it was opened
+		return fmt.Sprint(s.store.OpenedAfterCrash())
 	case "refused":
 		return fmt.Sprint(s.store.Metrics().Refused)
 	case "waiting": // whether there are more than before

@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"context"
 	"net/http"
 	"testing"
 
@@ -41,27 +40,4 @@ func BenchmarkHandshake(b *testing.B) {
 		}
 		_, _ = c.Close(), accepted.Close()
 	}
-}
-
-// BenchmarkCall sends one call after the other, or many at once.
-func BenchmarkCall(b *testing.B) {
-	_, two := benchPorts(b)
-	send := func() {
-		if _, err := call(context.Background(), two, nodeID(1), "/"); err != nil {
-			b.Error(err)
-		}
-	}
-	b.Run("alone", func(b *testing.B) {
-		for b.Loop() {
-			send()
-		}
-	})
-	b.Run("parallel", func(b *testing.B) {
-		b.SetParallelism(32)
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
-				send()
-			}
-		})
-	})
 }
