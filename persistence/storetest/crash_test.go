@@ -47,8 +47,8 @@ var smallOptions = persistence.Options{Shards: 4, MemTableBytes: 64 << 10, Cache
 func TestNoCrashLosesOrTearsAnAcknowledgedEvent(t *testing.T) {
 	o := smallOptions
 	o.CheckpointInterval = 500 * time.Microsecond // it is renewed all the time
-	open := Store(o)
-	base, err := emptyJournal(open)
+	store := opener{options: o}
+	base, err := emptyStore(store)
 	require.NoError(t, err)
 	seed := uint64(time.Now().UnixNano())
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -56,7 +56,7 @@ func TestNoCrashLosesOrTearsAnAcknowledgedEvent(t *testing.T) {
 	writes := int64(100) // of a whole load; learned from the first that ends
 	for start, most := time.Now(), harnessTime(3*time.Second); time.Since(start) < most; {
 		k := 1 + rng.Int64N(writes)
-		c := crash{open: open, pct: []int{0, 50, 100}[rng.IntN(3)], rng: rng, load: newWorkload(4, 60)}
+		c := crash{store: store, pct: []int{0, 50, 100}[rng.IntN(3)], rng: rng, load: newWorkload(4, 60)}
 		clone, acked, err := c.cut(base, k)
 		require.NoError(t, err, "seed %d", seed)
 		if clone == nil { // the load ended before its k-th write
@@ -86,17 +86,14 @@ func TestNoCrashLosesOrTearsAnAcknowledgedEvent(t *testing.T) {
 // a load, one after the other, and of what was not synced all is lost, or nothing: at one of these
 // moments the bug must show.
 func TestCrashesFindJournalsWithABug(t *testing.T) {
-	store := Store(smallOptions)
-	for name, open := range map[string]Opener{
-		"early acknowledgement": EarlyAck(store),
-		"split batch":           SplitBatch(store),
-	} {
+	for name, bug := range map[string]bug{"early acknowledgement": earlyAck, "split batch": splitBatch} {
 		t.Run(name, func(t *testing.T) {
-			base, err := emptyJournal(open)
+			store := opener{smallOptions, bug}
+			base, err := emptyStore(store)
 			require.NoError(t, err)
 			for k := int64(1); ; k++ {
 				for _, survivors := range []int{0, 100} {
-					c := crash{open: open, pct: survivors, rng: rand.New(rand.NewPCG(1, 1)), load: newWorkload(1, 20)}
+					c := crash{store: store, pct: survivors, rng: rand.New(rand.NewPCG(1, 1)), load: newWorkload(1, 20)}
 					left, acked, err := c.cut(base, k)
 					switch {
 					case err != nil:
@@ -114,10 +111,10 @@ func TestCrashesFindJournalsWithABug(t *testing.T) {
 	}
 }
 
-// emptyJournal creates a journal and closes it.
-func emptyJournal(open Opener) (*vfs.MemFS, error) {
+// emptyStore creates a store and closes it.
+func emptyStore(store opener) (*vfs.MemFS, error) {
 	fs := vfs.NewCrashableMem()
-	j, err := open(fs)
+	j, err := store.open(fs)
 	if err != nil {
 		return nil, err
 	}
@@ -130,10 +127,10 @@ func copyOf(fs *vfs.MemFS) *vfs.MemFS {
 }
 
 type crash struct {
-	open Opener
-	pct  int
-	rng  *rand.Rand
-	load *workload
+	store opener
+	pct   int
+	rng   *rand.Rand
+	load  *workload
 }
 
 // cut runs the load on a copy of base and returns what a crash at the k-th write
@@ -142,7 +139,7 @@ type crash struct {
 func (c *crash) cut(base *vfs.MemFS, k int64) (clone *vfs.MemFS, acked ledger, err error) {
 	mem := copyOf(base)
 	power := &powerCut{mem: mem, pct: c.pct, rng: c.rng, before: func() { acked = c.load.acked() }}
-	j, err := c.open(errorfs.Wrap(mem, power))
+	j, err := c.store.open(errorfs.Wrap(mem, power))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -162,7 +159,7 @@ func (c *crash) cutStart(fs *vfs.MemFS, k int64) *vfs.MemFS {
 	mem := copyOf(fs)
 	power := &powerCut{mem: mem, pct: c.pct, rng: c.rng}
 	power.arm(k)
-	j, err := c.open(errorfs.Wrap(mem, power))
+	j, err := c.store.open(errorfs.Wrap(mem, power))
 	if err != nil {
 		return nil // c.check meets the same error
 	}
@@ -176,7 +173,7 @@ func (c *crash) cutStart(fs *vfs.MemFS, k int64) *vfs.MemFS {
 
 // check opens what a crash left.
 func (c *crash) check(fs *vfs.MemFS, acked ledger) error {
-	j, err := c.open(fs)
+	j, err := c.store.open(fs)
 	if err != nil {
 		return fmt.Errorf("refused: %w", err)
 	}

@@ -21,7 +21,7 @@ type damage struct {
 	// erasesEnd says that no whole record is left behind the damaged place: no later
 	// one can tell that there was one.
 	erasesEnd bool
-	do        func(fs *vfs.MemFS) error
+	do        func(fs *vfs.MemFS)
 }
 
 func (d damage) String() string { return fmt.Sprintf("%s %s %s", d.kind, d.file, d.with) }
@@ -45,61 +45,44 @@ const dir = "db"
 // damages lists what to do to the files of image: per file, n random flips of
 // one bit and n zeroed blocks, truncations, its removal, a change of places with
 // each other file of its type, and the same file as it was in older.
-func damages(image, older *vfs.MemFS, n int, rng *rand.Rand) ([]damage, error) {
-	names, err := image.List(dir)
-	if err != nil {
-		return nil, err
-	}
+func damages(image, older *vfs.MemFS, n int, rng *rand.Rand) (all []damage) {
+	names := must(image.List(dir))
 	slices.Sort(names)
-	var all []damage
 	for _, name := range names {
 		if name == "LOCK" {
 			continue
 		}
-		content, err := fileBytes(image, name)
-		if err != nil {
-			return nil, err
-		}
-		last, used, err := inUse(image, name, content)
-		if err != nil {
-			return nil, err
-		}
+		content := fileBytes(image, name)
+		last, used := inUse(image, name, content)
 		all = append(all, inFile(name, content, last, used, n, rng)...)
-		all = append(all, damage{kind: "remove", file: name, do: func(fs *vfs.MemFS) error {
-			return fs.Remove(fs.PathJoin(dir, name))
-		}})
+		all = append(all, damage{kind: "remove", file: name, do: func(fs *vfs.MemFS) { must(0, fs.Remove(fs.PathJoin(dir, name))) }})
 		for _, other := range names {
 			if other > name && fileType(other) == fileType(name) && fileType(name) != "marker" {
 				all = append(all, swap(name, other))
 			}
 		}
-		if old, err := fileBytes(older, name); err == nil && string(old) != string(content) {
-			all = append(all, damage{kind: "stale", file: name, do: replace(name, old)})
+		if _, err := older.Stat(older.PathJoin(dir, name)); err == nil {
+			if old := fileBytes(older, name); string(old) != string(content) {
+				all = append(all, damage{kind: "stale", file: name, do: replace(name, old)})
+			}
 		}
 	}
-	return all, nil
+	return all
 }
 
 // inUse returns how much of a file is in use, and where in that the last record begins.
 // Behind it a log has zeros, or what the file held when it was an earlier log. Other
 // files are in use as a whole, and their end is a record.
-func inUse(fs *vfs.MemFS, name string, content []byte) (last, used int, err error) {
+func inUse(fs *vfs.MemFS, name string, content []byte) (last, used int) {
 	number, _, ok := wal.ParseLogFilename(name)
 	if !ok {
-		return len(content), len(content), nil
+		return len(content), len(content)
 	}
-	logs, err := wal.Scan(wal.Dir{FS: fs, Dirname: dir})
-	if err != nil {
-		return 0, 0, err
-	}
-	log, ok := logs.Get(number)
-	if !ok {
-		return 0, 0, fmt.Errorf("%s is not a log", name)
-	}
+	log, _ := must(wal.Scan(wal.Dir{FS: fs, Dirname: dir})).Get(number)
 	for r := log.OpenForRead(); ; {
 		_, at, err := r.NextRecord()
 		if err != nil { // what stands there is not of this log
-			return last, int(at.Physical), r.Close()
+			return last, must(int(at.Physical), r.Close())
 		}
 		last = int(at.Physical)
 	}
@@ -153,59 +136,36 @@ func inFile(name string, content []byte, last, used, n int, rng *rand.Rand) []da
 }
 
 func swap(a, b string) damage {
-	return damage{kind: "swap", file: a, with: b, do: func(fs *vfs.MemFS) error {
-		inA, err := fileBytes(fs, a)
-		if err != nil {
-			return err
-		}
-		inB, err := fileBytes(fs, b)
-		if err != nil {
-			return err
-		}
-		if err := replace(a, inB)(fs); err != nil {
-			return err
-		}
-		return replace(b, inA)(fs)
+	return damage{kind: "swap", file: a, with: b, do: func(fs *vfs.MemFS) {
+		inA, inB := fileBytes(fs, a), fileBytes(fs, b)
+		replace(a, inB)(fs)
+		replace(b, inA)(fs)
 	}}
 }
 
 // replace gives a file another content.
-func replace(name string, content []byte) func(fs *vfs.MemFS) error {
-	return func(fs *vfs.MemFS) error {
-		f, err := fs.Create(fs.PathJoin(dir, name), vfs.WriteCategoryUnspecified)
-		if err != nil {
-			return err
-		}
-		if _, err := f.Write(slices.Clone(content)); err != nil {
-			return err
-		}
-		return f.Close()
+func replace(name string, content []byte) func(fs *vfs.MemFS) {
+	return func(fs *vfs.MemFS) {
+		f := must(fs.Create(fs.PathJoin(dir, name), vfs.WriteCategoryUnspecified))
+		must(f.Write(slices.Clone(content)))
+		must(0, f.Close())
 	}
 }
 
-func fileBytes(fs *vfs.MemFS, name string) ([]byte, error) {
-	f, err := fs.Open(fs.PathJoin(dir, name))
-	if err != nil {
-		return nil, err
-	}
+func fileBytes(fs *vfs.MemFS, name string) []byte {
+	f := must(fs.Open(fs.PathJoin(dir, name)))
 	defer func() { _ = f.Close() }() // read or synced before; nothing is lost with it
-	return io.ReadAll(f)
+	return must(io.ReadAll(f))
 }
 
 // fingerprint describes all files, to see whether any was changed.
-func fingerprint(fs *vfs.MemFS) (string, error) {
-	names, err := fs.List(dir)
-	if err != nil {
-		return "", err
-	}
+func fingerprint(fs *vfs.MemFS) string {
+	names := must(fs.List(dir))
 	slices.Sort(names)
 	var b strings.Builder
 	for _, name := range names {
-		content, err := fileBytes(fs, name)
-		if err != nil {
-			return "", err
-		}
+		content := fileBytes(fs, name)
 		fmt.Fprintf(&b, "%s %d %x\n", name, len(content), sha256.Sum256(content))
 	}
-	return b.String(), nil
+	return b.String()
 }

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -20,23 +21,6 @@ type event struct {
 	Instance key.ID
 	Seq      uint64 // from 1
 	Padding  int    // bytes of content
-}
-
-// eventWriter is a journal that has its own way of writing an event.
-type eventWriter interface {
-	appendEvent(event, persistence.Waiter)
-}
-
-// appendTo commits the event as one batch, or in the journal's own way.
-func (e event) appendTo(j Journal, waiter persistence.Waiter) {
-	if own, ok := j.(eventWriter); ok {
-		own.appendEvent(e, waiter)
-		return
-	}
-	w := j.NewBatch(e.Shard)
-	e.writeEntry(w)
-	e.writeRest(w)
-	j.Append(w, waiter)
 }
 
 func (e event) writeEntry(w *persistence.Batch) {
@@ -83,7 +67,7 @@ func instance(n int) (key.ID, key.Shard) {
 // thing that is wrong: an event that is missing or half there, a gap, a counter
 // that does not add up. More events than acknowledged are right; in a batch of
 // which the answer never came they may or may not be there.
-func check(j Journal, acked ledger, instances, padding int) (missing uint64, err error) {
+func check(j journal, acked ledger, instances, padding int) (missing uint64, err error) {
 	counted := map[key.Shard]uint64{}
 	for n := range instances {
 		id, sh := instance(n)
@@ -100,15 +84,9 @@ func check(j Journal, acked ledger, instances, padding int) (missing uint64, err
 		return missing, fmt.Errorf("%d acknowledged events are missing", missing)
 	}
 	for sh, want := range counted {
-		value, ok, err := load(j, key.Count(nil, sh, workflow, 1))
+		got, err := j.Count(key.Count(nil, sh, workflow, 1))
 		if err != nil {
 			return 0, err
-		}
-		var got int64
-		if ok {
-			if got, err = persistence.ParseCount(value); err != nil {
-				return 0, err
-			}
 		}
 		if uint64(got) != want {
 			return 0, fmt.Errorf("shard %d counts %d events, has %d", sh, got, want)
@@ -122,7 +100,7 @@ func check(j Journal, acked ledger, instances, padding int) (missing uint64, err
 
 // checkFeed holds that the feed of a shard has a row for each of so many events, and those of each instance
 // in their order.
-func checkFeed(j Journal, sh key.Shard, events uint64) error {
+func checkFeed(j journal, sh key.Shard, events uint64) error {
 	var rows uint64
 	last := ledger{}
 	err := j.Scan(key.FeedPrefix(nil, sh), func(k, stored []byte) error {
@@ -145,7 +123,7 @@ func checkFeed(j Journal, sh key.Shard, events uint64) error {
 }
 
 // checkInstance returns how many events an instance has, when they are whole.
-func checkInstance(j Journal, sh key.Shard, id key.ID, padding int) (n uint64, err error) {
+func checkInstance(j journal, sh key.Shard, id key.ID, padding int) (n uint64, err error) {
 	err = j.Scan(key.EntryPrefix(nil, sh, id), func(k, value []byte) error {
 		n++
 		e := event{Shard: sh, Instance: id, Seq: n, Padding: padding}
@@ -160,8 +138,8 @@ func checkInstance(j Journal, sh key.Shard, id key.ID, padding int) (n uint64, e
 	if err != nil {
 		return n, err
 	}
-	record, _, err := load(j, key.Record(nil, sh, workflow, id))
-	if err != nil {
+	record, err := j.Load(key.Record(nil, sh, workflow, id))
+	if err != nil && !errors.Is(err, persistence.ErrNotFound) {
 		return n, err
 	}
 	var head uint64

@@ -46,7 +46,7 @@ func (w *workload) covered() ledger {
 }
 
 // run appends everything, or until goOn is false, and waits for the answers.
-func (w *workload) run(j Journal, goOn func() bool) {
+func (w *workload) run(j journal, goOn func() bool) {
 	var wg sync.WaitGroup
 	for n := range w.instances {
 		wg.Go(func() { w.write(j, n, goOn) })
@@ -54,7 +54,7 @@ func (w *workload) run(j Journal, goOn func() bool) {
 	wg.Wait()
 }
 
-func (w *workload) write(j Journal, n int, goOn func() bool) {
+func (w *workload) write(j journal, n int, goOn func() bool) {
 	id, sh := instance(n)
 	slots := make(chan struct{}, w.window)
 	for seq := uint64(w.from) + 1; seq <= uint64(w.events) && goOn(); seq++ {
@@ -63,7 +63,7 @@ func (w *workload) write(j Journal, n int, goOn func() bool) {
 		w.mu.covered = maps.Clone(w.mu.acked)
 		w.mu.Unlock()
 		e := event{Shard: sh, Instance: id, Seq: seq, Padding: w.padding}
-		e.appendTo(j, eventAck{w: w, id: id, seq: seq, slots: slots})
+		j.appendEvent(e, eventAck{w: w, id: id, seq: seq, slots: slots})
 	}
 	for range w.window { // until the last answer is there
 		slots <- struct{}{}
