@@ -6,18 +6,14 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/cockroachdb/pebble/v2/wal"
 	"github.com/stretchr/testify/assert"
 
-	"troupe/persistence/integrity"
 	"troupe/persistence/internal/engine"
-	"troupe/persistence/internal/file"
 )
 
 // A log that is not in the checkpoint can disappear without a trace.
@@ -58,29 +54,6 @@ func TestTheCheckpointNamesALogBeforeItsFirstRecord(t *testing.T) {
 	assert.Empty(t, unknown, "the checkpoint did not know %q when their first record was written", unknown)
 }
 
-func TestTheCheckpointFollowsCommitsAndTheClose(t *testing.T) {
-	fs := vfs.NewMem()
-	o := small(fs)
-	o.CheckpointInterval = time.Millisecond
-	s := mustOpen(t, "db", o)
-	end := committed(t, s, "a", "1")
-	read := func() checkpoint {
-		c, err := loadCheckpoint(fs)
-		must(t, err)
-		return c
-	}
-	eventually(t, "the checkpoint knows of the commit", func() bool { return read().seq == end })
-	c := read()
-	assert.True(t, !c.clean && c.log != 0, "while open: got %+v, want a log and no clean close", c)
-	end = committed(t, s, "b", "1")
-	must(t, s.Close())
-	c = read()
-	assert.True(t, c.clean && c.seq == end, "after close: got %+v, want a clean close and sequence number %d", c, end)
-	s = open(t, o)
-	assert.False(t, s.OpenedAfterCrash(), "opened after a crash, want after a close")
-	assert.False(t, read().clean, "an open store says that it was closed")
-}
-
 // The last commit may be the first of its log, and the log before be in tables.
 func TestTheCheckpointOfTheCloseKnowsTheLogOfTheLastCommit(t *testing.T) {
 	fs := vfs.NewMem()
@@ -104,20 +77,4 @@ func TestTheCheckpointOfTheCloseKnowsTheLogOfTheLastCommit(t *testing.T) {
 	must(t, errors.Join(err, f.Close()))
 	_, err = Open("db", o)
 	wantError(t, "a start after the log was emptied", err, ErrDamaged)
-}
-
-func TestAStoreGoesOnWithoutItsCheckpoint(t *testing.T) {
-	f := &faultyFS{suffix: integrity.CheckpointName + file.TmpSuffix, kinds: []errorfs.OpKind{errorfs.OpCreate}}
-	o := small(errorfs.Wrap(vfs.NewMem(), f))
-	o.CheckpointInterval = time.Millisecond
-	s := open(t, o)
-	f.fail(&os.PathError{Op: "create", Path: integrity.CheckpointName, Err: syscall.EIO})
-	mustCommit(t, s, "a", "1")
-	eventually(t, "a failure is counted", func() bool { return s.Metrics().CheckpointErrors > 0 })
-	end := committed(t, s, "b", "2")
-	f.fault.Store(nil)
-	eventually(t, "the checkpoint is written again", func() bool {
-		c, err := loadCheckpoint(s.fs)
-		return err == nil && c.seq == end
-	})
 }

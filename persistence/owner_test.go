@@ -57,6 +57,8 @@ func TestAFolderUnderTwoNamesIsOneStore(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "link")
 	must(t, os.Symlink(dir, other))
 	s := mustOpen(t, dir, plain)
+	wantError(t, "open again", second(Open(dir, plain)), ErrLocked)
+	wantError(t, "open again to read", second(Open(dir, Options{ReadOnly: true})), ErrLocked)
 	wantError(t, "open by the other name", second(Open(other, plain)), ErrLocked)
 	must(t, s.Close())
 	s = mustOpen(t, other, plain)

@@ -66,6 +66,7 @@ type story struct {
 	files    string   // when they were looked at last
 	met      int64    // how many operations had failed then
 	waiting  int      // when they were counted last
+	last     uint64   // the sequence number behind the last commit
 }
 
 func newStory(t *testing.T, group bool) *story {
@@ -207,6 +208,14 @@ func (s *story) do(word string, args []string, rest string) string {
 	case "counts":
 		m := s.store.Metrics()
 		return fmt.Sprintf("%d unknown, %d refused", m.Unknown, m.Refused)
+	case "commit.last": // the checkpoint should know of it
+		s.last = committed(s.t, s.store, name, value)
+	case "checkpoint":
+		c, err := loadCheckpoint(s.disk)
+		must(s.t, err)
+		return fmt.Sprintf("clean %t, knows of the last commit %t, names its log %t", c.clean, c.seq == s.last, c.logs[c.log] > 0)
+	case "checkpoint.errors":
+		return fmt.Sprint(s.store.Metrics().CheckpointErrors > 0)
 	case "crashed": // whether it was, when it was opened
 		return fmt.Sprint(s.store.OpenedAfterCrash())
 	case "refused":
