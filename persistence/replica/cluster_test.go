@@ -72,6 +72,7 @@ type node struct {
 	c     *cluster
 	name  string
 	fs    *vfs.MemFS
+	full  atomic.Bool // its disk
 	store *persistence.Store
 
 	mu      sync.Mutex
@@ -83,7 +84,7 @@ func newCluster(t *testing.T, sim simulation) *cluster {
 	c := &cluster{t: t, net: replicatest.NewNetwork(), sim: sim, acked: map[uint64]position{}, shown: map[instanceAt]uint64{}}
 	for i := range simNodes {
 		c.names = append(c.names, fmt.Sprintf("node%d", i))
-		c.nodes = append(c.nodes, &node{c: c, name: c.names[i], fs: vfs.NewCrashableMem()})
+		c.nodes = append(c.nodes, c.node(c.names[i]))
 	}
 	c.found()
 	return c
@@ -101,26 +102,41 @@ func (c *cluster) found() {
 	c.check(s.Close())
 	for _, n := range c.nodes {
 		n.start()
-		if n != first {
-			for sh := range n.store.AllShards() {
-				c.check(n.store.Join(sh))
-			}
-		}
 	}
 	for sh := range first.store.AllShards() {
-		for first.store.Epoch(sh) == 0 {
-			c.pass(100 * time.Millisecond)
-		}
-		for _, name := range c.names[1:] {
-			c.check(first.store.Replica(sh).AddLearner(name))
-			c.check(first.store.Replica(sh).AddVoter(name))
+		for _, n := range c.nodes[1:] {
+			c.check(c.copyTo(n, sh).AddVoter(n.name))
 		}
 	}
+}
+
+// node is one that has nothing yet, and does not run.
+func (c *cluster) node(name string) *node {
+	return &node{c: c, name: name, fs: vfs.NewCrashableMem()}
+}
+
+// fresh starts one more node, which has nothing yet.
+func (c *cluster) fresh() *node {
+	n := c.node("fresh")
+	n.start()
+	return n
 }
 
 func (c *cluster) check(err error) {
 	c.t.Helper()
 	require.NoError(c.t, err)
+}
+
+// until lets time pass until something is so.
+func (c *cluster) until(what string, so func() bool) {
+	c.t.Helper()
+	for range 600 {
+		if so() {
+			return
+		}
+		c.pass(100 * time.Millisecond)
+	}
+	c.t.Fatalf("a minute later: %s", what)
 }
 
 // pass lets virtual time pass.
@@ -132,9 +148,31 @@ func (n *node) options(o *persistence.Replication) persistence.Options {
 		fs = replicatest.LyingFS{FS: fs, Lies: &n.c.lies}
 	}
 	return persistence.Options{
-		FS: fs, Shards: simShards, CacheBytes: 1 << 20, MemTableBytes: 256 << 10, FreeBytesMin: -1,
+		FS: metered{fs, n}, Shards: simShards, CacheBytes: 1 << 20, MemTableBytes: 256 << 10,
 		Replication: o, Fatal: func(reason string) { panic(n.name + ": " + reason) },
 	}
+}
+
+// metered is the disk of a node, which can be full.
+type metered struct {
+	vfs.FS
+	of *node
+}
+
+// GetDiskUsage implements vfs.FS.
+func (m metered) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	usage := vfs.DiskUsage{TotalBytes: 1 << 41, AvailBytes: 1 << 40}
+	if m.of.full.Load() {
+		usage.AvailBytes = 0
+	}
+	usage.UsedBytes = usage.TotalBytes - usage.AvailBytes
+	return usage, nil
+}
+
+// fill returns when the store has noticed that there is no room any more.
+func (n *node) fill() {
+	n.full.Store(true)
+	n.c.until("a full disk takes writes", func() bool { return n.store.Accepting() != nil })
 }
 
 func (n *node) replication() *persistence.Replication {

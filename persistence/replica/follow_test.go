@@ -49,8 +49,7 @@ func (l *told) Changed(keys [][]byte) {
 
 // TestWhoComesLateIsToldWhatIsLed: parts of a program are made after the store is open.
 func TestWhoComesLateIsToldWhatIsLed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := startCluster(t, 3, 1)
+	onNodes(t, 3, 1, func(t *testing.T, c *replicatest.Cluster) {
 		leads, follows := make([]told, 3), make([]told, 3)
 		for i, n := range c.Nodes {
 			n.Store.FollowLeads(&leads[i])
@@ -77,15 +76,15 @@ func TestWhoComesLateIsToldWhatIsLed(t *testing.T) {
 	})
 }
 
-// startCluster starts some nodes, which are closed at the end.
-func startCluster(t *testing.T, nodes, shards int) *replicatest.Cluster {
+// onNodes runs a test in virtual time on some nodes, which are closed at the end.
+func onNodes(t *testing.T, nodes, shards int, test func(t *testing.T, c *replicatest.Cluster)) {
 	t.Helper()
-	c, err := replicatest.Start(t.Context(), replicatest.Options{Nodes: nodes, Shards: shards})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		assert.NoError(t, c.Close())
+	synctest.Test(t, func(t *testing.T) {
+		c, err := replicatest.Start(t.Context(), replicatest.Options{Nodes: nodes, Shards: shards})
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, c.Close()) })
+		test(t, c)
 	})
-	return c
 }
 
 func storeWrites(s *persistence.Store, w *persistence.Batch) error {

@@ -25,8 +25,7 @@ import (
 func TestAStoreOfAClusterIsNotOpenedAlone(t *testing.T) {
 	onCluster(t, func(t *testing.T, c *cluster) {
 		c.settle()
-		fresh := &node{c: c, name: "fresh", fs: vfs.NewCrashableMem()}
-		fresh.start()
+		fresh := c.fresh()
 		c.check(fresh.store.Close())
 		c.close()
 		for _, n := range append(c.nodes, fresh) {
@@ -80,7 +79,7 @@ func TestFoundingGoesOnAfterACrash(t *testing.T) {
 		cut := &cuts{disk: disk, rng: rand.New(rand.NewPCG(1, 1))}
 		first := &node{c: c, name: "first", fs: disk}
 		o := first.options(nil)
-		o.FS = errorfs.Wrap(disk, cut)
+		o.FS = metered{errorfs.Wrap(disk, cut), first}
 		s, err := persistence.Open("store", o)
 		c.check(err)
 		c.check(writeEverywhere(s, "before"))
@@ -128,7 +127,7 @@ func TestFoundingGoesOnAfterACrash(t *testing.T) {
 			}
 			c.nodes, c.names = []*node{n}, []string{n.name}
 			n.start()
-			joined := &node{c: c, name: "joined", fs: vfs.NewCrashableMem()}
+			joined := c.node("joined")
 			joined.start()
 			for sh := range n.store.AllShards() {
 				c.copyTo(joined, sh)

@@ -17,13 +17,13 @@ import (
 	"troupe/persistence/clocktest"
 	"troupe/persistence/key"
 	"troupe/persistence/replica"
+	"troupe/persistence/replica/replicatest"
 )
 
 // TestANodeThatIsBackHasAPartAtOnce: Raft by itself would pause for ten seconds before it sent
 // entries to a node that was away for long, and the loss of another node would stop the shard.
 func TestANodeThatIsBackHasAPartAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := startCluster(t, 3, 1)
+	onNodes(t, 3, 1, func(t *testing.T, c *replicatest.Cluster) {
 		leader, away, third := c.Nodes[0], c.Nodes[1], c.Nodes[2]
 		away.Isolate(true)
 		for i := range 60 {
@@ -45,8 +45,7 @@ func TestANodeThatIsBackHasAPartAtOnce(t *testing.T) {
 // leader lost its leadership. With Raft's own transfer every second shard or so would never take a
 // change again where that node leads; persistence/replica/DESIGN.md says why.
 func TestAHandOverThatFailsLeavesNothingBehind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := startCluster(t, 3, 8)
+	onNodes(t, 3, 8, func(t *testing.T, c *replicatest.Cluster) {
 		first, away := c.Nodes[0], c.Nodes[1]
 		away.Isolate(true)
 		for round := range byte(2) {
@@ -79,8 +78,7 @@ func TestAHandOverThatFailsLeavesNothingBehind(t *testing.T) {
 // TestAnEpochEndsWithAHandOver: while one waits, nobody takes an instance for one of this node's; when it has
 // failed, who reads has to see what was on its way all the time, and who wrote before writes no more.
 func TestAnEpochEndsWithAHandOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := startCluster(t, 3, 1)
+	onNodes(t, 3, 1, func(t *testing.T, c *replicatest.Cluster) {
 		first := c.Nodes[0].Store
 		hurry, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -113,8 +111,7 @@ func TestAnEpochEndsWithAHandOver(t *testing.T) {
 // TestNobodyWaitsForWhoIsFarBehind: a node that does not answer, or lacks much, is not handed anything, and
 // who writes meanwhile does not notice.
 func TestNobodyWaitsForWhoIsFarBehind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := startCluster(t, 3, 1)
+	onNodes(t, 3, 1, func(t *testing.T, c *replicatest.Cluster) {
 		first := c.Nodes[0].Store
 		before := first.Epoch(0)
 		c.Nodes[1].Isolate(true)
@@ -138,7 +135,9 @@ func TestNobodyWaitsForWhoIsFarBehind(t *testing.T) {
 func TestTheOnlyNodeLeadsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
-		c := startCluster(t, 1, 2)
+		c, err := replicatest.Start(t.Context(), replicatest.Options{Nodes: 1, Shards: 2})
+		require.NoError(t, err)
+		defer func() { assert.NoError(t, c.Close()) }()
 		for sh := range c.Nodes[0].Store.AllShards() {
 			for c.Nodes[0].Store.Epoch(sh) == 0 {
 				clocktest.Advance(time.Millisecond)
@@ -151,8 +150,7 @@ func TestTheOnlyNodeLeadsAtOnce(t *testing.T) {
 // TestWhoStopsAnswersAll: Raft does not answer what it has committed, and not applied, when it is shut down; and
 // whoever waits for that would wait for ever (persistence/PROMISES.md, "F23").
 func TestWhoStopsAnswersAll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := startCluster(t, 1, 1)
+	onNodes(t, 1, 1, func(t *testing.T, c *replicatest.Cluster) {
 		s := c.Nodes[0].Store
 		slow := slowFollower{begun: make(chan struct{}, 100), release: make(chan struct{})}
 		s.Follow(slow)
@@ -198,8 +196,7 @@ func (slowFollower) Replaced() {}
 // is committed than what it speaks of. What this node has there is what its own leadership left,
 // and a majority has something else (persistence/PROMISES.md, "F21").
 func TestEntriesOfAnEarlierLeaderAreNotApplied(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := startCluster(t, 3, 1)
+	onNodes(t, 3, 1, func(t *testing.T, c *replicatest.Cluster) {
 		was := c.Nodes[0]
 		group := was.Store.Replica(0)
 		row := func(n byte) []byte { return key.Record(nil, 0, "w", key.ID{n}) }

@@ -1,13 +1,12 @@
 package replica_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -18,16 +17,17 @@ import (
 
 // leader returns the node that leads a shard, waiting until there is one.
 func (c *cluster) leader(sh key.Shard) *node {
-	for range 600 {
+	c.t.Helper()
+	var leader *node
+	c.until(fmt.Sprint("nobody leads shard ", sh), func() bool {
 		for _, n := range c.nodes {
-			if n.store != nil && n.store.Epoch(sh) != 0 {
-				return n
+			if leader == nil && n.store != nil && n.store.Epoch(sh) != 0 {
+				leader = n
 			}
 		}
-		c.pass(100 * time.Millisecond)
-	}
-	c.t.Fatalf("nobody leads shard %d within a minute", sh)
-	return nil
+		return leader != nil
+	})
+	return leader
 }
 
 // TestNodesAreReplacedWhileOthersWrite: each node in turn is lost with its disk, and a new
@@ -41,7 +41,7 @@ func TestNodesAreReplacedWhileOthersWrite(t *testing.T) {
 			c.net.Isolate(lost.name, c.names, true)
 			c.check(lost.stop())
 			c.load(r, short(100, 30))
-			n := &node{c: c, name: fresh, fs: vfs.NewCrashableMem()}
+			n := c.node(fresh)
 			c.nodes[i], c.names = n, append(c.names, fresh)
 			n.start()
 			for sh := range n.store.AllShards() {
@@ -78,8 +78,7 @@ func TestACopyNeedsNoOldLog(t *testing.T) {
 	onCluster(t, func(t *testing.T, c *cluster) {
 		r := rand.New(rand.NewPCG(7, 8))
 		c.load(r, 200)
-		fresh := &node{c: c, name: "fresh", fs: vfs.NewCrashableMem()}
-		fresh.start()
+		fresh := c.fresh()
 		for sh := range fresh.store.AllShards() {
 			leader := c.copyTo(fresh, sh)
 			if sh == key.Meta {
@@ -144,10 +143,10 @@ func TestOneNodeIsMadeAClusterAgain(t *testing.T) {
 // it says so, and the rest goes on.
 func TestAShardThatWasBeingCopiedIsMissing(t *testing.T) {
 	onCluster(t, func(t *testing.T, c *cluster) {
-		fresh, disk := c.fresh()
+		fresh := c.fresh()
 		for _, sh := range []key.Shard{key.Meta, 1, 0} {
 			if sh == 0 { // no room for a copy of this one
-				disk.fill(fresh.store)
+				fresh.fill()
 			}
 			g := c.leader(sh).store.Replica(sh)
 			c.check(fresh.store.Join(sh))
@@ -161,11 +160,11 @@ func TestAShardThatWasBeingCopiedIsMissing(t *testing.T) {
 		require.True(t, begun.Term != 0 && begun.Applied == 0, "the copy has not begun, or has ended: %+v", begun)
 		c.close()
 		c.check(fresh.stop())
-		disk.full.Store(false)
+		fresh.full.Store(false)
 
-		missing, err := persistence.Recover("store", disk.options(nil), fresh.name)
+		missing, err := persistence.Recover("store", fresh.options(nil), fresh.name)
 		assert.True(t, err == nil && slices.Equal(missing, []key.Shard{0}), "found again: %v, %v missing, want shard 0", err, missing)
-		fresh.store, err = persistence.Open("store", disk.options(fresh.replication()))
+		fresh.store, err = persistence.Open("store", fresh.options(fresh.replication()))
 		c.check(err)
 		c.nodes = []*node{fresh}
 		for sh := range fresh.store.AllShards() {
@@ -178,17 +177,17 @@ func TestAShardThatWasBeingCopiedIsMissing(t *testing.T) {
 // TestAShardIsLeftOnAFullDisk: what would be refused then would stay until the next start.
 func TestAShardIsLeftOnAFullDisk(t *testing.T) {
 	onCluster(t, func(t *testing.T, c *cluster) {
-		fresh, disk := c.fresh()
+		fresh := c.fresh()
 		for sh := range fresh.store.AllShards() {
 			c.copyTo(fresh, sh)
 		}
-		disk.fill(fresh.store)
+		fresh.fill()
 		c.check(c.leader(0).store.Replica(0).Remove(fresh.name))
 		assert.NoError(t, fresh.store.Leave(0), "leave")
-		disk.full.Store(false)
+		fresh.full.Store(false)
 		c.check(fresh.store.Close())
 		var err error
-		fresh.store, err = persistence.Open("store", disk.options(fresh.replication()))
+		fresh.store, err = persistence.Open("store", fresh.options(fresh.replication()))
 		c.check(err)
 		assert.True(t, fresh.store.Replica(0) == nil && fresh.store.Replica(1) != nil, "after a start it has another replica than that of shard 1")
 		_, err = fresh.store.Load(key.Record(nil, 0, "before", key.ID{}))
@@ -200,61 +199,19 @@ func TestAShardIsLeftOnAFullDisk(t *testing.T) {
 // TestAFullDiskGetsNoCopies: a node that had room for nothing for long goes on where it was.
 func TestAFullDiskGetsNoCopies(t *testing.T) {
 	onCluster(t, func(t *testing.T, c *cluster) {
-		fresh, disk := c.fresh()
+		fresh := c.fresh()
 		leader, g := c.leader(0).store, c.copyTo(fresh, 0)
 		before := fresh.store.Replica(0).Stats()
-		disk.fill(fresh.store)
+		fresh.fill()
 		for i := range byte(3) {
 			c.check(write(leader, 0, key.Record(nil, 0, "full", key.ID{i})))
 		}
 		c.pass(90 * time.Second) // Raft's pauses between attempts have grown to 40 seconds
-		disk.full.Store(false)
+		fresh.full.Store(false)
 		begun := time.Now()
 		c.check(fresh.store.AwaitApplied(t.Context(), 0, g.Applied()))
 		assert.LessOrEqual(t, time.Since(begun), 10*time.Second, "it took")
 		assert.Equal(t, before.Installed, fresh.store.Replica(0).Stats().Installed, "the node was sent")
 		c.check(fresh.store.Close())
 	})
-}
-
-// fresh opens the store of one more node, which has nothing yet.
-func (c *cluster) fresh() (*node, *smallDisk) {
-	disk := &smallDisk{FS: vfs.NewCrashableMem()}
-	n := &node{c: c, name: "fresh", writers: map[key.Shard]*writer{}}
-	var err error
-	n.store, err = persistence.Open("store", disk.options(n.replication()))
-	c.check(err)
-	n.mirrorAll()
-	return n, disk
-}
-
-// smallDisk is one that can be full.
-type smallDisk struct {
-	vfs.FS
-	full atomic.Bool
-}
-
-func (d *smallDisk) options(o *persistence.Replication) persistence.Options {
-	return persistence.Options{
-		FS: d, Shards: simShards, CacheBytes: 1 << 20, MemTableBytes: 256 << 10,
-		Replication: o, Fatal: func(reason string) { panic(reason) },
-	}
-}
-
-// fill returns when a store on the disk has noticed that there is no room any more.
-func (d *smallDisk) fill(s *persistence.Store) {
-	d.full.Store(true)
-	for s.Accepting() == nil {
-		<-time.After(time.Second)
-	}
-}
-
-// GetDiskUsage implements vfs.FS.
-func (d *smallDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
-	usage := vfs.DiskUsage{TotalBytes: 1 << 41, AvailBytes: 1 << 40}
-	if d.full.Load() {
-		usage.AvailBytes = 0
-	}
-	usage.UsedBytes = usage.TotalBytes - usage.AvailBytes
-	return usage, nil
 }

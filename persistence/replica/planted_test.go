@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -23,18 +22,6 @@ const (
 	scriptedShard    = key.Shard(0)
 	scriptedInstance = 0
 )
-
-// until lets time pass until something is so.
-func (s *script) until(what string, so func() bool) {
-	s.t.Helper()
-	for range 600 {
-		if so() {
-			return
-		}
-		s.pass(100 * time.Millisecond)
-	}
-	s.t.Fatalf("a minute later: %s", what)
-}
 
 // leads returns the node that leads, and is not one.
 func (s *script) leads(not *node) (leader *node) {

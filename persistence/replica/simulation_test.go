@@ -313,13 +313,8 @@ func (c *cluster) fault(r *rand.Rand) {
 
 // settle waits until one node leads each shard and all have the same.
 func (c *cluster) settle() {
-	for range 600 {
-		if c.settled() {
-			return
-		}
-		c.pass(100 * time.Millisecond)
-	}
-	c.t.Fatal("a minute after the last fault the nodes do not agree")
+	c.t.Helper()
+	c.until("the nodes do not agree", c.settled)
 }
 
 func (c *cluster) settled() bool {

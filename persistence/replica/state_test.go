@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -86,7 +87,7 @@ func TestACopyHasTheRowsAsTheyAreNow(t *testing.T) {
 	delete(from.rows, "a s")
 	own := to.rows["a s"]
 	delete(to.rows, "a s")
-	assert.True(t, mapsEqual(from.rows, to.rows) && strings.Contains(own, `"me"`), "got %d rows and %s, want %d rows and its own", len(to.rows), own, len(from.rows))
+	assert.True(t, maps.Equal(from.rows, to.rows) && strings.Contains(own, `"me"`), "got %d rows and %s, want %d rows and its own", len(to.rows), own, len(from.rows))
 	to.rows["a s"] = own
 	if at, _ := state.position(); at.applied != 5 || at.revision != 1 {
 		t.Errorf("the position is %+v, want that of the rows", at)
@@ -111,16 +112,4 @@ func TestACopyHasTheRowsAsTheyAreNow(t *testing.T) {
 			t.Errorf("%s: got %v and %q, want an error and nothing changed", name, err, to.rows)
 		}
 	}
-}
-
-func mapsEqual(a, b map[string]string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for key, value := range a {
-		if b[key] != value {
-			return false
-		}
-	}
-	return true
 }

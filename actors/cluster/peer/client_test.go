@@ -25,60 +25,45 @@ func countDials(p *Port) *atomic.Int64 {
 	return &dials
 }
 
-// TestCallsShareConnections begins hundreds of calls at once, before there is a
-// connection. net/http sends a hundred on each until it knows the bound.
+// TestCallsShareConnections begins hundreds of calls at once. Beyond the bound of a connection there are more
+// connections, and no more than that: before there is one, net/http sends a hundred on each until it knows the bound,
+// which comes with the first answer.
 func TestCallsShareConnections(t *testing.T) {
 	const callers = 300
-	a, at := newAuthority(testCluster), &addresses{}
-	var came sync.WaitGroup
-	came.Add(callers)
-	startPort(t, member(a, nodeID(1)), at, func(o *Options) {
-		o.Calls = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { came.Done(); came.Wait() })
-	})
-	two, _ := newPort(t, member(a, nodeID(2)), at, nil)
-	dials := countDials(two)
-	var all sync.WaitGroup
-	for range callers {
-		all.Go(func() {
-			_, err := call(t.Context(), two, nodeID(1), "/")
-			assert.NoError(t, err)
+	for _, c := range []struct {
+		callsMax    int
+		known       bool
+		least, most int64
+	}{{0, false, 1, callers / 100}, {callsMaxMin, true, callers / callsMaxMin, 2 * callers / callsMaxMin}} {
+		a, at := newAuthority(testCluster), &addresses{}
+		var came sync.WaitGroup
+		came.Add(callers)
+		startPort(t, member(a, nodeID(1)), at, func(o *Options) {
+			o.CallsMax = c.callsMax
+			o.Calls = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/first" {
+					came.Done()
+					came.Wait()
+				}
+			})
 		})
+		two, _ := newPort(t, member(a, nodeID(2)), at, nil)
+		dials := countDials(two)
+		if c.known {
+			_, err := call(t.Context(), two, nodeID(1), "/first")
+			require.NoError(t, err)
+		}
+		var all sync.WaitGroup
+		for range callers {
+			all.Go(func() {
+				_, err := call(t.Context(), two, nodeID(1), "/")
+				assert.NoError(t, err)
+			})
+		}
+		all.Wait()
+		got := dials.Load()
+		assert.True(t, got >= c.least && got <= c.most, "%+v: got %d connections for %d calls at once", c, got, callers)
 	}
-	all.Wait()
-	assert.LessOrEqual(t, dials.Load(), int64(callers/100), "connections for %d calls", callers)
-}
-
-// TestCallsMax: beyond the bound of a connection there are more connections, and no more
-// than that.
-func TestCallsMax(t *testing.T) {
-	const most, callers = callsMaxMin, 500
-	a, at := newAuthority(testCluster), &addresses{}
-	var came sync.WaitGroup
-	came.Add(callers)
-	startPort(t, member(a, nodeID(1)), at, func(o *Options) {
-		o.CallsMax = most
-		o.Calls = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != "/first" {
-				came.Done()
-				came.Wait()
-			}
-		})
-	})
-	two, _ := newPort(t, member(a, nodeID(2)), at, nil)
-	dials := countDials(two)
-	if _, err := call(t.Context(), two, nodeID(1), "/first"); err != nil { // NB: the bound comes with the first answer
-		t.Fatal(err)
-	}
-	var all sync.WaitGroup
-	for range callers {
-		all.Go(func() {
-			_, err := call(t.Context(), two, nodeID(1), "/")
-			assert.NoError(t, err)
-		})
-	}
-	all.Wait()
-	got := dials.Load()
-	assert.True(t, got >= callers/most && got <= 2*callers/most, "got %d connections for %d calls at once, %d on each", got, callers, most)
 }
 
 // TestNodeMoves stops a node under calls and starts it at another address.
