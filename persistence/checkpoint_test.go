@@ -2,7 +2,6 @@ package persistence
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -12,8 +11,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/cockroachdb/pebble/v2/wal"
 	"github.com/stretchr/testify/assert"
-
-	"troupe/persistence/internal/engine"
 )
 
 // A log that is not in the checkpoint can disappear without a trace.
@@ -52,29 +49,4 @@ func TestTheCheckpointNamesALogBeforeItsFirstRecord(t *testing.T) {
 	defer mu.Unlock()
 	assert.GreaterOrEqual(t, len(seen), 3, "only")
 	assert.Empty(t, unknown, "the checkpoint did not know %q when their first record was written", unknown)
-}
-
-// The last commit may be the first of its log, and the log before be in tables.
-func TestTheCheckpointOfTheCloseKnowsTheLogOfTheLastCommit(t *testing.T) {
-	fs := vfs.NewMem()
-	o := small(fs)
-	o.MemTableBytes = 64 << 10
-	s := mustOpen(t, "db", o)
-	newest := s.recorder.NewestLog()
-	for s.recorder.NewestLog() == newest {
-		mustCommit(t, s, "a", strings.Repeat("x", 1<<10))
-	}
-	newest = s.recorder.NewestLog()
-	eventually(t, "the log before is in tables", func() bool { return engine.Pebble(s.db.Load()).Metrics().Flush.Count > 0 })
-	must(t, s.Close())
-	c, err := loadCheckpoint(fs)
-	must(t, err)
-	assert.Equal(t, newest, c.log, "got log")
-	must(t, fs.Remove(fs.PathJoin("db", fmt.Sprintf("%06d.log", newest))))
-	f, err := fs.Create(fs.PathJoin("db", fmt.Sprintf("%06d.log", newest)), vfs.WriteCategoryUnspecified)
-	must(t, err)
-	_, err = f.Write(make([]byte, c.logs[newest]))
-	must(t, errors.Join(err, f.Close()))
-	_, err = Open("db", o)
-	wantError(t, "a start after the log was emptied", err, ErrDamaged)
 }

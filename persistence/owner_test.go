@@ -1,7 +1,6 @@
 package persistence
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,7 +18,6 @@ import (
 
 	"troupe/persistence/integrity"
 	"troupe/persistence/internal/disk"
-	"troupe/persistence/internal/engine"
 	"troupe/persistence/internal/file"
 )
 
@@ -66,7 +64,7 @@ func TestAFolderUnderTwoNamesIsOneStore(t *testing.T) {
 }
 
 // TestAStoreThatIsNotItsOwnAnyMoreEndsTheProcess: where no lock keeps a second
-// process out, what it does to the files is noticed.
+// process out, what it does to the files is noticed. testdata/store/checkpoint.txt has more of it.
 func TestAStoreThatIsNotItsOwnAnyMoreEndsTheProcess(t *testing.T) {
 	log := func(t *testing.T, dir string) string {
 		logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
@@ -77,22 +75,6 @@ func TestAStoreThatIsNotItsOwnAnyMoreEndsTheProcess(t *testing.T) {
 		hurt func(t *testing.T, dir string) error
 		want string
 	}{
-		"checkpoint of another owner": {func(t *testing.T, dir string) error {
-			path := filepath.Join(dir, integrity.CheckpointName)
-			data, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			text, _ := file.Unseal(data)
-			before, after, ok := strings.Cut(string(text), " owner ")
-			require.True(t, ok, "%q names no owner", text)
-			_, after, _ = strings.Cut(after, "\n")
-			return os.WriteFile(path, file.Seal([]byte(before+" owner another\n"+after)), 0o600)
-		}, integrity.CheckpointName},
-		"no checkpoint": {func(_ *testing.T, dir string) error {
-			return os.Remove(filepath.Join(dir, integrity.CheckpointName))
-		}, integrity.CheckpointName},
-		"no log": {func(t *testing.T, dir string) error { return os.Remove(log(t, dir)) }, ".log"},
 		"another log": {func(t *testing.T, dir string) error {
 			data, err := os.ReadFile(log(t, dir))
 			if err != nil {
@@ -135,27 +117,6 @@ func TestAStoreThatIsNotItsOwnAnyMoreEndsTheProcess(t *testing.T) {
 	}
 }
 
-// mortal are options for a store in memory that looks often whether it is its own.
-// A death ends up in died.
-func mortal(fs vfs.FS) (o Options, died chan string) {
-	o = small(fs)
-	o.CheckpointInterval = time.Millisecond
-	died = deaths(&o)
-	return o, died
-}
-
-// wantAlive waits until the store has looked at its files some more times.
-func wantAlive(t *testing.T, s *Store, died chan string) {
-	t.Helper()
-	before := s.Metrics().CheckpointErrors
-	eventually(t, "the store has looked again, or died", func() bool {
-		return len(died) > 0 || s.Metrics().CheckpointErrors > before+2
-	})
-	if len(died) > 0 {
-		t.Fatalf("died: %s", <-died)
-	}
-}
-
 // TestACheckpointOfOnesOwnIsKnownAfterFailedWrites: the first took its place all the
 // same, the second did not.
 func TestACheckpointOfOnesOwnIsKnownAfterFailedWrites(t *testing.T) {
@@ -172,7 +133,9 @@ func TestACheckpointOfOnesOwnIsKnownAfterFailedWrites(t *testing.T) {
 		}
 		return nil
 	})
-	o, died := mortal(errorfs.Wrap(vfs.NewMem(), faults))
+	o := small(errorfs.Wrap(vfs.NewMem(), faults))
+	o.CheckpointInterval = time.Millisecond
+	died := deaths(&o)
 	s := open(t, o)
 	var end uint64
 	fresh := func() bool { // the checkpoint knows of all commits
@@ -190,42 +153,10 @@ func TestACheckpointOfOnesOwnIsKnownAfterFailedWrites(t *testing.T) {
 	case reason := <-died:
 		t.Fatalf("died: %s", reason)
 	}
-	wantAlive(t, s, died)
+	before := s.Metrics().CheckpointErrors
+	eventually(t, "the store has looked at its files some more times", func() bool { return s.Metrics().CheckpointErrors > before+2 })
+	require.Empty(t, died)
 	step.Store(0)
 	end = committed(t, s, "c", "3")
 	eventually(t, "the checkpoint is written again", fresh)
-}
-
-// TestALogUsedAgainIsNotALogRemoved, though the checkpoint could not be written since
-// it was the newest.
-func TestALogUsedAgainIsNotALogRemoved(t *testing.T) {
-	mem := vfs.NewMem()
-	f := &faultyFS{suffix: "db", kinds: []errorfs.OpKind{errorfs.OpList}}
-	o, died := mortal(errorfs.Wrap(mem, f))
-	s := open(t, o)
-	mustCommit(t, s, "a", "1")
-	newest := fmt.Sprintf("%06d.log", s.recorder.NewestLog())
-	f.fail(syscall.EIO)
-	used := make(chan error, 1)
-	go func() {
-		for {
-			if err := errors.Join(<-appendSetting(s, "b", "2"), engine.Pebble(s.db.Load()).Flush()); err != nil {
-				used <- err
-				return
-			}
-			if _, err := mem.Stat(mem.PathJoin("db", newest)); errors.Is(err, os.ErrNotExist) {
-				used <- nil
-				return
-			}
-		}
-	}()
-	select {
-	case err := <-used:
-		wantError(t, "commit and flush", err, nil)
-	case reason := <-died:
-		t.Fatalf("died: %s", reason)
-	}
-	wantAlive(t, s, died)
-	f.fault.Store(nil)
-	mustCommit(t, s, "c", "3")
 }

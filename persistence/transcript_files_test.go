@@ -44,6 +44,10 @@ func (s *story) doFiles(word string, args []string, rest string) string {
 		}
 		must(s.t, s.disk.MkdirAll(s.disk.PathDir(args[0]), 0o700))
 		putFile(s.t, s.disk, "../"+args[0], text)
+	case "zero": // all bytes of a file
+		data, err := file.Read(s.disk, rest)
+		must(s.t, err)
+		putFile(s.t, s.disk, "../"+rest, string(make([]byte, len(data))))
 	case "flush":
 		return said(engine.Pebble(s.store.db.Load()).Flush())
 	case "compact":

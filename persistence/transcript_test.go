@@ -133,7 +133,7 @@ func said(err error) string {
 }
 
 var (
-	faultKinds = map[string][]errorfs.OpKind{"sync": syncKinds, "write": {errorfs.OpFileWrite}, "open": {errorfs.OpFileWriteAt}, "create": {errorfs.OpCreate}}
+	faultKinds = map[string][]errorfs.OpKind{"sync": syncKinds, "write": {errorfs.OpFileWrite}, "open": {errorfs.OpFileWriteAt}, "create": {errorfs.OpCreate}, "list": {errorfs.OpList}}
 	faultCodes = map[string]error{"ENOSPC": syscall.ENOSPC, "EIO": syscall.EIO, "EROFS": syscall.EROFS}
 )
 
@@ -216,6 +216,8 @@ func (s *story) do(word string, args []string, rest string) string {
 		return fmt.Sprintf("clean %t, knows of the last commit %t, names its log %t", c.clean, c.seq == s.last, c.logs[c.log] > 0)
 	case "checkpoint.errors":
 		return fmt.Sprint(s.store.Metrics().CheckpointErrors > 0)
+	case "alive":
+		return fmt.Sprint(len(s.died) == 0)
 	case "crashed": // whether it was, when it was opened
 		return fmt.Sprint(s.store.OpenedAfterCrash())
 	case "refused":
