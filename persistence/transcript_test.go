@@ -84,7 +84,7 @@ func tell(t *testing.T, d *datadriven.TestData, group bool) string {
 		s.faults = &faultyFS{suffix: suffix, kinds: faultKinds[kind]}
 	}
 	s.options = small(errorfs.Wrap(s.disk, s.faults))
-	s.options.Log = zerolog.New(&s.log)
+	s.options.Log = zerolog.New(zerolog.SyncWriter(&s.log)) // several groups write it
 	if d.HasArg("memtable") {
 		d.ScanArgs(t, "memtable", &s.options.MemTableBytes)
 		s.options.MemTableBytes <<= 10
