@@ -184,9 +184,6 @@ func passages(t *testing.T, tree fs.FS) (all []passage) {
 		for _, group := range s.Syntax.Comments {
 			all = append(all, passage{s.Path, at(group.Pos()), oneLine(group.Text()), true, true, s.IsTest()})
 		}
-		if within(s.Path, "cmd/internal/treecheck") {
-			continue // its strings plant citations that lead nowhere
-		}
 		ast.Inspect(s.Syntax, func(n ast.Node) bool {
 			if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
 				if text, err := strconv.Unquote(literal.Value); err == nil && withHeading.MatchString(text) {
@@ -198,8 +195,8 @@ func passages(t *testing.T, tree fs.FS) (all []passage) {
 	}
 	others := texts(t, tree, func(name string) bool {
 		ext := path.Ext(name)
-		return slices.Contains([]string{".md", ".yaml", ".yml", ".ts", ".tsx", ".css", ".txt", ".sh", ".mjs"}, ext) ||
-			strings.HasPrefix(name, ".ci/") || name == "Makefile"
+		return !within(name, "cmd/internal/treecheck/testdata/control") && (slices.Contains([]string{".md", ".yaml", ".yml", ".ts", ".tsx", ".css", ".txt", ".sh", ".mjs"}, ext) ||
+			strings.HasPrefix(name, ".ci/") || name == "Makefile")
 	})
 	for name, text := range others {
 		line := 1
@@ -212,43 +209,3 @@ func passages(t *testing.T, tree fs.FS) (all []passage) {
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-func TestCitationsControl(t *testing.T) {
-	doc := "# A\n\n## Retries\n\n## `If-Match`, twice\n"
-	comment := func(text string) map[string]string {
-		return map[string]string{"gateway/DOC.md": doc, "gateway/in/a.go": "package in\n\n" + text + "\nvar x = 1\n"}
-	}
-	markdown := func(text string) map[string]string {
-		return map[string]string{"gateway/DOC.md": doc, "actors/DESIGN.md": "# B\n\n" + text + "\n"}
-	}
-	rules := func(test string) map[string]string {
-		return map[string]string{
-			"persistence/PROMISES.md": "## Promises\n\n### P1: An event is kept\n\n### P2: All or nothing\n",
-			"persistence/a_test.go":   "package persistence\n\n" + test + "\n",
-		}
-	}
-	catches(t, checkCitations, []planted{
-		{"a heading from the top", comment(`// See gateway/DOC.md, "Retries".`), nil},
-		{"a heading on the next line", comment("// See gateway/DOC.md,\n// \"Retries\"."), nil},
-		{"two headings, one with code", comment(`// See gateway/DOC.md, "Retries" and "If-Match, twice".`), nil},
-		{"a document of the folder above", comment(`// See ../DOC.md, "Retries".`), nil},
-		{"an address elsewhere", comment("// See https://example.org/a/b.md."), nil},
-		{"a path of the machine", comment("// It writes /var/lib/a.md."), nil},
-		{"a name in a script", map[string]string{"gateway/a.ts": "// It writes licenses.md.\n"}, nil},
-		{"a path in a script", map[string]string{"gateway/a.ts": "// See gateway/GONE.md.\n"}, []string{"there is no gateway/GONE.md"}},
-		{"a code in a string", comment("var y = \"a.md\""), nil},
-		{"no such document", comment(`// See gateway/GONE.md, "Retries".`), []string{"gateway/in/a.go:3: there is no gateway/GONE.md"}},
-		{"no such heading", comment(`// See gateway/DOC.md, "Limits".`), []string{`gateway/DOC.md has no heading "Limits"`}},
-		{"no such second heading", comment(`// See gateway/DOC.md, "Retries" and "Limits".`), []string{`no heading "Limits"`}},
-		{"no such heading, the document as code", comment("// See `gateway/DOC.md`, \"Limits\"."), []string{`no heading "Limits"`}},
-		{"no such heading on the next line", comment("// See gateway/DOC.md,\n// \"Limits\"."), []string{`no heading "Limits"`}},
-		{"a citation in a string", comment("var y = `gateway/DOC.md, \"Limits\"`"), []string{`no heading "Limits"`}},
-		{"a promise without its document", comment("// It holds P4."), []string{`P4 needs its document`}},
-		{"a heading inside a fence", map[string]string{"A.md": "```sh\n# Not a heading\n```\n", "gateway/a.go": "package a\n\n// See A.md, \"Not a heading\".\n"}, []string{"no heading"}},
-		{"a link", markdown("[r](../gateway/DOC.md#retries), [i](../gateway/DOC.md#if-match-twice), [own](#b), [out](https://example.org/x#y)"), nil},
-		{"a dead link", markdown("[r](../gateway/GONE.go)"), []string{"actors/DESIGN.md:3: the link to ../gateway/GONE.go leads nowhere"}},
-		{"a dead anchor", markdown("[r](../gateway/DOC.md#limits)"), []string{"no heading #limits"}},
-		{"rules that tests cite", rules(`// It holds persistence/PROMISES.md, "P1" and "P2: All or nothing".`), nil},
-		{"a rule that no test cites", rules(`// It holds persistence/PROMISES.md, "P1".`), []string{`persistence/PROMISES.md:5: no test cites the rule "P2: All or nothing"`}},
-	})
-}

@@ -60,13 +60,3 @@ func receiverName(d *ast.FuncDecl) string {
 	}
 	return ""
 }
-
-func TestPebbleStaysInsideControl(t *testing.T) {
-	catches(t, checkPebbleStaysInside, []planted{
-		{"a function", map[string]string{"persistence/a.go": "package persistence\nfunc open(o *pebble.Options) *pebble.DB { return nil }\n"}, nil},
-		{"what costs nothing", map[string]string{"persistence/a.go": "package persistence\ntype batch interface{ Set(*pebble.WriteOptions) pebble.SeqNum }\n"}, nil},
-		{"behind an interface", map[string]string{"persistence/a.go": "package persistence\ntype pebbleDB struct{ *pebble.DB }\nfunc (db pebbleDB) iter() *pebble.Iterator { return nil }\n"}, nil},
-		{"a field", map[string]string{"persistence/a.go": "package persistence\ntype Store struct{ db *pebble.DB }\n"}, []string{"persistence/a.go:2: pebble.DB makes every user of Store"}},
-		{"a method", map[string]string{"persistence/integrity/a.go": "package integrity\nfunc (r *Recorder) read(o sstable.ReaderOptions) {}\n"}, []string{"sstable.ReaderOptions makes every user of Recorder"}},
-	})
-}

@@ -39,13 +39,3 @@ func checkNamedTests(t *testing.T, tree fs.FS) (faults []string) {
 	}
 	return faults
 }
-
-func TestNamedTestsControl(t *testing.T) {
-	tests := "package a\n\nfunc TestAll() {}\n\nfunc FuzzAll() {}\n"
-	catches(t, checkNamedTests, []planted{
-		{"tests that are there", map[string]string{"a/a_test.go": tests, "a/DESIGN.md": "`TestAll` and `FuzzAll` hold it, and so do all `TestA…`.\n"}, nil},
-		{"a test that is gone", map[string]string{"a/a_test.go": tests, "a/DESIGN.md": "`TestNone` holds it.\n"}, []string{"a/DESIGN.md:1: there is no TestNone"}},
-		{"a begin of nothing", map[string]string{"a/a_test.go": tests, "a/DESIGN.md": "`TestB…` hold it.\n"}, []string{"there is no TestB…"}},
-		{"a comment", map[string]string{"a/a_test.go": tests, "a/a.go": "// Package a: BenchmarkAll is the reason.\npackage a\n"}, []string{"there is no BenchmarkAll"}},
-	})
-}

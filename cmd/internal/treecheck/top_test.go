@@ -58,30 +58,6 @@ func ignoredAtTop(tree fs.FS) []string {
 	return names
 }
 
-func TestTopControl(t *testing.T) {
-	whole := func(change func(tree map[string]string)) map[string]string {
-		tree := map[string]string{}
-		for _, name := range topEntries {
-			tree[name] = ""
-		}
-		for _, folder := range []string{"actors", "bench", "cmd", "gateway", "persistence", "statemachine", ".ci"} {
-			delete(tree, folder)
-			tree[folder+"/a"] = ""
-		}
-		tree[".gitignore"] = "/troupe-home/\n*.test\n"
-		change(tree)
-		return tree
-	}
-	catches(t, checkTop, []planted{
-		{"whole", whole(func(map[string]string) {}), nil},
-		{"with git and an ignored folder", whole(func(tree map[string]string) { tree[".git/HEAD"], tree["troupe-home/a"] = "", "" }), nil},
-		{"with what may come", whole(func(tree map[string]string) { tree["deploy/a"] = "" }), nil},
-		{"a stray file", whole(func(tree map[string]string) { tree["notes.txt"] = "" }), []string{"notes.txt does not belong"}},
-		{"a stray folder", whole(func(tree map[string]string) { tree["internal/a/a.go"] = "" }), []string{"internal does not belong"}},
-		{"without a licence", whole(func(tree map[string]string) { delete(tree, "LICENSE") }), []string{"LICENSE is missing"}},
-	})
-}
-
 func TestDependenciesAreExplained(t *testing.T) { holds(t, checkDependencies) }
 
 // checkDependencies demands that each direct dependency of go.mod is named in a
@@ -123,14 +99,4 @@ func directDependencies(gomod string) (paths []string) {
 		}
 	}
 	return paths
-}
-
-func TestDependenciesAreExplainedControl(t *testing.T) {
-	catches(t, checkDependencies, []planted{
-		{"explained", map[string]string{"go.mod": "require (\n\tgithub.com/a/b v1.0.0\n)\n", "x/DESIGN.md": "| a/b | does it |"}, nil},
-		{"indirect", map[string]string{"go.mod": "require github.com/a/b v1.0.0 // indirect\n"}, nil},
-		{"explained without its major version", map[string]string{"go.mod": "require github.com/a/b/v2 v2.0.0\n", "DESIGN.md": "a/b does it"}, nil},
-		{"in a block", map[string]string{"go.mod": "require (\n\tgithub.com/a/b v1.0.0\n)\n"}, []string{"a/b"}},
-		{"alone", map[string]string{"go.mod": "require example.org/c v1.0.0\n"}, []string{"example.org/c"}},
-	})
 }

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/stretchr/testify/assert"
+	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
 )
 
@@ -169,28 +169,39 @@ func holds(t *testing.T, rule check) {
 	}
 }
 
-// planted is a small tree that breaks a rule, or keeps it.
-type planted struct {
-	name string
-	tree map[string]string // path to text
-	want []string          // each a part of one fault, in order
-}
-
-// catches demands that the rule finds exactly what was planted.
-func catches(t *testing.T, rule check, controls []planted) {
-	t.Helper()
-	for _, control := range controls {
-		t.Run(control.name, func(t *testing.T) {
-			tree := fstest.MapFS{}
-			for name, text := range control.tree {
-				tree[name] = &fstest.MapFile{Data: []byte(text)}
-			}
-			got := rule(t, tree)
-			slices.Sort(got)
-			require.Len(t, got, len(control.want))
-			for i, want := range control.want {
-				assert.Contains(t, got[i], want, "fault %d", i)
-			}
+// TestControls plays testdata/control, which has a file for each rule: the answer to "plant" is what the rule finds in a small
+// tree that breaks it, or keeps it. "// x 79" stands for so many lines.
+func TestControls(t *testing.T) {
+	rules := map[string]check{
+		"arrows": checkArrows, "circles": checkCircles, "citations": checkCitations, "dependencies": checkDependencies,
+		"libraries": checkLibraries, "logged-times": checkLoggedTimes, "named-tests": checkNamedTests, "packages": checkPackages,
+		"pebble": checkPebbleStaysInside, "pure": checkPure, "sizes": checkSizes, "top": checkTop, "words": checkWords(),
+	}
+	for name, rule := range rules {
+		t.Run(name, func(t *testing.T) {
+			datadriven.RunTest(t, "testdata/control/"+name+".txt", func(t *testing.T, cmd *datadriven.TestData) string {
+				found := rule(t, plant(cmd.Input+"\n"))
+				slices.Sort(found)
+				return strings.Join(found, "\n")
+			})
 		})
 	}
+}
+
+var (
+	plantedFile = regexp.MustCompile(`(?m)^-- (\S+) --\n`)
+	manyLines   = regexp.MustCompile(`(?m)^// x (\d+)$`)
+)
+
+func plant(text string) fs.FS {
+	tree := fstest.MapFS{}
+	names := plantedFile.FindAllStringSubmatch(text, -1)
+	for i, file := range plantedFile.Split(text, -1)[1:] {
+		file = manyLines.ReplaceAllStringFunc(file, func(lines string) string {
+			n, _ := strconv.Atoi(lines[len("// x "):])
+			return strings.TrimSuffix(strings.Repeat("// x\n", n), "\n")
+		})
+		tree[names[i][1]] = &fstest.MapFile{Data: []byte(file)}
+	}
+	return tree
 }

@@ -132,23 +132,3 @@ func wordsOf(s *source, look func(where, text string, readers bool)) {
 		return true
 	})
 }
-
-func TestWordsControl(t *testing.T) {
-	in := func(text string) map[string]string {
-		return map[string]string{"actors/a.go": "package a\n\n" + text + "\n"}
-	}
-	document := func(text string) map[string]string { return map[string]string{"A.md": text} }
-	catches(t, checkWords(), []planted{
-		{"plain English", document("There is no shard. It is no longer there. The caller advances it automatically.\n"), nil},
-		{"a document", document("# A\n\nIt is mended by\nitself.\n"), []string{`A.md:3: "by itself": write: automatically`, `A.md:3: "mended": write: fix`}},
-		{"a record", map[string]string{"bench/results/a.md": "1,000 a second\n"}, nil},
-		{"a license", map[string]string{"gateway/console/dist/licenses.md": "whoever\n"}, nil},
-		{"a page", map[string]string{"gateway/console/web/src/text/en.ts": "a: \"What is brought on\"\n"}, []string{`en.ts:1: "brought on"`}},
-		{"a page in another language", map[string]string{"gateway/console/web/src/text/de.ts": "a: \"anew\"\n"}, nil},
-		{"a string", in("var x = \"it is no name\""), []string{`actors/a.go:3: "it is no name"`}},
-		{"comments", in("// Whoever\n// calls it.\nvar x = 1 // made anew\n\ntype t struct {\n\ta int // demands it\n}"), []string{"a.go:3", "a.go:5", "a.go:8"}},
-		{"a comment inside a function", in("func f() {\n\t// made anew\n}"), nil},
-		{"a test", map[string]string{"actors/a_test.go": "package a\n\n// Whoever calls it.\nvar x = \"anew\"\n"}, nil},
-		{"what only users must not read", in("// It has none.\nvar x = \"it has none\""), []string{`actors/a.go:4: "has none"`}},
-	})
-}
