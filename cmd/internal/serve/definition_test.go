@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 
@@ -17,80 +16,11 @@ import (
 	"troupe/cmd/internal/clitest"
 	"troupe/gateway"
 	"troupe/gateway/wiretest"
-	"troupe/statemachine/document"
 )
 
 const door = "id: door\nversion: 2\nstateMachines: {m: {initial: a, states: {a: {on: {go: b}}, b: {type: final}}}}\n"
 
-func (o *opened) publish(version, text string, dryRun bool) error {
-	_, err := o.definitions().PublishDefinition(context.Background(), &gateway.DefinitionRequest{
-		Caller: &identity.Principal{ID: "paulo.santos"}, WorkflowID: "door", Version: version, File: "body.yaml", Text: []byte(text), DryRun: dryRun,
-	})
-	return err
-}
-
-// TestFaultsOfAPublishedDefinition holds gateway/INTERFACE.md, "Publishing a definition": they are
-// those of a file, and all that the path says otherwise.
-func TestFaultsOfAPublishedDefinition(t *testing.T) {
-	o := mustOpenService(t, clitest.SmallHome(t))
-	defer o.close()
-	for _, c := range []struct{ name, version, text, faults string }{
-		{"not YAML", "", "id: [\n", "body.yaml:"},
-		{"nothing", "", "", "body.yaml:"},
-		{"an unknown key", "", door + "stat: {}\n", `body.yaml:4:1: unknown key "stat"`},
-		{"an unknown role", "", door + "allow: {create: {roles: [clown]}}\n", `body.yaml:4:25: unknown role "clown"`},
-		{"a file beside it", "", door + "schema: {svcPublic: {$ref: a.schema.json}}\n", "cannot refer to files"},
-		{"another id", "", strings.Replace(door, "id: door", "id: gate", 1), `body.yaml:1: the id is gate, but the path says "door"`},
-		{"another version", "3", door, `body.yaml:2: the version is 2, but the path says "3"`},
-		{"another spelling", "02", door, `the path says "02"`},
-		{"no version, which is the first", "2", strings.Replace(door, "version: 2\n", "", 1), `body.yaml:1: the version is 1, but the path says "2"`},
-		{"all of the path", "3", strings.Replace(door, "id: door", "id: gate", 1), "says \"door\"\nbody.yaml:2: the version"},
-	} {
-		for _, dryRun := range []bool{true, false} {
-			err := o.publish(c.version, c.text, dryRun)
-			var faults document.Faults
-			assert.True(t, errors.Is(err, failure.ErrInvalid) && errors.As(err, &faults) && strings.Contains(faults.Error(), c.faults), "%v %v %v", c.name, err, c.faults)
-		}
-	}
-	o.wants("after what was refused", 3, 3)
-	assert.NoError(t, errors.Join(o.publish("", door, true), o.publish("2", door, true)))
-	o.wants("after a dry run", 3, 3)
-	assert.NoError(t, errors.Join(o.publish("2", door, false), o.publish("", door, false)))
-	o.wants("published", 4, 3)
-	o.wantsLog("published", `"workflow":"door","version":2,"user":"paulo.santos"`)
-	_, err := o.definitions().PublishDefinition(context.Background(), &gateway.DefinitionRequest{
-		Caller: &identity.Principal{ID: "mallory", Privileges: []string{"mod-workflows"}}, WorkflowID: "door", File: "body.yaml", Text: []byte(strings.Replace(door, "version: 2", "version: 3", 1)),
-	})
-	assert.ErrorIs(t, err, failure.ErrForbidden)
-	assert.Equal(t, "only the owners of workflow door (user paulo.santos) and holders of mod-admin may publish a version of it", failure.Of(err).Reason)
-}
-
 const doorFault = "workflow door is already published by PUT definitions/door, and has only one source (remove the file, or give its workflow another id)"
-
-// TestAPublishedDefinitionBesideAHome: it is in use after a reload and a restart, and a file that names
-// its workflow is refused by the reload, at a start and by troupe check.
-func TestAPublishedDefinitionBesideAHome(t *testing.T) {
-	dir := clitest.SmallHome(t)
-	o := mustOpenService(t, dir)
-	require.NoError(t, o.publish("", door, false))
-	clitest.RemoveFile(t, dir, "workflows/purchase-order.yaml")
-	assert.False(t, o.reloadAll(), "the files are tried again:\n%s", o.log)
-	o.wants("after a reload", 3, 3)
-	o.close()
-
-	clitest.PutFile(t, dir, "workflows/door.yaml", door)
-	o = mustOpenService(t, dir)
-	defer o.close()
-	o.wants("after a start with a file that names it", 3, 3)
-	wantsPending(t, "after a start with a file that names it", &o.reloads.definitions, "refused: workflows/door.yaml:1: workflow door is already published")
-	require.NoError(t, o.takeCommands())
-	code, stdout, _ := clitest.Invoke("check", "--home", dir)
-	assert.True(t, code == cli.ExitFailed && stdout == "workflows/door.yaml:1: "+doorFault+"\n", stdout)
-	clitest.RemoveFile(t, dir, "workflows/door.yaml")
-	assert.False(t, o.reloadAll(), "the files are tried again:\n%s", o.log)
-	wantsPending(t, "the file is gone", &o.reloads.definitions, "")
-	assert.ErrorIs(t, o.publish("", strings.Replace(door, "go:", "move:", 1), false), failure.ErrExists, "other content")
-}
 
 // TestPublishingADefinitionInACluster: a home that is published leaves it in use, and must not name it.
 func TestPublishingADefinitionInACluster(t *testing.T) {

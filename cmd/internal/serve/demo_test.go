@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -88,23 +87,6 @@ func TestDemoHasEveryState(t *testing.T) {
 	require.NoError(t, s.stop())
 	_, said = startDemo(t, dir)
 	assert.True(t, !strings.Contains(said, "example requests were created") && strings.Contains(said, "#link="), "at the second start it says %s", said)
-}
-
-// TestDemoIsOfTheExample: another home is refused, and nothing is made in it.
-func TestDemoIsOfTheExample(t *testing.T) {
-	dir := clitest.ExampleHome(t)
-	file := filepath.Join(dir, "identity.yaml")
-	text, err := os.ReadFile(file)
-	if err == nil {
-		err = os.WriteFile(file, bytes.ReplaceAll(text, []byte("paulo.santos"), []byte("pablo.santos")), 0o644)
-	}
-	require.NoError(t, err)
-	s := newService(dir)
-	s.demo = true
-	err = errors.Join(s.start(t.Context()), s.stop())
-	assert.True(t, err != nil && strings.Contains(err.Error(), "--demo in "+dir+": it is not the example: it has no user paulo.santos"), "got %v", err)
-	_, err = os.Stat(filepath.Join(dir, "data"))
-	assert.ErrorIs(t, err, os.ErrNotExist, "there is a store")
 }
 
 // headed is read by somebody who goes when something has come, as head -1 does.

@@ -3,8 +3,8 @@ package serve
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -238,56 +238,16 @@ func TestARecoverThatWasCutOff(t *testing.T) {
 	})
 }
 
-// TestANodeIsNothingWithoutItsStore: what it has confirmed to others is there and nowhere else, so its identity does
-// not come back with another store (persistence/PROMISES.md, "P23").
-func TestANodeIsNothingWithoutItsStore(t *testing.T) {
-	home := clitest.ExampleHome(t)
-	says(t, "is the first", "cluster", "init", "--home", home, "--cluster-listen", clitest.NodeAddress(), "--shards", "1")
-	s := nodeOn(t, home)
-	id := string(s.node.Self())
-	require.NoError(t, s.stop())
-	data := homedir.Data(home)
-	serve := []string{"serve", "--home", home, "--listen", "127.0.0.1:0", "--log-level", "error"}
-	want := "`troupe cluster remove " + id + " --lost` on another node, then empty " + home
-	refusesAll := func(what string) {
-		t.Helper()
-		before := tree(t, data)
-		refuses(t, want, serve...)
-		refuses(t, want, "store", "create", "--home", home)
-		after := tree(t, data)
-		assert.True(t, slices.Equal(after, before), "%s: the store has changed from %q to %q", what, before, after)
-	}
-
-	err := s.config.WithAdvice(fmt.Errorf("open store: %w", persistence.ErrReplicaDamaged))
-	assert.True(t, strings.Contains(err.Error(), want) && errors.Is(err, persistence.ErrReplicaDamaged), "a damaged replica: got %q, want %q in it", err, want)
-
-	format := filepath.Join(data, "FORMAT")
-	clitest.MustRename(t, format, format+".away")
-	refusesAll("a damaged store")
-	clitest.MustRename(t, format+".away", format)
-
-	away := filepath.Join(t.TempDir(), "data")
-	clitest.MustRename(t, data, away)
-	require.NoError(t, os.CopyFS(homedir.NodeFolder(home), os.DirFS(filepath.Join(away, "cluster"))))
-	refusesAll("no store")
-	demanded := filepath.Join(home, homedir.StoreIDFile)
-	clitest.MustRename(t, demanded, demanded+".away")
-	refusesAll("no store, and nothing that demands it")
-
-	require.NoError(t, os.WriteFile(demanded, []byte("another\n"), 0o600))
-	refusesAll("another store is demanded")
-	clitest.MustRename(t, demanded+".away", demanded)
-
-	require.NoError(t, os.RemoveAll(data))
-	want = "`troupe cluster remove NODE --lost` on another node, then empty " + home
-	refuses(t, want, serve...)
-	clitest.MustRename(t, away, data)
-	pem := filepath.Join(homedir.NodeFolder(home), cluster.IdentityFile)
-	clitest.MustRename(t, pem, pem+".away")
-	require.NoError(t, os.WriteFile(pem, nil, 0o600))
-	refuses(t, want, serve...)
-	clitest.MustRename(t, pem+".away", pem)
-	assert.Equal(t, id, string(nodeOn(t, home).node.Self()), "it is node")
+// TestADamagedReplicaHasAdvice, as the other stores of testdata/transcripts/node.txt have.
+func TestADamagedReplicaHasAdvice(t *testing.T) {
+	c := config.New()
+	c.Home = clitest.ExampleHome(t)
+	node, err := cluster.NewAgain(clitest.NodeAddress())
+	require.NoError(t, err)
+	require.NoError(t, node.Save(homedir.NodeFolder(c.Home)))
+	err = c.WithAdvice(fmt.Errorf("open store: %w", persistence.ErrReplicaDamaged))
+	assert.ErrorIs(t, err, persistence.ErrReplicaDamaged)
+	assert.ErrorContains(t, err, "`troupe cluster remove "+string(node.Node())+" --lost` on another node, then empty "+c.Home)
 }
 
 // TestWhatBindsANodeIsWrittenAsAWhole: what a crash has left beside the file is of no use, and its mode neither.
@@ -342,4 +302,15 @@ func TestAllUsesAreTold(t *testing.T) {
 		got := <-told
 		assert.Equal(t, want, got, "call %d", i)
 	}
+}
+
+func tree(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil {
+			names = append(names, path)
+		}
+		return nil
+	})
+	return names
 }

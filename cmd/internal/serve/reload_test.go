@@ -2,9 +2,6 @@ package serve
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,101 +46,6 @@ func wantsPending(t *testing.T, when string, r *reload, part string) {
 		t.Errorf("%s: got %v, want the files in use", when, err)
 	case part != "" && (err == nil || !strings.Contains(err.Error(), part)):
 		t.Errorf("%s: got %v, want it to say %s", when, err, part)
-	}
-}
-
-// TestADisabledUserIsOutWhateverElseIsFaulty: while the server runs, and when it
-// starts. What is faulty is shown until it is corrected.
-func TestADisabledUserIsOutWhateverElseIsFaulty(t *testing.T) {
-	for _, c := range []struct {
-		name, file, before, after string
-		access, definitions       string // what is shown
-	}{
-		{"a form", "forms/feedback.yaml", "type: object", "type: objekt", "", "refused: forms/feedback.yaml:"},
-		{"a workflow", "workflows/leave-request.yaml", "target: ", "target: no-", "", "refused: workflows/leave-request.yaml:"},
-		{
-			"a definition that was edited without a new version", "workflows/leave-request.yaml", "name: Leave request", "name: Other",
-			"", "refused: workflows/leave-request.yaml:7: workflow leave-request version 1 is in use and its content changed (raise version to 2)",
-		},
-		{"the rights", "rights.yaml", "readers: ", "reader: ", `refused: rights.yaml:`, ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			dir := clitest.SmallHome(t)
-			o := mustOpenService(t, dir)
-			o.countInstance("leave-request", 1)
-			clitest.Edit(t, dir, c.file, c.before, c.after)
-			disable(t, dir)
-			assert.True(t, o.reloadAll(), "a set that was refused is not tried again")
-			o.wantsOut("while the server runs")
-			wantsPending(t, "while the server runs", &o.reloads.access, c.access)
-			wantsPending(t, "while the server runs", &o.reloads.definitions, c.definitions)
-			o.close()
-
-			o = mustOpenService(t, dir)
-			defer o.close()
-			o.wantsOut("after a start")
-			o.wants("after a start", 3, 3)
-			wantsPending(t, "after a start", &o.reloads.access, c.access)
-			wantsPending(t, "after a start", &o.reloads.definitions, c.definitions)
-
-			clitest.Edit(t, dir, c.file, c.after, c.before)
-			assert.False(t, o.reloadAll(), "corrected files are tried again")
-			wantsPending(t, "corrected", &o.reloads.access, "")
-			wantsPending(t, "corrected", &o.reloads.definitions, "")
-		})
-	}
-}
-
-// TestOnlyAChangeOfWhatIsInUseIsLogged, and that newer files no longer wait.
-func TestOnlyAChangeOfWhatIsInUseIsLogged(t *testing.T) {
-	const access, definitions = "changed users and rights are in use", "changed workflows and templates are in use"
-	dir := clitest.SmallHome(t)
-	o := mustOpenService(t, dir)
-	defer o.close()
-	touch := func(name string) {
-		later := time.Now().Add(time.Hour)
-		require.NoError(t, os.Chtimes(filepath.Join(dir, name), later, later))
-	}
-	for _, step := range []struct {
-		name string
-		do   func()
-		want []string
-	}{
-		{"nothing", func() {}, nil},
-		{"a touch", func() { touch("rights.yaml"); touch("identity.yaml"); touch("workflows/leave-request.yaml") }, nil},
-		{"another user", func() { disable(t, dir) }, []string{access}},
-		{"another right", func() { clitest.Edit(t, dir, "rights.yaml", "readers: ", "readers:  ") }, []string{access}},
-		{"another workflow", func() { clitest.Edit(t, dir, "workflows/leave-request.yaml", "name: Leave request", "name: Other") }, []string{definitions}},
-		{"another form", func() { clitest.Edit(t, dir, "forms/feedback.yaml", "type: object", "type:  object") }, []string{definitions}},
-		{"another time of a form, which lists show", func() { touch("forms/feedback.yaml") }, []string{definitions}},
-		{"a fault", func() {
-			clitest.Edit(t, dir, "identity.yaml", "users:", "usrs:")
-		}, nil},
-		{"no fault any more", func() { clitest.Edit(t, dir, "identity.yaml", "usrs:", "users:") }, []string{access, definitions}},
-	} {
-		o.log.Reset()
-		step.do()
-		o.reloadAll()
-		var got []string
-		for _, line := range []string{access, definitions} {
-			if strings.Contains(o.log.String(), line) {
-				got = append(got, line)
-			}
-		}
-		assert.True(t, slices.Equal(got, step.want), "%s: got %q in the log, want %q", step.name, got, step.want)
-		assert.NotContains(t, o.log.String(), `:""`, "%s: a field of the log is empty:\n%s", step.name, o.log)
-	}
-}
-
-// TestFilesThatAreNotReadAreLogged once.
-func TestFilesThatAreNotReadAreLogged(t *testing.T) {
-	o := mustOpenService(t, clitest.SmallHome(t))
-	defer o.close()
-	clitest.PutFile(t, o.config.Home, "workflows/old/small.yaml", smallFlow)
-	o.reloadAll()
-	o.wantsLog("a file in a folder below", `"level":"warn","file":"workflows/old/small.yaml"`)
-	if o.reloadAll(); o.log.Len() > 0 {
-		t.Errorf("the same is logged again: %s", o.log)
 	}
 }
 

@@ -95,50 +95,10 @@ func (o *opened) wantsLog(when, part string) {
 }
 
 const (
-	plainForm   = "id: plain\naccess: {roles: [employee]}\nschema: {type: object}\n"
-	faultyForm  = "id: plain\naccess: {roles: [employe]}\nschema: {type: object}\n"
-	smallFlow   = "id: small\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n"
-	faultyFlow  = "id: small\nstateMachines: {m: {states: {a: {on: {go: c}}, b: {type: final}}}}\n"
-	refusedFlow = "id: small\nindexes: [svcPublic.0.0.0.0.0.0.0.0.0.0.0.0]\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n"
+	plainForm  = "id: plain\naccess: {roles: [employee]}\nschema: {type: object}\n"
+	faultyForm = "id: plain\naccess: {roles: [employe]}\nschema: {type: object}\n"
+	smallFlow  = "id: small\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n"
 )
-
-func TestWorkflowsAndTemplatesAreTakenTogetherOrNotAtAll(t *testing.T) {
-	const flow, plain = "workflows/small.yaml", "forms/plain.yaml"
-	dir := clitest.SmallHome(t)
-	o := mustOpenService(t, dir)
-	defer o.close()
-	o.wants("the example", 3, 3)
-	for _, step := range []struct {
-		name                 string
-		files                map[string]string // "" removes one
-		workflows, templates int
-		log                  string
-	}{
-		{"a faulty workflow beside a new form", map[string]string{flow: faultyFlow, plain: plainForm}, 3, 3, `"file":"workflows/small.yaml"`},
-		{
-			"a faulty form beside a new workflow",
-			map[string]string{flow: smallFlow, plain: faultyForm},
-			3, 3,
-			`"file":"forms/plain.yaml","line":2,"reason":"unknown role \"employe\"","suggestion":"did you mean \"employee\"?"`,
-		},
-		{"a workflow that only publishing refuses", map[string]string{flow: refusedFlow, plain: plainForm}, 3, 3, `"file":"workflows/small.yaml"`},
-		{"everything right", map[string]string{flow: smallFlow}, 4, 4, "changed workflows and templates are in use"},
-		{"a form of a workflow that is gone", map[string]string{"workflows/leave-request.yaml": ""}, 4, 4, `"file":"forms/leave-form.yaml"`},
-		{"both gone", map[string]string{"forms/leave-form.yaml": ""}, 3, 3, "changed workflows and templates are in use"},
-	} {
-		for name, text := range step.files {
-			if text == "" {
-				clitest.RemoveFile(t, dir, name)
-			} else {
-				clitest.PutFile(t, dir, name, text)
-			}
-		}
-		o.reloadAll()
-		o.wants(step.name, step.workflows, step.templates)
-		o.wantsLog(step.name, step.log)
-	}
-	assert.Nil(t, o.formTemplates.Get(form.KindForm, "leave-form"), "a template whose file is gone is offered")
-}
 
 // TestARestartOnFaultyTemplatesGoesOn with those that were accepted before.
 func TestARestartOnFaultyTemplatesGoesOn(t *testing.T) {
