@@ -7,12 +7,45 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"troupe/actors/repository/bucket/buckettest"
 )
+
+const filePeople = `roles: [{id: clerk}]
+users:
+  - {id: ann, roles: [clerk]}
+  - {id: adm, privileges: [mod-repository-admin]}
+`
+
+const filesPath = "/repository/api/v1/list-files"
+
+// says is an answer: the body, or the status and the word of an error.
+func says(a answer) string {
+	if a.Status == 200 {
+		return a.Body
+	}
+	return fmt.Sprintf("%d %s", a.Status, a.Label())
+}
+
+// awaitFiles waits for an answer. Promised are two seconds (gateway/INTERFACE.md, "Paths and
+// their order"), which actors/repository holds by its own clock. waitMax is far below the next
+// walk of everything, which would find the change anyway.
+func awaitFiles(t *testing.T, u user, what, query, want string) {
+	t.Helper()
+	late := time.Now().Add(waitMax)
+	for {
+		got := says(u.Get(t, filesPath+query))
+		if got == want {
+			return
+		}
+		require.False(t, time.Now().After(late), "%s: got %s, want %s", what, got, want)
+		<-time.After(20 * time.Millisecond)
+	}
+}
 
 // moveToBucket moves the files of a home to a bucket, beside others that are
 // nobody's business, and says so in its settings.

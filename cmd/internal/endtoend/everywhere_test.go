@@ -19,15 +19,16 @@ import (
 // there as it says, to nobody and to somebody who is signed in. What the answers mean is
 // held by the tests of package gateway.
 func TestInterface(t *testing.T) {
-	s := sceneOf(start(t, newHome(t, flows())))
-	r := s.ann.Create(t, "plain", "").Record(t)
+	s := start(t, newHome(t, flows()))
+	ann := s.as(s.home.token("ann"))
+	r := ann.Create(t, "plain", "").Record(t)
 	source, err := os.ReadFile("../../../gateway/openapi.yaml")
 	require.NoError(t, err)
-	a := s.ann.Get(t, "/openapi.yaml")
+	a := ann.Get(t, "/openapi.yaml")
 	assert.True(t, a.Status == 200 && a.Body == string(source), "/openapi.yaml: got %d and %d bytes, want the %d of the source", a.Status, len(a.Body), len(source))
 	description := wiretest.Decode[struct {
 		Paths map[string]map[string]json.RawMessage
-	}](t, s.ann.Get(t, "/openapi.json").Body)
+	}](t, ann.Get(t, "/openapi.json").Body)
 	session := "Cookie: session=" + s.home.session("ann")
 	fill := strings.NewReplacer("{workflowId}", "plain", "{instanceId}", r.ID, "{roleId}", "clerk", "{kind}", "form", "{", "", "}", "")
 	asked := 0

@@ -48,8 +48,3 @@ func (h *home) write(name, text string) {
 	require.NoError(h.t, os.WriteFile(hidden, []byte(text), 0o644))
 	require.NoError(h.t, os.Rename(hidden, path))
 }
-
-func (h *home) remove(name string) {
-	h.t.Helper()
-	require.NoError(h.t, os.Remove(filepath.Join(h.dir, name)))
-}

@@ -151,12 +151,6 @@ func (p *program) kill() {
 	<-p.exited
 }
 
-func (p *program) restart() *program {
-	p.t.Helper()
-	p.stop()
-	return start(p.t, p.home)
-}
-
 // logLines collects what the program prints, and finds its address in it.
 type logLines struct {
 	mu struct {

@@ -1,12 +1,6 @@
 package endtoend
 
-import (
-	"testing"
-
-	"github.com/stretchr/testify/assert"
-
-	"troupe/gateway/wiretest"
-)
+import "troupe/gateway/wiretest"
 
 type (
 	request = wiretest.Request
@@ -23,21 +17,8 @@ func (p *program) user(credential ...string) user {
 
 func (p *program) as(token string) user { return p.user("Authorization: svc.token " + token) }
 
-// scene is one running program with the users of wiretest.People.
-type scene struct {
-	*program
-	ann, bob, eve, adm user
-}
-
-func newScene(t testing.TB) *scene {
-	t.Helper()
-	return sceneOf(start(t, newHome(t, flows())))
-}
-
-func sceneOf(p *program) *scene {
-	return &scene{
-		p, p.as(p.home.token("ann")), p.as(p.home.token("bob")), p.as(p.home.token("eve")), p.as(p.home.token("adm")),
-	}
+func (p *program) withCookie(session string) user {
+	return p.user("Cookie: session=" + session)
 }
 
 // plainFlow takes any data; its events are those of the load as well.
@@ -48,8 +29,3 @@ stateMachines: {main: {initial: a, states: {a: {on: {go: b, note: {}}}, b: {on: 
 `
 
 func flows() map[string]string { return map[string]string{"workflows/plain.yaml": plainFlow} }
-
-func (s *scene) unchanged(t testing.TB, r record) {
-	t.Helper()
-	assert.Equal(t, r.Text, s.adm.Load(t, r.WorkflowID, r.ID).Record(t).Text, "the instance changed")
-}
