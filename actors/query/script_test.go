@@ -1,8 +1,10 @@
 package query_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -20,7 +22,8 @@ import (
 )
 
 // TestScript plays testdata/script: "publish" has definitions, of stock by a line "stock ID INDEX..."; "make NAME USER WORKFLOW" has the data of an instance, and "query
-// USER WORKFLOW" a line for each part of a request. An instance is shown by its name, and its history as a number of entries.
+// USER WORKFLOW" a line for each part of a request. An instance is shown by its name, and its history as a number of entries. "fill WORKFLOW NAME" has a line for each
+// instance, NAME0 and so on, "limits" sets those of plans, and "plan WORKFLOW" shows the plan of a query, and what it finds when that is little.
 func TestScript(t *testing.T) {
 	datadriven.Walk(t, "testdata/script", func(t *testing.T, path string) {
 		h := start(t, query.Options{})
@@ -46,8 +49,14 @@ func TestScript(t *testing.T) {
 				h.Publish(texts...)
 				h.AwaitIndexes()
 				return "done\n"
-			case "make":
-				ids[words[0]] = h.Make(users[words[1]], words[2], cmd.Input)
+			case "make", "fill":
+				if cmd.Cmd == "make" {
+					ids[words[0]] = h.Make(users[words[1]], words[2], cmd.Input)
+				} else {
+					for n, public := range strings.Split(cmd.Input, "\n") {
+						ids[fmt.Sprint(words[1], n)] = h.Make(boss, words[0], public)
+					}
+				}
 				var pairs []string
 				for name, id := range ids {
 					pairs = append(pairs, id, name)
@@ -55,9 +64,30 @@ func TestScript(t *testing.T) {
 				names = strings.NewReplacer(pairs...)
 				h.AwaitIndexes()
 				return "done\n"
-			case "send":
-				h.MustSend(users[words[0]], words[1], ids[words[2]], words[3], cmd.Input)
+			case "send": // NAME may be i0..9
+				first, last, _ := strings.Cut(words[2], "..")
+				name := strings.TrimRight(first, "0123456789")
+				from, _ := strconv.Atoi(first[len(name):])
+				to, _ := strconv.Atoi(cmp.Or(last, first[len(name):]))
+				for n := from; n <= to; n++ {
+					h.MustSend(users[words[0]], words[1], cmp.Or(ids[fmt.Sprint(name, n)], ids[words[2]]), words[3], cmd.Input)
+				}
 				return "done\n"
+			case "limits":
+				cmd.MaybeScanArgs(t, "probe", &h.Limits().ProbeKeys)
+				cmd.MaybeScanArgs(t, "collect", &h.Limits().Collect)
+				cmd.MaybeScanArgs(t, "sort", &h.Limits().Sort)
+				return "done\n"
+			case "plan":
+				req, most := query.Request{WorkflowID: words[0]}, int64(math.MaxInt64)
+				for line := range strings.Lines(cmd.Input) {
+					if text, ok := strings.CutPrefix(line, "most "); ok {
+						most, _ = strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+						continue
+					}
+					set(t, &req, strings.TrimSuffix(line, "\n"), ids)
+				}
+				return names.Replace(h.planned(req, most)) + "\n"
 			case "query":
 				req := &query.Request{Caller: users[words[0]], WorkflowID: words[1]}
 				for line := range strings.Lines(cmd.Input) {
@@ -139,4 +169,29 @@ func (h *harness) asked(req *query.Request) string {
 		return "nothing"
 	}
 	return strings.Join(out, "\n")
+}
+
+// planned is the plan of a query, and what it finds, which is what the slow and obvious query finds, whoever asks, whole and in pages. A page
+// of ten reads no more keys than most.
+func (h *harness) planned(req query.Request, most int64) (plan string) {
+	h.t.Helper()
+	stored := h.Instances(req.WorkflowID)
+	for _, who := range []*identity.Principal{guest, boss} {
+		req.Caller, req.Explain, req.Limit, req.Count = who, who == boss, 0, true
+		want := obvious(h.t, stored, who, req.Filter, req.Sort)
+		got, end, err := h.list(req)
+		h.Must(err)
+		assert.True(h.t, slices.Equal(got, want), "for %s: %s", who.ID, differ(stored, got, want))
+		assert.Equal(h.t, int64(len(want)), end.Count, "for %s: count", who.ID)
+		if plan = planOf(end); len(got) < 20 {
+			plan = strings.TrimSpace(plan + ": " + strings.Join(got, " "))
+		}
+		req.Limit, req.Count = min(max(10, len(want)/4), 1000), false
+		paged, err := h.pages(req)
+		assert.True(h.t, err == nil && slices.Equal(paged, want), "for %s in pages: %v; %s", who.ID, err, differ(stored, paged, want))
+		req.Limit = 10
+		_, end, err = h.list(req)
+		assert.True(h.t, err == nil && (end.Explain == nil || end.Explain.KeysRead <= most), "%v, a page of ten reads more keys than %d: %+v", err, most, end)
+	}
+	return plan
 }
