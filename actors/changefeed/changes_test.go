@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -15,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"troupe/actors/changefeed"
-	"troupe/actors/failure"
 	"troupe/actors/workflow"
 	"troupe/persistence/key"
 )
@@ -24,50 +22,17 @@ func (h *harness) log() zerolog.Logger { return zerolog.New(&h.Log) }
 
 func isCurrent(context.Context, key.Shard) error { return nil }
 
-func TestChangesAreWaitedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := start(t, workflow.Options{})
-		id := h.Make(boss, "stock", `{"secret":true}`)
-		_, now := h.page(changefeed.Request{})
-		type answer struct {
-			page *changefeed.Page
-			err  error
-		}
-		waits := atomic.Int32{}
-		ask := func(req changefeed.Request) chan answer {
-			done := make(chan answer, 1)
-			req.Limit, req.Waiting = 10, func() error { waits.Add(1); return nil }
-			go func() {
-				page, err := h.Changes.Changes(t.Context(), &req)
-				done <- answer{page, err}
-			}()
-			return done
-		}
-		one := ask(changefeed.Request{Caller: member, Since: now, Wait: time.Minute})
-		blind := ask(changefeed.Request{Caller: guest, Since: now, Wait: 20 * time.Second})
-		synctest.Wait()
-		assert.Equal(t, int32(2), waits.Load(), "wait, want 2")
-		h.MustSend(boss, "stock", id, "set", "")
-		if a := <-one; a.err != nil || len(a.page.Changes) != 1 || a.page.Changes[0].Sequence != 2 {
-			t.Errorf("got %v and %v, want the second entry", a.page, a.err)
-		}
-		begun := time.Now()
-		a := <-blind
-		assert.True(t, a.err == nil && len(a.page.Changes) == 0 && a.page.Next != now, "%v %v", a.page, a.err)
-		took := time.Since(begun)
-		assert.True(t, took >= 19*time.Second && took <= 21*time.Second, "the empty page came after %s, want 20s", took)
-		begun = time.Now()
-		a = <-ask(changefeed.Request{Caller: member, Wait: time.Hour})
-		assert.True(t, a.err == nil && time.Since(begun) == changefeed.WaitMax, "%v %v %v", a.err, time.Since(begun), changefeed.WaitMax)
-		refused := errors.New("too many wait")
-		_, err := h.Changes.Changes(t.Context(), &changefeed.Request{Caller: member, Limit: 1, Wait: time.Second, Waiting: func() error { return refused }})
-		assert.ErrorIs(t, err, refused)
-		last := ask(changefeed.Request{Caller: member, Wait: time.Minute})
-		synctest.Wait()
-		h.StopWatching()
-		a = <-last
-		assert.True(t, a.err == nil && len(a.page.Changes) == 0 && a.page.Next != "", "when it stops: got %v and %v, want an empty page", a.page, a.err)
-	})
+// TestWhoWaitsMayBeRefused when there is nothing, which is when Waiting is asked.
+func TestWhoWaitsMayBeRefused(t *testing.T) {
+	h := start(t, workflow.Options{})
+	h.Make(boss, "stock", "")
+	refused := errors.New("too many wait")
+	req := changefeed.Request{Caller: member, Since: "0", Limit: 1, Wait: time.Second, Waiting: func() error { return refused }}
+	page, err := h.Changes.Changes(t.Context(), &req)
+	h.Must(err)
+	req.Since = page.Next
+	_, err = h.Changes.Changes(t.Context(), &req)
+	assert.ErrorIs(t, err, refused)
 }
 
 // TestAReaderMissesNothing holds persistence/PROMISES.md, "P31": while events come at the same time, in pages of any size, over
@@ -126,57 +91,6 @@ func TestAReaderMissesNothing(t *testing.T) {
 	for _, id := range ids {
 		assert.Equal(t, h.MustLook(boss, "stock", id).Sequence, seen[id], id)
 	}
-}
-
-const week = 7 * 24 * time.Hour
-
-func TestAnOldFeedIsTrimmed(t *testing.T) {
-	h := start(t, workflow.Options{})
-	id := h.Make(boss, "stock", "")
-	_, first := h.page(changefeed.Request{Since: "0"})
-	latest := first
-	send := func(n int) (cursors []string) {
-		for range n {
-			h.MustSend(boss, "stock", id, "set", "")
-			_, latest = h.page(changefeed.Request{Since: latest})
-			cursors = append(cursors, latest)
-		}
-		return cursors
-	}
-	cursors := send(200)
-	h.service(changefeed.Options{RowsMax: 64, KeptFor: week}).Trim()
-	want := func(what, since string, n int) {
-		t.Helper()
-		got, _ := h.page(changefeed.Request{Since: since})
-		assert.Len(t, got, n, what)
-	}
-	gone := func(what, since string) {
-		t.Helper()
-		_, err := h.Changes.Changes(t.Context(), &changefeed.Request{Caller: member, Since: since, Limit: 1})
-		assert.ErrorIs(t, err, failure.ErrGone, what)
-	}
-	want("the oldest that is kept", "0", 64)
-	want("behind the last that is gone", cursors[200-64-1], 64)
-	want("behind the first that is kept", cursors[200-64], 63)
-	gone("behind one that is gone", cursors[200-64-2])
-	gone("at the beginning", first)
-	h.Restart()
-	gone("after a restart", first)
-	send(1)
-	h.service(changefeed.Options{RowsMax: 64, KeptFor: week}).Trim()
-	want("few more than the most stay", "0", 65)
-
-	h.Pass(8 * 24 * time.Hour)
-	send(3)
-	h.service(changefeed.Options{RowsMax: 64, KeptFor: week}).Trim()
-	want("after more than a week", "0", 3)
-	gone("older than a week", cursors[199])
-	h.Pass(8 * 24 * time.Hour)
-	h.service(changefeed.Options{RowsMax: 64, KeptFor: week}).Trim()
-	want("the last row stays", "0", 1)
-	send(1)
-	want("and then comes the next", "0", 2)
-	assert.Equal(t, uint64(206), h.MustLook(boss, "stock", id).Sequence, "the history")
 }
 
 // TestAPageIsShortWhenTooMuchIsPassedOver: its cursor goes on behind what it has looked at.

@@ -16,8 +16,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var (
-	stock               = workflowtest.Stock
-	member, guest, boss = workflowtest.Member, workflowtest.Guest, workflowtest.Boss
+	stock        = workflowtest.Stock
+	member, boss = workflowtest.Member, workflowtest.Boss
 )
 
 // harness is a router that has the workflows stock, order and leave.

@@ -3,28 +3,20 @@ package migration_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
-	"troupe/actors/message"
 	"troupe/actors/migration"
-	"troupe/actors/pending"
 	"troupe/actors/query"
-	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence/clocktest"
 	"troupe/persistence/key"
-	"troupe/persistence/storetest"
 )
 
 const (
@@ -117,88 +109,6 @@ func TestAPlanKeepsItsVersions(t *testing.T) {
 	h.MustSend(workflowtest.John, "order", id, "ready", "")
 }
 
-func TestAPlanIsTriedAndCarriedOut(t *testing.T) {
-	h := start(t)
-	publics := make([]string, 25)
-	for i := range publics {
-		publics[i] = fmt.Sprintf(`{"n":%d}`, i)
-	}
-	ids := h.Fill("order", publics)
-	h.MustSend(workflowtest.John, "order", ids[3], "go", "")
-	h.MustSend(workflowtest.John, "order", ids[3], "odd", "")
-	h.MustSend(workflowtest.John, "order", ids[4], "go", "")
-	h.Publish(next)
-
-	dry := request(plan)
-	dry.DryRun = true
-	want := migration.Refusal{InstanceID: ids[3], Reason: `version 2 has no node "strange" in machine "m": map it`}
-	a, pages := h.run(t, dry)
-	assert.True(t, a.Matched == 25 && a.Migrated == 24 && len(a.Refused) == 1 && a.Refused[0] == want && pages == 3, "tried: got %+v in %d pages", a, pages)
-	one, two := h.versions(t)
-	assert.True(t, one == 25 && two == 0, "tried: got %d and %d instances of the versions", one, two)
-
-	filtered := request(plan)
-	filtered.Filter = `{"svcPublic.n": {"$lt": 5}}`
-	if _, err := h.Service.Migrate(t.Context(), &filtered); !errors.Is(err, failure.ErrForbidden) {
-		t.Errorf("filtered by data that she may not read: %v", err)
-	}
-	filtered.Caller = workflowtest.John
-	a, _ = h.run(t, filtered)
-	assert.True(t, a.Matched == 5 && a.Migrated == 4 && len(a.Refused) == 1, "filtered: got %+v", a)
-	a, _ = h.run(t, request(plan))
-	assert.True(t, a.Matched == 21 && a.Migrated == 20 && slices.Equal(a.Refused, []migration.Refusal{want}), "the rest: got %+v", a)
-	one, two = h.versions(t)
-	assert.True(t, one == 1 && two == 24, "got %d and %d instances of the versions, want 1 and 24", one, two)
-	h.AwaitIndexes()
-	h.CheckIndexes()
-
-	// What runs is the other version, now and after it was read again.
-	for range 2 {
-		h.MustSend(workflowtest.John, "order", ids[4], "done", "")
-		h.Restart()
-		h.serve()
-	}
-	for _, in := range h.Instances("order") {
-		assert.False(t, in.ID == h.ID(ids[4]) && !strings.Contains(string(in.Document.Public), `"by":"john"`), "assigned: got %s", in.Document.Public)
-	}
-	pending, err := h.Pending(&message.Load{Caller: workflowtest.Mary, WorkflowID: "order", InstanceID: ids[0]})
-	assert.False(t, !errors.Is(err, failure.ErrForbidden) && !errors.Is(err, failure.ErrNotFound), "version 2 does not let her read: got %+v, %v", pending, err)
-	last := request(strings.Replace(plan, "checking: review", "checking: review, strange: packed", 1))
-	a, _ = h.run(t, last)
-	assert.True(t, a.Matched == 1 && a.Migrated == 1, "with a node for it: got %+v", a)
-	a, _ = h.run(t, last)
-	assert.Zero(t, a.Matched, "again")
-}
-
-// TestAMigrationTellsNothingHidden: for instances that the caller may not read a trial looks at nothing but where they stand, and a plan assigns nothing
-// that it has read in them.
-func TestAMigrationTellsNothingHidden(t *testing.T) {
-	h := start(t)
-	ids := h.Fill("order", []string{`{"n":1}`, `{"n":2}`})
-	h.Publish(next + "schema: {svcPublic: {properties: {n: {maximum: 1}}}}\n")
-	dry := request("from: 1\nto: 2\nnodes: {m: {checking: review}}\n")
-	dry.DryRun = true
-	a, _ := h.run(t, dry)
-	assert.True(t, a.Migrated == 2 && len(a.Refused) == 0, "tried by mary: got %+v", a)
-	reading := request(assigning("${svcPublic.n > 1 ? 1 / 0 : 1}"))
-	for _, reading.DryRun = range []bool{true, false} {
-		a, _ := h.run(t, reading)
-		if a.Migrated != 0 || len(a.Refused) != 2 || a.Refused[0].Reason != a.Refused[1].Reason || !strings.Contains(a.Refused[0].Reason, "you may not read that") {
-			t.Errorf("a plan that reads, by mary, dry %t: got %+v", reading.DryRun, a)
-		}
-	}
-	dry.Caller, reading.Caller, reading.DryRun = workflowtest.John, workflowtest.John, true
-	for name, req := range map[string]migration.Request{"the schema": dry, "the plan": reading} {
-		a, _ := h.run(t, req)
-		assert.True(t, a.Migrated == 1 && len(a.Refused) == 1 && a.Refused[0].InstanceID == ids[1], "%s, by john, who may read: got %+v", name, a)
-	}
-}
-
-// assigning is a plan that assigns a value.
-func assigning(value string) string {
-	return "from: 1\nto: 2\nnodes: {m: {checking: review}}\nassign: {svcPublic.n: '" + value + "'}\n"
-}
-
 // TestInstancesMoveWhileTheyAreMigrated: each instance is migrated once, whatever comes in between.
 func TestInstancesMoveWhileTheyAreMigrated(t *testing.T) {
 	h := start(t)
@@ -239,31 +149,4 @@ func TestInstancesMoveWhileTheyAreMigrated(t *testing.T) {
 	h.CheckIndexes()
 	a, _ := h.run(t, back)
 	assert.Equal(t, 40, a.Migrated, "back")
-}
-
-// TestAnIncidentGoesAlong: its row stays, and it can be retried in the other version.
-func TestAnIncidentGoesAlong(t *testing.T) {
-	const failing = "id: order\nversion: 1\nstateMachines: {m: {initial: checking, states: {checking: {after: {PT1S: {target: late, actions: [{assign: {svcPublic.x: '${1 / 0}'}}]}}, on: {go: late}}, late: {on: {go: checking}}}}}\n"
-	synctest.Test(t, func(t *testing.T) {
-		h := &harness{Router: workflowtest.Start(t, workflowtest.Options{Workflow: workflow.Options{Clock: time.Now}, Disk: storetest.NewDisk()})}
-		h.Publish(failing)
-		h.serve()
-		id := h.Make(workflowtest.John, "order", `{}`)
-		clocktest.Advance(2 * time.Second)
-		h.Publish(strings.NewReplacer("version: 1", "version: 2", "checking", "review", "1 / 0", "1").Replace(failing))
-		a, _ := h.run(t, request("from: 1\nto: 2\nnodes: {m: {checking: review}}\n"))
-		require.Equal(t, 1, a.Migrated)
-		incidents := func() []pending.Incident {
-			t.Helper()
-			page, err := h.Waiting.Incidents(t.Context(), &pending.IncidentList{Caller: workflowtest.John, Limit: 10})
-			require.NoError(t, err)
-			return page.Incidents
-		}
-		list := incidents()
-		require.True(t, len(list) == 1 && list[0].Error != "", "got the incidents %+v", list)
-		require.NoError(t, h.ChangeIncident(t.Context(), workflowtest.John, list[0].ID, false))
-		assert.Empty(t, incidents(), "after it was retried")
-		assert.Contains(t, string(h.MustLook(workflowtest.John, "order", id).States), "late")
-		h.End()
-	})
 }

@@ -22,9 +22,9 @@ import (
 )
 
 var (
-	stock               = workflowtest.Stock
-	john                = workflowtest.John
-	member, guest, boss = workflowtest.Member, workflowtest.Guest, workflowtest.Boss
+	stock        = workflowtest.Stock
+	john         = workflowtest.John
+	member, boss = workflowtest.Member, workflowtest.Boss
 )
 
 const heartbeatEvery = 15 * time.Second

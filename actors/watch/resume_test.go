@@ -4,77 +4,15 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"troupe/actors/changefeed"
 	"troupe/actors/watch"
 	"troupe/actors/workflow"
 	"troupe/persistence"
-	"troupe/persistence/clocktest"
 	"troupe/persistence/key"
 )
-
-// trim keeps so many rows of each shard, and 1 in 64 more.
-func (h *harness) trim(rows int) {
-	changefeed.New(changefeed.Options{Store: h.Store, Catalog: h.Catalog, Clock: h.Clock, Log: zerolog.Nop(), RowsMax: rows, KeptFor: time.Hour}).Trim()
-}
-
-// TestAQuietStreamMovesOn so that its place is never far from the present.
-func TestAQuietStreamMovesOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := start(t, workflow.Options{})
-		quiet := h.watch(watch.Request{Caller: member}, nil)
-		opened := quiet.next()
-		quiet.beats.Store(true)
-		for range 100 {
-			h.Make(boss, "order", "")
-		}
-		var place string
-		for n := range 20 {
-			assert.Empty(t, place, "heartbeat %d has a place", n)
-			clocktest.Advance(heartbeatEvery)
-			place = quiet.next().ID
-		}
-		require.True(t, place != "" && place != opened.ID, "the place is %q, want a new one", place)
-		quiet.end()
-		h.trim(1)
-		h.Restart()
-		h.listen(watch.Request{Caller: member, LastEventID: place}).end()
-		h.listen(watch.Request{Caller: member, LastEventID: opened.ID}).expect("from its beginning", "lost")
-	})
-}
-
-// TestAWatchThatOpensWhileTheDiskHangsDoesNotPassOverACommit that is visible and not durable: it is in the cursor
-// of the present, and its item is still to come.
-func TestAWatchThatOpensWhileTheDiskHangsDoesNotPassOverACommit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := start(t, workflow.Options{})
-		id := h.Make(boss, "stock", "")
-		first := h.listen(watch.Request{Caller: member}) // the feed is there, and settled
-		hanging := h.Disk.Hold()
-		var sent sync.WaitGroup
-		sent.Go(func() { h.MustSend(boss, "stock", id, "set", "") })
-		<-hanging
-		synctest.Wait()
-		late := h.watch(watch.Request{Caller: member}, nil)
-		synctest.Wait()
-		if len(late.events) > 0 {
-			t.Errorf("heard %s while a commit is on its way that its place is behind", <-late.events)
-		}
-		h.Disk.Release()
-		sent.Wait()
-		first.expect("who was there", "2 set")
-		place := late.expect("who came late", "open")[0].ID
-		h.MustSend(boss, "stock", id, "close", "")
-		late.expect("what comes then", "3 close")
-		h.listen(watch.Request{Caller: member, LastEventID: place}).expect("from its place", "3 close")
-	})
-}
 
 // TestAWatcherThatComesBackMissesNothing holds persistence/PROMISES.md, "P31": its stream breaks at any event, in the process and over
 // restarts, while entries are committed at the same time.

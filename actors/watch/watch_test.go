@@ -9,18 +9,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"troupe/actors/failure"
-	"troupe/actors/identity"
 	"troupe/actors/watch"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence/clocktest"
 	"troupe/statemachine/data"
 )
 
@@ -98,60 +93,18 @@ func TestAWatchEndsWithItsReader(t *testing.T) {
 	assert.ErrorIs(t, h.Watches.Watch(t.Context(), &watch.Request{Caller: boss, WorkflowID: "stock"}, func(watch.Event) error { return failed }), failed)
 }
 
-// TestStopWatchingEndsAllWatches, also that of one who never catches up.
-func TestStopWatchingEndsAllWatches(t *testing.T) {
+// TestStopWatchingEndsAWatch of one who never catches up.
+func TestStopWatchingEndsAWatch(t *testing.T) {
 	h := start(t, workflow.Options{})
 	id := h.Make(boss, "stock", "")
-	busy := &ear{t: t, done: make(chan error, 1)}
-	ears := []*ear{h.listen(watch.Request{Caller: member}), h.listen(watch.Request{Caller: member, InstanceID: id}), busy}
 	told := 0
-	busy.done <- h.Watches.Watch(t.Context(), &watch.Request{Caller: member, WorkflowID: "stock"}, func(watch.Event) error {
+	assert.NoError(t, h.Watches.Watch(t.Context(), &watch.Request{Caller: member, WorkflowID: "stock"}, func(watch.Event) error {
 		if told++; told == 3 {
 			h.StopWatching()
 		}
 		h.MustSend(boss, "stock", id, "set", "") // events go on
 		return nil
-	})
-	h.StopWatching()
-	for n, e := range ears {
-		assert.NoError(t, e.ended(), "watch %d ended", n)
-	}
-	for _, req := range []watch.Request{{Caller: member}, {Caller: member, InstanceID: id}} {
-		assert.ErrorIs(t, h.watch(req, nil).ended(), failure.ErrUnavailable, "a new watch")
-	}
-}
-
-// TestAWatcherIsAskedForAgain: rights are those of the moment.
-func TestAWatcherIsAskedForAgain(t *testing.T) {
-	h := start(t, workflow.Options{})
-	id := h.Make(boss, "stock", "")
-	var now atomic.Pointer[identity.Principal]
-	var gone atomic.Bool
-	withdrawn := errors.New("withdrawn")
-	now.Store(member)
-	again := func() (*identity.Principal, error) {
-		if gone.Load() {
-			return nil, withdrawn
-		}
-		return now.Load(), nil
-	}
-	all, one := h.listen(watch.Request{Caller: member, Reauthorize: again}), h.listen(watch.Request{Caller: member, InstanceID: id, Reauthorize: again})
-	h.MustSend(boss, "stock", id, "set", `{"secret":true}`)
-	all.expect("a member", "2 set")
-	one.expect("a member", "2 set")
-	now.Store(guest)
-	h.MustSend(boss, "stock", id, "set", "")
-	h.MustSend(boss, "stock", id, "close", `{"secret":false}`)
-	all.expect("who became a guest", "4 close")
-	one.expect("who became a guest", "4 close")
-	gone.Store(true)
-	h.MustSend(boss, "stock", id, "open", "")
-	for name, e := range map[string]*ear{"all": all, "one": one} {
-		assert.ErrorIs(t, e.ended(), withdrawn, "%s: ended", name)
-		if len(e.events) > 0 {
-			t.Errorf("%s: heard %s after the right was withdrawn", name, <-e.events)
-		}
-	}
+	}))
 }
 
 // TestWhatIsAcknowledgedAfterTheOpeningIsHeard: watches open while events are on
@@ -236,99 +189,4 @@ func (h *harness) holdSince(e *ear, ids []string, atOpening map[string]uint64) {
 			closed++
 		}
 	}
-}
-
-// TestTwoWatchesThatOpenWhileTheDiskHangsMissNothing: the feed is there, but a
-// commit on its way does not know of it.
-func TestTwoWatchesThatOpenWhileTheDiskHangsMissNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := start(t, workflow.Options{})
-		id := h.Make(boss, "stock", "")
-		hanging := h.Disk.Hold()
-		var wg sync.WaitGroup
-		wg.Go(func() { h.MustSend(boss, "stock", id, "set", "") })
-		<-hanging
-		var ears []*ear
-		for range 3 {
-			ears = append(ears, h.watch(watch.Request{Caller: member}, nil))
-			synctest.Wait() // it waits for the commit, or is open
-		}
-		for _, e := range ears {
-			if len(e.events) > 0 {
-				t.Errorf("heard %s while a commit is on its way that does not know of the feed", <-e.events)
-			}
-		}
-		h.Disk.Release()
-		wg.Wait()
-		for _, e := range ears {
-			e.expect("at first", "open")
-		}
-		h.MustSend(boss, "stock", id, "close", "")
-		for _, e := range ears {
-			e.expect("what comes then", "3 close")
-		}
-		for _, e := range ears {
-			e.end()
-		}
-	})
-}
-
-// TestAnEntryWhoseOutcomeIsUnknown is a gap in the stream of all, and read again
-// for one instance, as far as it may be seen.
-func TestAnEntryWhoseOutcomeIsUnknown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := start(t, workflow.Options{})
-		open, hidden := h.Make(boss, "stock", ""), h.Make(boss, "stock", "")
-		all, one, secret := h.listen(watch.Request{Caller: member}), h.listen(watch.Request{Caller: guest, InstanceID: open}), h.listen(watch.Request{Caller: guest, InstanceID: hidden})
-		hanging := h.Disk.Hold()
-		var wg sync.WaitGroup
-		for id, body := range map[string]string{open: "", hidden: `{"secret":true}`} {
-			wg.Go(func() {
-				_, err := h.Try(boss, "stock", id, "close", body, "")
-				assert.ErrorIs(t, err, failure.ErrOutcomeUnknown)
-			})
-		}
-		<-hanging
-		late := h.watch(watch.Request{Caller: member, WorkflowID: "order"}, nil)
-		wg.Wait()
-		assert.ErrorIs(t, late.ended(), failure.ErrUnavailable, "a watch while the disk hangs")
-		all.expect("while the outcome is not known", "lost", "lost")
-		h.Disk.Release()
-		clocktest.Advance(2 * time.Second)
-		for _, id := range []string{open, hidden} {
-			h.MustSend(boss, "stock", id, "side", "")
-		}
-		synctest.Wait() // all is heard: rights are those of the moment
-		h.MustSend(boss, "stock", hidden, "open", `{"secret":false}`)
-		all.expect("afterwards", "3 side", "3 side", "4 open")
-		one.expect("the one that may be seen", "2 close", "3 side")
-		secret.expect("the one that was hidden", "4 open")
-		for _, e := range []*ear{all, one, secret} {
-			e.end()
-		}
-	})
-}
-
-// TestAWatcherHearsThatThereIsNothing also when others have something to hear.
-func TestAWatcherHearsThatThereIsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := start(t, workflow.Options{})
-		id := h.Make(boss, "stock", "")
-		quiet := h.listen(watch.Request{Caller: member, Filter: `{"svcPublic.a":"never"}`})
-		loud := h.listen(watch.Request{Caller: member, InstanceID: id})
-		quiet.beats.Store(true)
-		loud.beats.Store(true)
-		begun := time.Now()
-		for range 20 {
-			clocktest.Advance(3 * time.Second)
-			h.MustSend(boss, "stock", id, "set", "")
-			loud.expect("an entry every 3 s", fmt.Sprintf("%d set", h.MustLook(boss, "stock", id).Sequence))
-		}
-		beats := len(quiet.events)
-		want := int(time.Since(begun)/heartbeatEvery) - 1
-		assert.True(t, beats >= want && beats <= want+1, "%d beats in %s, want one every %s", beats, time.Since(begun), heartbeatEvery)
-		loud.expect("when it is quiet", "beat")
-		assert.Equal(t, 60*time.Second+heartbeatEvery, time.Since(begun), "the first beat came, %s", heartbeatEvery)
-		loud.end()
-	})
 }

@@ -16,12 +16,6 @@ import (
 	"troupe/persistence/key"
 )
 
-const minutely = `
-id: minutely
-schedules: {often: {cron: '* * * * *', missed: all}}
-stateMachines: {main: {initial: open, states: {open: {on: {go: end}}, end: {type: final}}}}
-`
-
 // TestNothingIsDoneTwiceOnACluster: whatever happens to the nodes, whichever of them leads at the time, each timer comes
 // once, each run of a schedule is made once, and each parent has one child and hears of it once.
 func TestNothingIsDoneTwiceOnACluster(t *testing.T) {

@@ -92,7 +92,7 @@ func (c *cluster) start(before func(*persistence.Store) error) {
 // publish makes the definitions on a node that stands alone.
 func (c *cluster) publish(store *persistence.Store) error {
 	var set []catalog.Source
-	for _, text := range []string{stock("stock", 1), remind, above, below, deepest, minutely, faulty, bomb(bombMachines), hand()} {
+	for _, text := range []string{stock("stock", 1), remind, above, below, deepest, minutely, faulty, definition("@bomb"), definition("@hand")} {
 		file := fmt.Sprintf("workflows/%d.yaml", len(set))
 		parsed, err := c.parser().Parse(statemachine.Source{File: file, Text: []byte(text)})
 		c.must(err)
@@ -132,7 +132,7 @@ func (c *cluster) catalogOf(n *clusterNode, store *persistence.Store) *catalog.C
 // serve starts a router on the store.
 func (n *clusterNode) serve() {
 	system, definitions := actors.NewSystem(zerolog.Nop()), n.c.catalogOf(n, n.Store)
-	router, err := workflow.Start(workflow.Options{Store: n.Store, System: system, Catalog: definitions, Log: zerolog.Nop(), Clock: time.Now, Current: n.current, Sender: &receiver{}, Elsewhere: n.elsewhere, PutElsewhere: n.putElsewhere, TreeInstancesMax: n.c.treeMax})
+	router, err := workflow.Start(workflow.Options{Store: n.Store, System: system, Catalog: definitions, Log: zerolog.Nop(), Clock: time.Now, Current: n.current, Sender: receiver{}, Elsewhere: n.elsewhere, PutElsewhere: n.putElsewhere, TreeInstancesMax: n.c.treeMax})
 	n.c.must(err)
 	n.c.mu.Lock()
 	n.system, n.catalog, n.router = system, definitions, router

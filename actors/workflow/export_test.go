@@ -5,7 +5,6 @@ import (
 
 	"troupe/actors/catalog"
 	"troupe/actors/instance"
-	"troupe/actors/internal/retry"
 	"troupe/actors/message"
 	"troupe/actors/task"
 	"troupe/persistence"
@@ -28,12 +27,6 @@ func (r *Router) SweepIdle() bool {
 
 // Clean is a round of the cleaner.
 func (r *Router) Clean() { r.clean() }
-
-// KeysKept is how many idempotency keys of an instance are stored.
-func (r *Router) KeysKept(id key.ID) (int, error) {
-	rows, err := retry.Rows(r.o.Store, key.ReplyPrefix(nil, r.o.Store.ShardOf(id), id))
-	return len(rows), err
-}
 
 // Occupy takes up n calls of an awake instance until release is called.
 func (r *Router) Occupy(id key.ID, n int32) (release func()) {

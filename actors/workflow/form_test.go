@@ -57,14 +57,15 @@ var listLetters = map[form.Kind]string{form.KindForm: "fude", form.KindChecklist
 func (h *harness) checkLists() {
 	h.t.Helper()
 	want, got := map[string]string{}, map[string]string{}
-	for _, workflowID := range []string{"leave", "order"} {
+	for _, workflowID := range h.workflows() {
 		for _, s := range h.Instances(workflowID) {
 			if len(s.Record.Attachment) == 0 {
 				continue
 			}
 			f, err := form.Parse(s.Record.Attachment)
 			h.Must(err)
-			d, _ := h.Catalog.Newest(workflowID)
+			d, err := h.Catalog.Version(workflowID, s.Record.Version)
+			h.Must(err)
 			in, err := d.Restore(s.Name, s.Record)
 			h.Must(err)
 			var nodes []string

@@ -19,54 +19,7 @@ import (
 	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence/key"
 )
-
-// TestARepeatedRequestGetsTheFirstAnswer holds persistence/PROMISES.md, "P6", one
-// after the other. An instance keeps its state over sleep and restart.
-func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {
-	h := start(t, workflow.Options{})
-	create := func() *message.Create {
-		return &message.Create{Caller: john, WorkflowID: "leave", WithHistory: true, Retry: message.Retry{Key: "create", Fingerprint: [32]byte{1}}}
-	}
-	first, err := h.Create(t.Context(), create())
-	h.Must(err)
-	id := first.InstanceID
-	submitted := h.MustSend(john, "leave", id, "submit", `{"a": 1}`, "k")
-	ignored := h.MustSend(john, "leave", id, "drop", "", "d")
-	last := h.MustSend(john, "leave", id, "back", `{"a": 2}`)
-
-	check := func(when string) {
-		t.Helper()
-		for _, c := range []struct {
-			what string
-			call func() (*message.Reply, error)
-			want *message.Reply
-		}{
-			{"read", func() (*message.Reply, error) { return h.Look(john, "leave", id) }, last},
-			{"create", func() (*message.Reply, error) { return h.Create(t.Context(), create()) }, first},
-			{"event", func() (*message.Reply, error) { return h.Try(john, "leave", id, "submit", `{"a": 1}`, "k") }, submitted},
-			{"ignored event", func() (*message.Reply, error) { return h.Try(john, "leave", id, "drop", "", "d") }, ignored},
-		} {
-			r, err := c.call()
-			require.NoError(t, err, "%v %v", c.what, when)
-			assert.Equal(t, string(c.want.AppendRecord(nil)), string(r.AppendRecord(nil)), "%v %v", c.what, when)
-		}
-		_, err := h.Try(john, "leave", id, "submit", `{"a": 2}`, "k")
-		assert.ErrorIs(t, err, failure.ErrKeyReused, "same key, other body, %s", when)
-		other := create()
-		other.Retry.Fingerprint[0] = 2
-		_, err = h.Create(t.Context(), other)
-		assert.ErrorIs(t, err, failure.ErrKeyReused, "create with same key, other body, %s", when)
-	}
-	check("at once")
-	h.sleepAll()
-	check("after sleep")
-	h.Restart()
-	check("after restart")
-	// Keys belong to their caller.
-	assert.Equal(t, ",submit,back,submit", events(t, h.MustSend(mary, "leave", id, "submit", `{"a": 1}`, "k")))
-}
 
 // TestConcurrentRepeatsAreAppliedOnce holds persistence/PROMISES.md, "P6", for
 // repeats that arrive together.
@@ -99,18 +52,6 @@ func TestConcurrentRepeatsAreAppliedOnce(t *testing.T) {
 	assert.Len(t, h.Instances("leave"), 2, "instances, want 2")
 }
 
-func TestARecordAboveItsLimitIsRefusedBeforeTheCommit(t *testing.T) {
-	h := start(t, workflow.Options{})
-	id := h.Make(john, "leave", "")
-	big := `{"k%d": "` + strings.Repeat("x", 300_000) + `"}`
-	var err error
-	for n := 0; n < 5 && err == nil; n++ {
-		_, err = h.Try(john, "leave", id, "grow", fmt.Sprintf(big, n), "")
-	}
-	assert.ErrorIs(t, err, failure.ErrTooLarge)
-	assert.Equal(t, uint64(4), h.MustLook(john, "leave", id).Sequence, "sequence")
-}
-
 // TestAPanicCostsOneAnswerAndNothingElse holds persistence/PROMISES.md, "P14", for
 // a bug of our own.
 func TestAPanicCostsOneAnswerAndNothingElse(t *testing.T) {
@@ -134,25 +75,6 @@ type recipient struct {
 }
 
 func (r *recipient) Answered(_ *message.Reply, err error) { r.err = err }
-
-// TestDamageStopsTheInstanceAndNotTheOthers holds persistence/PROMISES.md, "P7", for a
-// store that lost an entry.
-func TestDamageStopsTheInstanceAndNotTheOthers(t *testing.T) {
-	h := start(t, workflow.Options{})
-	spoilt, gap, good := h.Make(john, "leave", ""), h.Make(john, "leave", ""), h.Make(john, "leave", "")
-	for range 3 {
-		h.MustSend(john, "leave", gap, "note", "")
-	}
-	h.sleepAll()
-	h.Spoil("leave", spoilt)
-	sh := h.Store.ShardOf(h.ID(gap))
-	h.Overwrite(sh, key.Entry(nil, sh, h.ID(gap), 2), nil)
-	for name, id := range map[string]string{"a record": spoilt, "a history": gap} {
-		_, err := h.Look(john, "leave", id)
-		assert.ErrorIs(t, err, failure.ErrExecution, name)
-	}
-	h.MustLook(john, "leave", good)
-}
 
 func TestAHistoryTooLongForMemoryIsStillWhole(t *testing.T) {
 	h := start(t, workflow.Options{HistoryResidentBytes: 1000})

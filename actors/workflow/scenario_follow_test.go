@@ -63,6 +63,9 @@ func (s *scenario) stepOfReaders(a args, who *identity.Principal) (string, error
 		if of := a.more["of"]; of != "" {
 			req.InstanceID = s.id(of)
 		}
+		if who != nil {
+			req.Reauthorize = func() (*identity.Principal, error) { return s.principal(who.ID) }
+		}
 		if from := a.more["from"]; from != "" {
 			req.LastEventID = s.place(from)
 		}
@@ -131,26 +134,38 @@ func (s *scenario) stepOfReaders(a args, who *identity.Principal) (string, error
 	case "trim": // ROWS: of each shard, and 1 in 64 more, for a week
 		rows, _ := strconv.Atoi(a.at(1))
 		changefeed.New(changefeed.Options{Store: s.Store, Catalog: s.Catalog, Clock: time.Now, Log: zerolog.Nop(), RowsMax: rows, KeptFor: 7 * day}).Trim()
-	case "times": // N STEP: the step so many times
+	case "times": // N STEP[; STEP …]: so many times, with 0, 1, … in place of each #
 		n, _ := strconv.Atoi(a.at(1))
-		step := strings.Join(a.words[2:], " ")
-		for range n {
-			if _, err := s.step(step); err != nil {
-				return "", err
+		steps := a.behind(2)
+		for k := range n {
+			for step := range strings.SplitSeq(strings.ReplaceAll(steps, "#", strconv.Itoa(k)), "; ") {
+				if _, err := s.step(step); err != nil {
+					return "", err
+				}
 			}
 		}
 	case "stop-watching":
 		s.StopWatching()
-	case "lose": // NAME: its record
+	case "lose": // NAME [N]: its record, or its entry N
 		id := s.ID(s.id(a.at(1)))
 		sh := s.Store.ShardOf(id)
-		s.Overwrite(sh, key.Record(nil, sh, s.of[s.id(a.at(1))], id), nil)
+		lost := key.Record(nil, sh, s.of[s.id(a.at(1))], id)
+		if n, err := strconv.ParseUint(a.at(2), 10, 64); err == nil {
+			lost = key.Entry(nil, sh, id, n)
+		}
+		s.Overwrite(sh, lost, nil)
+	case "try": // STEP, whatever comes of it
+		_, _ = s.step(a.behind(1))
 	case "readable": // all definitions
 		return "", s.Catalog.Readable()
 	case "spoil": // NAME
+		id := s.ID(s.id(a.at(1)))
+		record, err := s.Store.Load(key.Record(nil, s.Store.ShardOf(id), s.of[s.id(a.at(1))], id))
+		s.Must(err)
+		s.spoiled = record
 		s.Spoil(s.of[s.id(a.at(1))], s.id(a.at(1)))
 	default:
-		s.t.Fatalf("unknown step %q", a.words)
+		return s.stepOfStore(a)
 	}
 	return "", nil
 }
@@ -182,6 +197,9 @@ func heardText(e watch.Event) string {
 		}
 		return "lost"
 	case watch.Heartbeat:
+		if e.ID != "" {
+			return "beat/place"
+		}
 		return "beat"
 	}
 	of := data.Value(e.Data)

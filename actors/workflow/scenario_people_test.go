@@ -1,14 +1,20 @@
 package workflow_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"troupe/actors/failure"
+	"troupe/actors/pending"
 
 	"troupe/actors/activity"
 	"troupe/actors/form"
@@ -22,23 +28,42 @@ import (
 func (s *scenario) stepOfPeople(a args, who *identity.Principal) (string, error) {
 	ctx := s.t.Context()
 	switch a.words[0] {
-	case "tasks": // USER SCOPE [sort=…] [limit=N] [workflow=…]
+	case "tasks": // USER SCOPE [sort=…] [limit=N] [workflow=…] [count=1] [lang=…] [ids=1] [pages=N]: a page; or in pages of any size, and the ids; or how many
+		// there are, on no fewer than N pages
 		req := task.ListRequest{Caller: who, Scope: task.Scope(a.at(2)), WorkflowID: a.more["workflow"], Sort: a.more["sort"], Filter: a.data, Query: a.more["q"], Limit: 10}
 		if n, err := strconv.Atoi(a.more["limit"]); err == nil {
 			req.Limit = n
 		}
-		page, err := s.Worklists.List(ctx, &req)
-		if err != nil {
-			return "", err
+		req.Count, req.Languages = a.more["count"] != "", strings.Fields(a.more["lang"])
+		if a.more["ids"] != "" {
+			return s.taskIDs(&req)
 		}
 		var out strings.Builder
-		for _, i := range page.Items {
-			out.WriteString(s.taskText(i))
+		for n, pages := 0, 1; ; pages++ {
+			page, err := s.Worklists.List(ctx, &req)
+			if err != nil {
+				return "", err
+			}
+			if page.Count != nil {
+				fmt.Fprintf(&out, "count %d\n", *page.Count)
+			}
+			if least, err := strconv.Atoi(a.more["pages"]); err == nil {
+				n += len(page.Items)
+				if req.Cursor = page.Next; req.Cursor != "" {
+					continue
+				}
+				fmt.Fprintf(&out, "%d tasks\n", n)
+				assert.GreaterOrEqual(s.t, pages, least, "pages of %d tasks", n)
+				return out.String(), nil
+			}
+			for _, i := range page.Items {
+				out.WriteString(s.taskText(i))
+			}
+			if page.Next != "" {
+				out.WriteString("more\n")
+			}
+			return cmp.Or(out.String(), "none\n"), nil
 		}
-		if page.Next != "" {
-			out.WriteString("more\n")
-		}
-		return cmp.Or(out.String(), "none\n"), nil
 	case "task": // USER ID
 		i, err := s.Worklists.Task(ctx, who, s.id(a.at(2)))
 		if err != nil {
@@ -118,18 +143,54 @@ func (s *scenario) stepOfPeople(a args, who *identity.Principal) (string, error)
 			fmt.Fprintf(&out, "%s at %s, moved %t, submitted %t, done %t\n", f.InstanceID, f.Nodes, f.Moved(), f.SubmissionID != "", f.DoneAt != 0)
 		}
 		return cmp.Or(out.String(), "none\n"), nil
-	case "created": // USER CATEGORY
-		ids, page := s.created(who, map[string]form.Category{"current": form.Current, "submitted": form.Submitted, "archived": form.Archived, "every": form.Every}[a.at(2)],
-			func(req *form.PageRequest) {
-				if a.more["later"] != "" {
-					req.ArchivedBefore = time.Now().Add(time.Hour).UnixMilli()
-				}
-			})
-		for n := range ids {
-			ids[n] = s.named(ids[n])
+	case "created": // USER CATEGORY [later=1] [sort=…] [q=WORDS] [from=CATEGORY]: in pages of 7; from: from the second page of another list
+		var ids []string
+		for cursor := s.places[a.more["from"]]; ; {
+			some, page, err := s.created(who, map[string]form.Category{"current": form.Current, "submitted": form.Submitted, "archived": form.Archived, "every": form.Every}[a.at(2)],
+				func(req *form.PageRequest) {
+					if a.more["later"] != "" {
+						req.ArchivedBefore = time.Now().Add(time.Hour).UnixMilli()
+					}
+					req.Limit, req.Cursor, req.Sort, req.Query = 7, cursor, form.Sort(a.more["sort"]), a.more["q"]
+					if words, name, ok := strings.Cut(req.Query, "+"); ok {
+						req.Query = words + " " + s.id(name)
+					}
+				})
+			if err != nil {
+				return "", err
+			}
+			for _, id := range some {
+				ids = append(ids, s.named(id))
+			}
+			if cursor = page.Next; cursor == "" {
+				slices.Sort(ids)
+				return fmt.Sprintf("%d of %d: %s\n", len(ids), *page.Count, strings.Join(ids, " ")), nil
+			}
+			s.places[a.at(2)] = cursor
 		}
-		slices.Sort(ids)
-		return fmt.Sprintf("%d of %d: %s\n", len(ids), *page.Count, strings.Join(ids, " ")), nil
+	case "timers": // USER [WORKFLOW]: in pages of any size
+		return s.timers(who, a.at(2))
+	case "history": // USER NAME [limit=N] [from=PLACE] [desc=1]: a page, behind which is the place next; without a limit, in pages of any size
+		of := s.load(who, a.at(2))
+		req := message.History{Caller: who, WorkflowID: of.WorkflowID, InstanceID: of.InstanceID, Cursor: s.place(a.more["from"]), Descending: a.more["desc"] != ""}
+		limit, err := strconv.Atoi(a.more["limit"])
+		if err != nil {
+			return s.histories(req), nil
+		}
+		req.Limit = limit
+		page, err := s.History(&req)
+		if err != nil {
+			return "", err
+		}
+		out := ""
+		for _, e := range value("[" + string(page.Entries) + "]").Elements() {
+			name, _ := e.Lookup("transitionEvent")
+			out += cmp.Or(name.Text(), "created") + " "
+		}
+		if s.places["next"] = page.Next; page.Next != "" {
+			out += "…"
+		}
+		return strings.TrimSpace(out) + "\n", nil
 	case "invariants": // of lists and indexes
 		s.checkLists()
 		s.CheckIndexes()
@@ -182,6 +243,82 @@ func (s *scenario) stepOfPeople(a args, who *identity.Principal) (string, error)
 	return s.stepOfReaders(a, who)
 }
 
+// taskIDs are the tasks of a list, which are the same in pages of any size.
+func (s *scenario) taskIDs(req *task.ListRequest) (string, error) {
+	page, err := s.Worklists.List(s.t.Context(), req)
+	if err != nil {
+		return "", err
+	}
+	var all []string
+	for n, limit := range []int{1, 3, 5, 20} {
+		of := *req
+		of.Limit = limit
+		ids := listed(s.t, s.harness, of)
+		if n == 0 {
+			all = ids
+		}
+		assert.Equal(s.t, all, ids, "in pages of %d", limit)
+	}
+	out := strings.Join(all, " ") + "\n"
+	if page.Count != nil {
+		out += fmt.Sprintf("count %d\n", *page.Count)
+	}
+	return out, nil
+}
+
+// histories are all entries, which are the same in pages of any size and both orders.
+func (s *scenario) histories(req message.History) string {
+	want := s.StoredHistory(s.Store, s.ID(req.InstanceID))
+	count := len(slices.Collect(maps.Keys(maps.Collect(want.Elements()))))
+	for _, req.Descending = range []bool{false, true} {
+		for _, req.Limit = range []int{1, 7, count - 1, count, count + 1, 1000} {
+			var got [][]byte
+			pages := 0
+			for req.Cursor = ""; req.Cursor != "" || pages == 0; pages++ {
+				page, err := s.History(&req)
+				s.Must(err)
+				for _, e := range value("[" + string(page.Entries) + "]").Elements() {
+					got = append(got, e)
+				}
+				if req.Cursor = page.Next; req.Cursor != "" {
+					other := req
+					other.Descending = !req.Descending
+					_, err = s.History(&other)
+					assert.ErrorIs(s.t, err, failure.ErrInvalid, "a cursor of the other order")
+				}
+			}
+			if req.Descending {
+				slices.Reverse(got)
+			}
+			assert.Equal(s.t, string(want), "["+string(bytes.Join(got, []byte(",")))+"]", "pages of %d, descending %t", req.Limit, req.Descending)
+			assert.Equal(s.t, (count+req.Limit-1)/req.Limit, pages, "pages of %d", req.Limit)
+		}
+	}
+	return fmt.Sprintf("%d entries\n", count)
+}
+
+// timers are those that run, which are the same in pages of any size.
+func (s *scenario) timers(who *identity.Principal, workflowID string) (out string, err error) {
+	for _, limit := range []int{1, 7, 1000} {
+		before := out
+		out = ""
+		for req := (pending.TimerList{User: who.ID, Workflow: workflowID, Limit: limit}); ; {
+			page, err := s.Waiting.Timers(s.t.Context(), &req)
+			if err != nil {
+				return "", err
+			}
+			for _, timer := range page.Timers {
+				out += fmt.Sprintf("%s %s of %s %s at %s, failed %t\n", s.at(timer.Due), timer.Event, timer.Workflow, timer.InstanceID, timer.At.Node, timer.Failed)
+			}
+			if req.Cursor = page.Next; req.Cursor == "" {
+				break
+			}
+		}
+		assert.True(s.t, limit == 1 || out == before, "in pages of %d: %s instead of %s", limit, out, before)
+	}
+	return out, nil
+}
+
 func (s *scenario) taskFormOf(who *identity.Principal, a args) (*message.TaskForm, error) {
 	name, err := s.Worklists.LocateForm(s.t.Context(), s.id(a.at(2)))
 	return &message.TaskForm{Caller: who, Task: name}, err
@@ -194,13 +331,16 @@ func (s *scenario) formRequest(who *identity.Principal, a args) form.Request {
 
 func (s *scenario) taskText(i *task.Item) string {
 	out := fmt.Sprintf("%s %s %q: %s", i.TaskID(), i.At.Node, i.Title.For(), i.Status)
+	if text := i.Description.For(); text != "" {
+		out += fmt.Sprintf(", %q", text)
+	}
 	if i.Assignee != "" {
 		out += " by " + i.Assignee
 	}
 	if !i.Due.IsZero() {
 		out += ", due " + s.at(i.Due)
 	}
-	out += fmt.Sprintf(", priority %d, for %q, of %q", i.Priority, append(append(i.Candidates.Users, i.Candidates.Roles...), i.Candidates.Privileges...), i.Requester)
+	out += fmt.Sprintf(", priority %d, for %q, of %q", i.Priority, slices.Concat(i.Candidates.Users, i.Candidates.Roles, i.Candidates.Privileges), i.Requester)
 	for _, e := range i.Events {
 		out += " " + string(e.Name)
 	}

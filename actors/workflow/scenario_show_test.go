@@ -114,7 +114,7 @@ func (s *scenario) failed(who *identity.Principal, short bool) (string, error) {
 	slices.SortFunc(lines, func(a, b [2]string) int { return strings.Compare(a[1], b[1]) })
 	out := ""
 	for _, l := range lines {
-		s.full[s.named(s.failure(l[0]))] = l[0]
+		s.full[s.named(s.failure(l[0]))], s.full["last"] = l[0], l[0]
 		out += l[0] + ": " + l[1]
 	}
 	return cmp.Or(out, "none\n"), nil

@@ -2,13 +2,13 @@ package workflow_test
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,6 +40,8 @@ import (
 //	do                                                  the steps of the input, one a line, as scenario.step has them
 //
 // A step says nothing when nothing is wrong. Ids are shown as the names that the script gave: NAME-2-1 is a part of instance NAME.
+// A definition @NAME is the one in testdata/definition. A line of one that begins with m#9: stands nine times, with 0 to 8 in place of
+// each #. <x*300> is a text of 300 letters.
 func TestScenario(t *testing.T) {
 	datadriven.Walk(t, "testdata/scenario", func(t *testing.T, path string) {
 		// NB: in the bubble the runner would complain of each ten seconds of virtual time.
@@ -80,10 +82,15 @@ type scenario struct {
 	places           map[string]string  // cursors and places of streams, by name
 	feed             func() *task.Event // of a watch of tasks, which unwatch ends
 	unwatch          func() error
+	look, set        atomic.Int64 // how long a look at the clock takes, and by how much it is set
+	besides          []*beside    // what was begun
+	spoiled          []byte       // the record that was spoiled last
+	commits          uint64       // at the last step commits
 
 	mu    sync.Mutex
 	sent  []string                 // guarded by mu; what left since the step that showed it
 	hosts map[string]outbox.Answer // guarded by mu; how they answer, by queue and, before that, by queue and body
+	holds map[string]chan struct{} // guarded by mu; of the queues that are held
 }
 
 func (s *scenario) end() {
@@ -106,28 +113,11 @@ func (s *scenario) user(id identity.UserID) *identity.Principal {
 	return s.users[id]
 }
 
-// URL and Send implement outbox.Sender: the script says how the other side answers.
-func (s *scenario) URL(outbox.Attempt) string { return "" }
-
-func (s *scenario) Send(ctx context.Context, a outbox.Attempt) outbox.Answer {
-	s.mu.Lock()
-	s.sent = append(s.sent, fmt.Sprintf("%s %s%s", a.Queue, a.Body, strings.Join(a.To, " ")))
-	answer, ok := s.hosts[fmt.Sprintf("%s:%s", a.Queue, a.Body)]
-	if !ok {
-		answer, ok = s.hosts[a.Queue]
-	}
-	s.mu.Unlock()
-	if !ok {
-		return outbox.Answer{Status: 200, Body: value(`{"ok":true}`)}
-	}
-	if answer.Status == 0 && answer.Err == nil {
-		<-ctx.Done()
-	}
-	return answer
-}
-
 func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
-	texts := strings.Split(cmd.Input, "\n---\n")
+	texts := strings.Split(expand(cmd.Input), "\n---\n")
+	for n, text := range texts {
+		texts[n] = definition(text)
+	}
 	if cmd.HasArg("again") {
 		texts = s.texts
 	}
@@ -145,9 +135,12 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 			}
 		}
 		s.failures, s.length, s.full, s.ears, s.places = 0, 0, map[string]string{}, map[string]*ear{}, map[string]string{"0": "0"}
-		s.names, s.of, s.begun, s.sent, s.hosts = nil, map[string]string{}, time.Now(), nil, map[string]outbox.Answer{}
+		s.names, s.of, s.begun, s.sent, s.hosts, s.besides = nil, map[string]string{}, time.Now(), nil, map[string]outbox.Answer{}, nil
+		s.holds = map[string]chan struct{}{}
+		s.look.Store(0)
+		s.set.Store(0)
 		s.harness = &harness{workflowtest.Start(t, workflowtest.Options{Disk: storetest.NewDisk(), Workflow: workflow.Options{
-			Clock: time.Now, Sender: s, TreeInstancesMax: tree, Quotas: limits, Principal: s.user,
+			Clock: s.clock, Sender: s, TreeInstancesMax: tree, Quotas: limits, Principal: s.user,
 		}}), t}
 		if s.texts = texts; texts[0] == "" {
 			return "ok\n"
@@ -180,13 +173,13 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 		return s.named(s.migrate(cmd))
 	case "do":
 		var out strings.Builder
-		for line := range strings.Lines(cmd.Input) {
+		for line := range strings.Lines(expand(cmd.Input)) {
 			line = strings.TrimSpace(line)
 			text, err := s.step(line)
 			if err != nil {
-				text += line + ": " + s.reasonOf(err) + "\n"
+				text += short(line) + ": " + s.reasonOf(err) + "\n"
 			}
-			out.WriteString(s.named(text))
+			out.WriteString(s.named(short(text)))
 		}
 		return cmp.Or(out.String(), "ok\n")
 	default:
@@ -213,13 +206,14 @@ func (s *scenario) reasonOf(err error) string {
 
 // args are the words of a step. Options have the form name=value, and what begins with a brace, a bracket or a quote is data to the end.
 type args struct {
+	line  string
 	words []string
 	data  string
 	more  map[string]string
 }
 
 func argsOf(line string) (a args) {
-	a.more = map[string]string{}
+	a.line, a.more = line, map[string]string{}
 	for line != "" {
 		if strings.ContainsRune(`{["`, rune(line[0])) {
 			a.data = line
@@ -234,6 +228,15 @@ func argsOf(line string) (a args) {
 		}
 	}
 	return a
+}
+
+// behind is the line without its first words.
+func (a args) behind(words int) string {
+	line := a.line
+	for range words {
+		_, line, _ = strings.Cut(line, " ")
+	}
+	return line
 }
 
 func (a args) at(n int) string {
@@ -273,36 +276,49 @@ func (s *scenario) step(line string) (string, error) {
 	ctx, a := s.t.Context(), argsOf(line)
 	who := s.users[identity.UserID(a.at(1))]
 	switch a.words[0] {
-	case "create": // USER WORKFLOW [NAME] [form|checklist] [key=K] [DATA]
-		req := &message.Create{Caller: who, WorkflowID: a.at(2), Public: value(a.data), Retry: event(who, "", "", "", a.data, a.more["key"]).Retry}
+	case "create": // USER WORKFLOW [NAME] [form|checklist] [key=K] [private=DATA] [reply=1] [DATA]
+		req := &message.Create{Caller: who, WorkflowID: a.at(2), Public: value(a.data), Private: value(a.more["private"]), Retry: event(who, "", "", "", a.data, a.more["key"]).Retry}
 		if kind := a.at(4); kind != "" {
 			req.Form = formOf(who, a.at(2), map[string]form.Kind{"form": form.KindForm, "checklist": form.KindChecklist}[kind]).Form
 			req.NoQuota = true
 		}
+		req.WithHistory = a.more["reply"] != ""
 		r, err := s.Create(ctx, req)
 		if err != nil {
 			return "", err
 		}
 		again := slices.Contains(s.names, r.InstanceID)
 		s.name(r.InstanceID, cmp.Or(a.at(3), "x"))
-		if s.of[r.InstanceID] = a.at(2); again {
+		s.of[r.InstanceID] = a.at(2)
+		switch {
+		case req.WithHistory:
+			return string(r.AppendRecord(nil)) + "\n", nil
+		case again:
 			return r.InstanceID + " again\n", nil
 		}
 		return "", nil
-	case "send": // USER NAME EVENT [key=K] [if=N,…] [DATA]
+	case "send": // USER NAME EVENT [key=K] [if=N,…] [reply=1] [DATA]
 		of := s.load(who, a.at(2))
 		e := event(who, of.WorkflowID, of.InstanceID, a.at(3), a.data, a.more["key"])
 		for _, at := range strings.FieldsFunc(a.more["if"], func(r rune) bool { return r == ',' }) {
 			n, _ := strconv.ParseUint(at, 10, 64)
 			e.IfMatch = append(e.IfMatch, n)
 		}
-		return "", workflowtest.Second(s.Router.Router.Send(ctx, e))
-	case "look": // USER NAME [workflow=…]
+		r, err := s.Router.Router.Send(ctx, e)
+		if err != nil || a.more["reply"] == "" {
+			return "", err
+		}
+		return string(r.AppendRecord(nil)) + "\n", nil
+	case "look": // USER NAME [workflow=…] [reply=1]
 		of := s.load(who, a.at(2))
 		of.WorkflowID = cmp.Or(a.more["workflow"], of.WorkflowID)
+		of.WithHistory = a.more["reply"] != ""
 		r, err := s.Load(ctx, &of)
-		if err != nil {
+		switch {
+		case err != nil:
 			return "", err
+		case of.WithHistory:
+			return string(r.AppendRecord(nil)) + "\n", nil
 		}
 		return fmt.Sprintf("%s: entry %d, %s\n", r.InstanceID, r.Sequence, r.Public), nil
 	case "grew": // NAME LEAST MOST: how many entries have come since the last step of this name
@@ -355,8 +371,10 @@ func (s *scenario) step(line string) (string, error) {
 	case "delete": // USER NAME, a form
 		of := s.load(who, a.at(2))
 		return "", s.DeleteForm(who, of.WorkflowID, of.InstanceID)
-	case "child": // NAME CHILD: the last one gets a name
-		children := s.pending(s.of[s.id(a.at(1))], s.id(a.at(1))).Children
+	case "child": // NAME CHILD [STATUS]: the last one gets a name
+		children := slices.DeleteFunc(s.pending(s.of[s.id(a.at(1))], s.id(a.at(1))).Children, func(c message.Child) bool {
+			return a.at(3) != "" && c.Status.String() != a.at(3)
+		})
 		if len(children) == 0 {
 			return "none\n", nil
 		}
@@ -412,12 +430,19 @@ func (s *scenario) step(line string) (string, error) {
 		return s.schedules()
 	case "schedule": // WORKFLOW NAME pause|resume|run
 		return "", s.ChangeSchedule(a.at(1), a.at(2), schedule.Action(a.at(3)))
-	case "hosts": // QUEUE[:BODY] STATUS|hang|up [final] ["error"]
+	case "hosts": // QUEUE[:BODY] STATUS|hang|held|up [final] ["error"]; held ones answer at up
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if a.at(2) == "up" {
+		if held := s.holds[a.at(1)]; held != nil {
+			close(held)
+			delete(s.holds, a.at(1))
+		}
+		switch a.at(2) {
+		case "up":
 			delete(s.hosts, a.at(1))
 			return "", nil
+		case "held":
+			s.holds[a.at(1)] = make(chan struct{})
 		}
 		status, _ := strconv.Atoi(a.at(2))
 		answer := outbox.Answer{Status: status, Final: a.at(3) == "final"}
@@ -446,6 +471,14 @@ func (s *scenario) step(line string) (string, error) {
 		return "", s.ChangeDelivery(ctx, s.id(a.at(1)), outbox.Action(a.at(2)))
 	case "incidents": // [USER [short]]
 		return s.failed(who, a.at(2) != "")
+	case "failures": // INCIDENT LEAST MOST: how often it came
+		least, _ := strconv.Atoi(a.at(2))
+		most, _ := strconv.Atoi(a.at(3))
+		for _, i := range s.incidents() {
+			if n := int(i.Row.Count); i.ID == s.id(a.at(1)) && (n < least || n > most) {
+				return fmt.Sprintf("%d times\n", n), nil
+			}
+		}
 	case "incident": // USER ID retry|drop
 		return "", s.ChangeIncident(ctx, who, s.id(a.at(2)), a.at(3) == "drop")
 	default:

@@ -24,36 +24,6 @@ import (
 	"troupe/statemachine"
 )
 
-// desk has work for managers, clerks, one user, and everybody.
-const desk = `
-id: desk
-allow:
-  read: {roles: [manager, clerk, requester], deny: {roles: [requester], when: 'user.id != svcPublic.by'}}
-context: {svcPublic: {by: '', amount: 0, wanted: '', due: ''}}
-stateMachines:
-  main:
-    initial: draft
-    on: {cancel: {target: ended, allow: {when: 'user.id == svcPublic.by'}}}
-    states:
-      draft: {on: {submit: review}, entry: [{assign: {svcPublic.by: '${user.id}'}}]}
-      review:
-        task: {title: 'Approve ${svcPublic.amount}', due: '${svcPublic.due}', priority: 70}
-        on:
-          approve: {target: packing, allow: {roles: [manager], when: 'user.id != svcPublic.by'}}
-          reject: {target: draft, allow: {roles: [manager]}}
-          change: {}
-      packing:
-        task: {for: {roles: [clerk], users: [ida], when: 'svcPublic.amount != 13'}, assignee: '${svcPublic.wanted}', title: {en: Pack, de: Packen}}
-        on: {pack: {target: looked, allow: {roles: [clerk, manager]}}}
-      looked: {task: true, on: {look: ended}}
-      ended: {type: final}
-  side:
-    initial: quiet
-    states:
-      quiet: {on: {loud: {target: loud, allow: {privileges: [mod-workflows]}}}}
-      loud: {on: {quiet: {target: quiet, allow: {roles: [manager]}}}}
-`
-
 var (
 	requester  = workflowtest.Principal("rita", []string{"requester"})
 	manager    = workflowtest.Principal("mary", []string{"manager"})
@@ -205,42 +175,6 @@ func TestListsOfTasks(t *testing.T) {
 	}
 }
 
-// TestListsBeyondTheBound reads lists of more instances than one page looks at: with a count they come as without one, to their end.
-func TestListsBeyondTheBound(t *testing.T) {
-	h := start(t, workflow.Options{})
-	h.Publish(desk)
-	for range 11 {
-		_, err := h.Send(context.Background(), event(requester, "desk", h.Make(requester, "desk", ""), "submit", "", ""))
-		h.Must(err)
-	}
-	h.BoundTasks(task.Bounds{Shown: 4, Hidden: 100, Rows: 1000, Cost: 1_000_000})
-	for _, sort := range []string{"due", "-due", "created", "-created", "priority", "-priority"} {
-		for _, limit := range []int{1, 3, 5, 20} {
-			want := inOrder(expected(t, h, manager, task.ScopeOpen), sort)
-			req := task.ListRequest{Caller: manager, Scope: task.ScopeOpen, Sort: sort, Limit: limit, Count: true}
-			got := listed(t, h, req)
-			assert.True(t, slices.Equal(got, want), "by %s, %d a page: got\n%q, want\n%q", sort, limit, got, want)
-			page, err := h.Worklists.List(context.Background(), &req)
-			assert.True(t, err == nil && page.Count == nil, "the number of those by %s: got %v, %v, want none", sort, page, err)
-		}
-	}
-	_, err := h.Worklists.List(context.Background(), &task.ListRequest{Caller: manager, Scope: task.ScopeOpen, Sort: "title", Limit: 20})
-	assert.ErrorIs(t, err, failure.ErrInvalid, "sorted by title")
-}
-
-// TestTasksForNobody has names that no user has, and that are too long for a key.
-func TestTasksForNobody(t *testing.T) {
-	h := start(t, workflow.Options{})
-	long := strings.Repeat("x", 70_000)
-	h.Publish(strings.Replace(desk, "users: [ida]", "users: ["+long+"]", 1))
-	id := h.Make(requester, "desk", fmt.Sprintf(`{"wanted":%q}`, long))
-	h.MustSend(requester, "desk", id, "submit", "")
-	h.MustSend(manager, "desk", id, "approve", "")
-	of := one(t, h, clerk, task.ScopeOpen)
-	assert.True(t, of.At.Node == "packing" && of.Assignee == "", "got %+v, want one that nobody has", of.Task)
-	checkWorkRows(t, h)
-}
-
 func checkWorklists(t *testing.T, h *harness, r *rand.Rand) {
 	t.Helper()
 	for _, who := range deskPeople {
@@ -300,13 +234,4 @@ func workRowFaults(t testing.TB, h *harness) (faults []string) {
 		faults = append(faults, fmt.Sprintf("%d rows, tasks in worklists %d, tasks %d", len(rows), len(work), len(want)))
 	}
 	return faults
-}
-
-// one returns the only task that a caller has in a scope.
-func one(t *testing.T, h *harness, who *identity.Principal, scope task.Scope) *task.Item {
-	t.Helper()
-	page, err := h.Worklists.List(t.Context(), &task.ListRequest{Caller: who, Scope: scope, Limit: 10})
-	h.Must(err)
-	require.Len(t, page.Items, 1, "%s of %s", scope, who.ID)
-	return page.Items[0]
 }
