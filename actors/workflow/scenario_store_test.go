@@ -19,7 +19,6 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/task"
-	"troupe/persistence/clocktest"
 	"troupe/persistence/key"
 	"troupe/statemachine/data"
 )
@@ -113,10 +112,6 @@ func (s *scenario) stepOfStore(a args) (string, error) {
 			}
 		})
 		return out, nil
-	case "free": // BYTES of the disk
-		n, _ := strconv.ParseUint(a.at(1), 10, 64)
-		s.Disk.SetFree(n)
-		clocktest.Advance(time.Second)
 	case "looks": // D: how long a look at the clock takes
 		d, err := time.ParseDuration(a.at(1))
 		s.look.Store(int64(d))
