@@ -2,18 +2,14 @@ package outbox
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"errors"
 	"io"
-	"math/big"
 	"mime"
 	"mime/quotedprintable"
 	"net"
+	"net/http/httptest"
 	netmail "net/mail"
 	"strings"
 	"sync"
@@ -97,35 +93,27 @@ func (s *mailSession) Data(r io.Reader) error {
 func (*mailSession) Reset()        {}
 func (*mailSession) Logout() error { return nil }
 
-// startMail starts a server for mails, with TLS for the name "mail.example.org" unless it is plain.
+// startMail starts a server for mails, with TLS for the name "mail.example.com" unless it is plain.
 func startMail(t *testing.T, backend *mailServer, plain bool) MailOptions {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	backend.finished = make(chan struct{})
 	s := smtp.NewServer(backend)
-	s.Domain, s.AllowInsecureAuth, s.ErrorLog = "mail.example.org", true, discard{}
+	s.Domain, s.AllowInsecureAuth, s.ErrorLog = "mail.example.com", true, discard{}
 	pool := x509.NewCertPool()
 	if !plain {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		require.NoError(t, err)
-		template := &x509.Certificate{
-			SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mail"}, DNSNames: []string{"mail.example.org"},
-			NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-		}
-		der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-		require.NoError(t, err)
-		certificate, err := x509.ParseCertificate(der)
-		require.NoError(t, err)
-		pool.AddCert(certificate)
-		s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12}
+		secure := httptest.NewTLSServer(nil) // NB: whose certificate is for example.com and all below it
+		secure.Close()
+		pool.AddCert(secure.Certificate())
+		s.TLSConfig = &tls.Config{Certificates: secure.TLS.Certificates, MinVersion: tls.VersionTLS12}
 	}
 	served := make(chan struct{})
 	go func() { defer close(served); _ = s.Serve(listener) }()
 	t.Cleanup(func() { close(backend.finished); _ = listener.Close(); _ = s.Close(); <-served })
 	return MailOptions{
-		Host: "mail.example.org", Port: 25, From: "Troupe <troupe@example.org>", Clock: time.Now, AttemptMax: 10 * time.Second,
-		TLS: &tls.Config{RootCAs: pool, ServerName: "mail.example.org", MinVersion: tls.VersionTLS12},
+		Host: "mail.example.com", Port: 25, From: "Troupe <troupe@example.org>", Clock: time.Now, AttemptMax: 10 * time.Second,
+		TLS: &tls.Config{RootCAs: pool, ServerName: "mail.example.com", MinVersion: tls.VersionTLS12},
 		Addresses: func(addressee string) []string {
 			return map[string][]string{"user:ann": {"ann@example.org"}, "role:heads": {"ann@example.org", "bob@example.org"}}[addressee]
 		},
@@ -200,7 +188,7 @@ func TestMailsThatAreNotTaken(t *testing.T) {
 		"full mailbox":    {server: &mailServer{refuse: refusing(452)}, want: "no such mailbox", status: 452},
 		"no STARTTLS":     {plain: true, want: "STARTTLS"},
 		"another authority": {change: func(o *MailOptions) {
-			o.TLS = &tls.Config{ServerName: "mail.example.org", MinVersion: tls.VersionTLS12}
+			o.TLS = &tls.Config{ServerName: "mail.example.com", MinVersion: tls.VersionTLS12}
 		}, want: "unknown authority"},
 		"a wrong password": {server: &mailServer{login: "troupe:secret"}, change: func(o *MailOptions) { o.User, o.Password = "troupe", "x" }, want: "535"},
 		"nobody there": {change: func(o *MailOptions) {
