@@ -98,15 +98,3 @@ func (h *harness) told(req *query.Request) string {
 	h.Must(err)
 	return strings.Join(items, "\n") + string(said)
 }
-
-// TestWhoMaySeeAllIsToldAll: an explanation is whole where nothing is hidden.
-func TestWhoMaySeeAllIsToldAll(t *testing.T) {
-	h := start(t, query.Options{})
-	h.Publish(stock("stock", 1, "svcPublic.n"))
-	h.Fill("stock", []string{`{"n":1}`, `{"n":2}`})
-	h.AwaitIndexes()
-	_, end, err := h.list(query.Request{Caller: boss, WorkflowID: "stock", Filter: `{"svcPublic.n":1}`, Explain: true})
-	if e := end.Explain; err != nil || e.Plan != "index" || e.KeysRead == 0 || e.RecordsRead != 1 || len(e.Considered) != 1 || e.Considered[0].Keys != 1 {
-		t.Errorf("got %+v, %v", end.Explain, err)
-	}
-}
