@@ -3,10 +3,11 @@ package batch_test
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
+	"github.com/cockroachdb/datadriven"
 
 	"troupe/actors/failure"
 	"troupe/actors/message"
@@ -39,18 +40,6 @@ func (s *scripted) PostCreate(*message.Create, message.Recipient) (workflow.Post
 	return workflow.Posted{}, failure.Elsewhere(3)
 }
 
-// begin lets the actor begin a request, which ends it when it may not.
-func (s *scripted) begin(i int) bool { return s.beginIn(i, nil) }
-
-// beginIn is begin in a life of the instance.
-func (s *scripted) beginIn(i int, life any) bool {
-	err := s.posted[i].Begin(message.Turn{Shard: 3, Life: life})
-	if err != nil {
-		s.posted[i].Answered(nil, err)
-	}
-	return err == nil
-}
-
 // parts is a forwarder that keeps what it gets.
 type parts struct {
 	items [][]*batch.Item
@@ -60,9 +49,6 @@ type parts struct {
 
 func (p *parts) Forward(shard uint16, items []*batch.Item, end func(bool)) {
 	p.items, p.ends = append(p.items, items), append(p.ends, end)
-	if p.of == nil {
-		p.of = map[uint16]func(bool){}
-	}
 	p.of[shard] = end
 }
 
@@ -78,160 +64,101 @@ func (p *parts) String() string {
 	return strings.Join(all, " ")
 }
 
-func startForwarding() (*batch.Batch, *scripted, *parts) {
-	s, p := &scripted{}, &parts{}
-	return batch.New(s, p), s, p
+// TestForwarding plays testdata/forward: each command is a batch, alone where nobody forwards, and its lines are what happens:
+//
+//	send INSTANCE LETTERS   an event for each letter; keyed INSTANCE [KEY]: one with a key
+//	elsewhere [y=SHARD]     from now on another node leads the instances; here: this one does
+//	look                    whoever reads the answers does; forwarded, posted and results show what has become of the items
+//	begin N [LIFE]          the actor begins what was posted as the Nth, in a life of the instance; reply N SEQUENCE|elsewhere answers it
+//	back N, end N           the Nth part comes back, or has ended; back-of SHARD: the last one of a shard; done N: all is answered, and it has ended
+//	item N M TEXT [ERROR]   the Mth item of a part is answered; lost N: which of its items may be sent again, not-done N: that
+//	on-post SHARD           at the next post the last part of a shard comes back
+func TestForwarding(t *testing.T) {
+	datadriven.Walk(t, "testdata/forward", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, cmd *datadriven.TestData) string {
+			s, p := &scripted{}, &parts{of: map[uint16]func(bool){}}
+			b := batch.New(s, p)
+			if cmd.HasArg("alone") {
+				b = batch.New(s, nil)
+			}
+			out := ""
+			for line := range strings.Lines(cmd.Input) {
+				if text := forwarding(t, b, s, p, strings.Fields(line)); text != "" {
+					out += text + "\n"
+				}
+			}
+			return out
+		})
+	})
 }
 
-// sendTo adds an event for each letter to an instance.
-func sendTo(b *batch.Batch, instance, names string) {
-	for _, name := range names {
-		b.Event(&message.Event{WorkflowID: "leave", InstanceID: instance, Name: string(name)}, []byte(string(name)))
+var answers = map[string]error{"unknown": failure.ErrOutcomeUnknown, "unavailable": failure.ErrUnavailable, "elsewhere": failure.Elsewhere(3)}
+
+func forwarding(t *testing.T, b *batch.Batch, s *scripted, p *parts, words []string) string {
+	at := func(k int) string { return append(words, "", "", "", "")[k] }
+	n, _ := strconv.Atoi(at(1))
+	switch words[0] {
+	case "send":
+		for _, name := range at(2) {
+			b.Event(&message.Event{WorkflowID: "leave", InstanceID: at(1), Name: string(name)}, []byte(string(name)))
+		}
+	case "keyed":
+		b.Event(&message.Event{WorkflowID: "leave", InstanceID: at(1), Retry: message.Retry{Key: at(2)}}, []byte("k"))
+	case "elsewhere", "here":
+		s.elsewhere = words[0] == "elsewhere"
+		if shard, ok := strings.CutPrefix(at(1), "y="); ok {
+			n, _ := strconv.ParseUint(shard, 10, 16)
+			s.shardOf = map[string]uint16{"y": uint16(n)}
+		}
+	case "look":
+		b.Ready(false)
+	case "forwarded":
+		return p.String()
+	case "posted":
+		return strings.Join(s.names, "")
+	case "results":
+		return results(t, b)
+	case "begin":
+		turn := message.Turn{Shard: 3}
+		if at(2) != "" {
+			turn.Life = at(2)
+		}
+		if err := s.posted[n].Begin(turn); err != nil {
+			s.posted[n].Answered(nil, err) // which ends it
+			return "not begun"
+		}
+	case "reply":
+		sequence, err := strconv.ParseUint(at(2), 10, 64)
+		if err != nil {
+			s.posted[n].Answered(nil, answers[at(2)])
+			return ""
+		}
+		s.posted[n].Answered(&message.Reply{Sequence: sequence}, nil)
+	case "back", "end":
+		p.ends[n](words[0] == "back")
+	case "back-of":
+		p.of[uint16(n)](true)
+	case "done":
+		for _, m := range p.items[n] {
+			m.AnsweredBy([]byte("done-"+string(m.Text)), nil)
+		}
+		p.ends[n](false)
+	case "item":
+		m, _ := strconv.Atoi(at(2))
+		p.items[n][m].AnsweredBy([]byte(at(3)), answers[at(4)])
+	case "lost", "not-done":
+		var of []string
+		for _, m := range p.items[n] {
+			of = append(of, fmt.Sprint(words[0] == "lost" && m.Lost() || words[0] == "not-done" && m.NotDone()))
+		}
+		return strings.Join(of, " ")
+	case "on-post":
+		s.onPost = func() {
+			s.onPost = nil
+			p.of[uint16(n)](true)
+		}
+	default:
+		t.Fatalf("unknown line %q", words)
 	}
-}
-
-// answer answers all items of a part.
-func (p *parts) answer(i int) {
-	for _, m := range p.items[i] {
-		m.AnsweredBy([]byte("done-"+string(m.Text)), nil)
-	}
-	p.ends[i](false)
-}
-
-// TestItemsWaitForThoseThatArePostedHere, and leave with all later ones of their instance.
-func TestItemsWaitForThoseThatArePostedHere(t *testing.T) {
-	b, s, p := startForwarding()
-	sendTo(b, "x", "ab")
-	s.elsewhere = true
-	sendTo(b, "x", "c")
-	sendTo(b, "y", "d")
-	b.Ready(false)
-	want(t, "while a and b are posted", p.String(), "d")
-	p.answer(0)
-	s.begin(0)
-	s.posted[0].Answered(nil, failure.Elsewhere(3)) // at its commit
-	assert.False(t, s.begin(1), "b was begun behind a, which is led elsewhere")
-	b.Ready(false)
-	want(t, "behind them", p.String(), "d abc")
-	s.elsewhere = false
-	sendTo(b, "x", "e")
-	b.Ready(false)
-	want(t, "while a part is away", p.String()+fmt.Sprint(s.names), "d abc[a b]")
-	p.answer(1)
-	b.Ready(false)
-	p.answer(2)
-	want(t, "results", results(t, b), "done-a done-b done-c done-d done-e")
-}
-
-// TestWhatComesBackIsPostedWithAllThatWait behind it, in order.
-func TestWhatComesBackIsPostedWithAllThatWait(t *testing.T) {
-	b, s, p := startForwarding()
-	s.elsewhere = true
-	sendTo(b, "x", "ab")
-	b.Ready(false)
-	sendTo(b, "x", "c")
-	s.elsewhere = false
-	p.ends[0](true)
-	sendTo(b, "x", "d")
-	b.Ready(false)
-	sendTo(b, "x", "e")
-	want(t, "posted", strings.Join(s.names, ""), "abcde")
-	for i := range s.posted {
-		s.begin(i)
-		s.posted[i].Answered(&message.Reply{Sequence: uint64(i)}, nil)
-	}
-	want(t, "results", results(t, b), "0 1 2 3 4")
-	want(t, "forwarded", p.String(), "ab")
-}
-
-// TestWhatComesBackMeanwhile waits for the next look at all, or a later item, which is looked at
-// then, would be posted before an earlier one.
-func TestWhatComesBackMeanwhile(t *testing.T) {
-	b, s, p := startForwarding()
-	s.elsewhere, s.shardOf = true, map[string]uint16{"y": 4}
-	sendTo(b, "x", "a")
-	sendTo(b, "y", "b")
-	sendTo(b, "x", "c")
-	b.Ready(false)
-	s.elsewhere = false
-	s.onPost = func() {
-		s.onPost = nil
-		p.of[3](true)
-	}
-	p.of[4](true)
-	b.Ready(false)
-	b.Ready(false)
-	want(t, "posted", strings.Join(s.names, ""), "bac")
-}
-
-// TestTheNextLifeOfAnInstance takes nothing while the last one owes an answer: what was begun there
-// may turn out as not done.
-func TestTheNextLifeOfAnInstance(t *testing.T) {
-	b, s, p := startForwarding()
-	sendTo(b, "x", "abc")
-	assert.True(t, s.beginIn(0, "first") && s.beginIn(1, "first"), "one life did not begin two items")
-	assert.False(t, s.beginIn(2, "second"), "c was begun while nobody knows what became of a")
-	for i := range 2 {
-		s.posted[i].Answered(nil, failure.Elsewhere(3))
-	}
-	b.Ready(false)
-	want(t, "forwarded", p.String(), "abc")
-	p.ends[0](true)
-	b.Ready(false)
-	for i := range 3 {
-		assert.True(t, s.beginIn(3+i, "second"), "item %d was not begun behind answered ones", i)
-	}
-}
-
-// TestBehindWhatIsNotKnown elsewhere nothing of its instance is sent again.
-func TestBehindWhatIsNotKnown(t *testing.T) {
-	b, s, p := startForwarding()
-	s.elsewhere = true
-	sendTo(b, "x", "ab")
-	sendTo(b, "y", "c")
-	b.Ready(false)
-	items := p.items[0]
-	items[0].AnsweredBy([]byte("unknown"), failure.ErrOutcomeUnknown)
-	assert.True(t, !items[1].NotDone() && items[2].NotDone(), "what is behind an item that may be done, or that alone, would be sent again")
-	items[2].AnsweredBy([]byte("done"), nil)
-	p.ends[0](false)
-	want(t, "results", results(t, b), "unknown unavailable done")
-}
-
-// TestAnItemThatIsLost: with a key it may be sent again, and what then says nothing of the first
-// time leaves that open. Behind one without a key nothing of its instance is known.
-func TestAnItemThatIsLost(t *testing.T) {
-	b, s, p := startForwarding()
-	s.elsewhere = true
-	keyed := func(instance, key string) {
-		b.Event(&message.Event{WorkflowID: "leave", InstanceID: instance, Retry: message.Retry{Key: key}}, []byte("k"))
-	}
-	keyed("x", "1")
-	keyed("y", "")
-	keyed("y", "2")
-	keyed("z", "3")
-	b.Ready(false)
-	items := p.items[0]
-	for i, again := range []bool{true, false, false, true} {
-		assert.Equal(t, again, items[i].Lost(), "item %d may be sent again: %v", i, !again)
-	}
-	items[0].AnsweredBy([]byte("done"), nil)
-	items[3].AnsweredBy([]byte("busy"), failure.ErrUnavailable)
-	p.ends[0](false)
-	keyed("y", "4")
-	want(t, "results", results(t, b), "done outcome unknown outcome unknown outcome unknown unavailable")
-}
-
-// TestWithoutAForwarder items that are led elsewhere say so, and so do the later ones of their
-// instance, which must not overtake them at the next node.
-func TestWithoutAForwarder(t *testing.T) {
-	s := &scripted{}
-	b := batch.New(s, nil)
-	s.elsewhere = true
-	sendTo(b, "x", "a")
-	s.elsewhere = false
-	sendTo(b, "x", "b")
-	sendTo(b, "y", "c")
-	s.posted[0].Answered(&message.Reply{Sequence: 9}, nil)
-	want(t, "results", results(t, b), "led by another node led by another node 9")
+	return ""
 }
