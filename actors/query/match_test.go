@@ -240,7 +240,7 @@ func TestQueriesAgreeWithBruteForce(t *testing.T) {
 	})
 	w.CheckIndexes()
 	t.Logf("plans %v, orders %v", w.plans, w.orders)
-	kinds := map[string]int{} // chance does not reach each index in every run: TestEveryPlanGivesTheSame does
+	kinds := map[string]int{} // chance does not reach each index in every run: plan.txt of TestScript does
 	for plan, count := range w.plans {
 		kind, _, _ := strings.Cut(plan, " ")
 		kinds[kind] += count
