@@ -133,7 +133,7 @@ func (s *scenario) stepOfReaders(a args, who *identity.Principal) (string, error
 		return cmp.Or(out, "none\n"), nil
 	case "trim": // ROWS: of each shard, and 1 in 64 more, for a week
 		rows, _ := strconv.Atoi(a.at(1))
-		changefeed.New(changefeed.Options{Store: s.Store, Catalog: s.Catalog, Clock: time.Now, Log: zerolog.Nop(), RowsMax: rows, KeptFor: 7 * day}).Trim()
+		changefeed.New(changefeed.Options{Store: s.Store, Catalog: s.Catalog, Clock: s.clock, Log: zerolog.Nop(), RowsMax: rows, KeptFor: 7 * day}).Trim()
 	case "times": // N STEP[; STEP …]: so many times, with 0, 1, … in place of each #
 		n, _ := strconv.Atoi(a.at(1))
 		steps := a.behind(2)
