@@ -66,7 +66,7 @@ func handled(t *testing.T, o Options, handle http.HandlerFunc) *Client {
 
 func answering(t *testing.T, status int, header, body string) *Client {
 	t.Helper()
-	return handled(t, Options{BodyBytesMax: 1000, RetryMax: -1}, func(w http.ResponseWriter, _ *http.Request) {
+	return handled(t, Options{BodyBytesMax: 1000, EventBytesMax: 1000, RetryMax: -1}, func(w http.ResponseWriter, _ *http.Request) {
 		if name, value, ok := strings.Cut(header, ": "); ok {
 			w.Header().Set(name, value)
 		}
@@ -180,7 +180,7 @@ func TestDataStaysAsItIs(t *testing.T) {
 //	revise NODE NAME         publishes another version
 //	fail OPERATION           the faults that come in place of answers
 //	new                      what is wrong with options
-//	answer STATUS            a service that gives each request one answer: a body, or a Location
+//	answer STATUS            a service that gives each request one answer: a header or none, and a body
 //	METHOD [headers] [N]     a call with its arguments, one in a line of JSON: the result, without what is zero, and the requests with
 //	                         what differs of their headers, or all; of pages the first N
 //
@@ -203,7 +203,7 @@ type calls struct {
 
 var (
 	instanceID = regexp.MustCompile(`\b[0-9A-HJKMNP-TV-Z]{26}\b`)
-	cursor     = regexp.MustCompile(`("(?:[nN]ext|Since)":"|(?:cursor|since)=)[^"&, ]{6,}`)
+	cursor     = regexp.MustCompile(`("(?:[nN]ext|Since)":"|(?:cursor|since)=)[^"&, ]{6,}|("ID":")A[\w-]{21,}`)
 	changing   = regexp.MustCompile(`("milliseconds":|127\.0\.0\.1:)[0-9.e-]+`)
 	next       = regexp.MustCompile(`"[nN]ext":"([^"]+)"`)
 	many       = strings.Repeat("a", 1000)
@@ -251,8 +251,8 @@ func (c *calls) play(t *testing.T, d *datadriven.TestData) string {
 		status, err := strconv.Atoi(args[0])
 		require.NoError(t, err)
 		header, body := "", input
-		if strings.HasPrefix(input, "Location: ") {
-			header, body = input, ""
+		if strings.HasPrefix(input, "Location: ") || strings.HasPrefix(input, "Content-Type: ") {
+			header, body, _ = strings.Cut(input+"\n\n", "\n")
 		}
 		c.Server, c.client = nil, answering(c.t, status, header, body)
 	default:
@@ -310,7 +310,7 @@ func (c *calls) call(t *testing.T, method reflect.Value, args []string, input st
 	for _, m := range next.FindAllStringSubmatch(out, -1) {
 		c.next = m[1]
 	}
-	out = cursor.ReplaceAllString(changing.ReplaceAllString(strings.ReplaceAll(out, many, "{many}"), "$1<n>"), "$1<cursor>")
+	out = cursor.ReplaceAllString(changing.ReplaceAllString(strings.ReplaceAll(out, many, "{many}"), "$1<n>"), "$1$2<cursor>")
 	return instanceID.ReplaceAllStringFunc(out, func(id string) string {
 		if !slices.Contains(c.ids, id) {
 			c.ids = append(c.ids, id)

@@ -123,34 +123,6 @@ func TestWatchGoesOn(t *testing.T) {
 	wantStatus(t, err, 401, "Unauthorized")
 }
 
-// TestWatchFromAPlace goes on behind one that the service knows, and tells of a loss
-// behind any other.
-func TestWatchFromAPlace(t *testing.T) {
-	s, c := started(t, Options{})
-	id := s.Create(`{}`, "submit")
-	behind, end := notices(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave", InstanceID: id, LastEventID: "1"}))
-	defer end()
-	n, err := behind()
-	assert.False(t, err != nil || n.Entry == nil || n.Entry.Sequence != 2, "got %+v, %v, want the entry behind a place that is known", n, err)
-	next, stop := notices(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave", LastEventID: "of-another-process"}))
-	defer stop()
-	n, err = next()
-	require.True(t, err == nil && n.Entry == nil && strings.Contains(n.Lost, "entries are missing") && n.ID != "" && n.ID != "of-another-process", "%v %v", n, err)
-	s.Send(id, "approve")
-	n, err = next()
-	assert.True(t, err == nil && n.Entry != nil && n.Entry.Sequence == 3, "got %+v, %v, want the entry after the loss", n, err)
-}
-
-// TestWatchEnds is about errors that another attempt would not cure.
-func TestWatchEnds(t *testing.T) {
-	for _, status := range []int{400, 401, 403, 404, 302} {
-		s, c := started(t, Options{})
-		s.Fail("watch", servertest.Fault{Status: status, Code: "x"})
-		wantStatus(t, endOf(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave"})), status, "x")
-		assert.Len(t, s.Requests(), 1, status)
-	}
-}
-
 func TestWatchCancelled(t *testing.T) {
 	s, c := started(t, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -159,46 +131,15 @@ func TestWatchCancelled(t *testing.T) {
 	assert.ErrorIs(t, endOf(t, watch), context.Canceled)
 }
 
-// streaming is a service whose every stream is the given text, and then open.
-func streaming(t *testing.T, kind, text string, o Options) *Client {
-	t.Helper()
-	return handled(t, o, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", kind)
-		_, _ = io.WriteString(w, text)
+// TestWatchSilence holds that a stream which brings nothing is given up.
+func TestWatchSilence(t *testing.T) {
+	c := handled(t, Options{SilenceMax: 20 * time.Millisecond}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "retry: 1\nid: 5\n\n")
 		if err := http.NewResponseController(w).Flush(); err == nil {
 			<-r.Context().Done()
 		}
 	})
-}
-
-func TestWatchThatIsNone(t *testing.T) {
-	tests := []struct{ name, kind, text string }{
-		{"a page", "text/html", "<html>"},
-		{"JSON", "application/json", "{}"},
-		{"nothing", "", ""},
-		{"a long line", "text/event-stream", "data: " + strings.Repeat("x", 2000)},
-		{"an entry that is no JSON", "text/event-stream", "event: entry\ndata: {\n\n"},
-		{"a loss that is no object", "text/event-stream", "event: lost\ndata: []\n\n"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			c := streaming(t, test.kind, test.text, Options{EventBytesMax: 1000})
-			assert.ErrorIs(t, endOf(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave"})), ErrProtocol)
-		})
-	}
-}
-
-func TestWatchPassesOverWhatIsNew(t *testing.T) {
-	c := streaming(t, "text/event-stream; charset=utf-8", "data: plain\n\nevent: later\ndata: x\n\nevent: lost\ndata: {\"message\":\"m\"}\n\n", Options{})
-	next, stop := notices(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave"}))
-	defer stop()
-	n, err := next()
-	assert.True(t, err == nil && n.Lost == "m", "got %+v, %v, want the loss alone", n, err)
-}
-
-// TestWatchSilence holds that a stream which brings nothing is given up.
-func TestWatchSilence(t *testing.T) {
-	c := streaming(t, "text/event-stream", "retry: 1\nid: 5\n\n", Options{SilenceMax: 20 * time.Millisecond})
 	ctx, cancel := context.WithCancel(t.Context())
 	var reasons []error
 	watch := c.Watch(ctx, WatchRequest{WorkflowID: "leave", Broken: func(err error, _ time.Duration) {
