@@ -3,16 +3,19 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -23,24 +26,22 @@ import (
 	"troupe/gateway/internal/listener"
 )
 
-// What a try of another node comes to, for script.
-var (
-	answers200 = answering(200, "Content-Type: application/json")
-	answers409 = answering(409, "Content-Type: application/json")
-	answers503 = answering(503, "Content-Type: application/json", "Retry-After: 2")
-	answers421 = answering(421)
-	// unreachable is a port where nobody listens, and broken a connection that ends before the
-	// answer. silent is a node that says nothing.
-	unreachable = failing(false, &net.OpError{Op: "dial", Err: errors.New("connection refused")})
-	broken      = failing(true, io.ErrUnexpectedEOF)
-	silent      = roundTrip(func(r *http.Request) (*http.Response, error) {
-		connect(r, true)
-		<-r.Context().Done()
-		return nil, r.Context().Err()
-	})
-	// mute does not tell how far it got.
-	mute = roundTrip(func(*http.Request) (*http.Response, error) { return nil, errors.New("it did not work") })
-)
+// outcomes are what a try of another node comes to.
+var outcomes = map[string]roundTrip{
+	"200": answering(200, "Content-Type: application/json"), "409": answering(409, "Content-Type: application/json"), "421": answering(421),
+	"503": answering(503, "Content-Type: application/json", "Retry-After: 2"),
+	// A port where nobody listens, and a connection that ends before the answer.
+	"unreachable": failing(false, &net.OpError{Op: "dial", Err: errors.New("connection refused")}), "broken": failing(true, io.ErrUnexpectedEOF),
+	"silent": silent,
+	// It does not tell how far it got.
+	"mute": func(*http.Request) (*http.Response, error) { return nil, errors.New("it did not work") },
+}
+
+func silent(r *http.Request) (*http.Response, error) {
+	connect(r, true)
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
 
 func connect(r *http.Request, connected bool) {
 	trace := httptrace.ContextClientTrace(r.Context())
@@ -71,114 +72,93 @@ func answering(status int, headers ...string) roundTrip {
 }
 
 // script is what the tries of a node come to, one after the other, and the last one for ever.
-func script(tries *[]string, name string, outcomes ...roundTrip) Peer {
-	return Peer{Node: name, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+func script(tries *[]string, name string, come ...string) leader {
+	return leader{Peer: Peer{Node: name, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		*tries = append(*tries, name)
-		now := outcomes[0]
-		if len(outcomes) > 1 {
-			outcomes = outcomes[1:]
+		now := come[0]
+		if len(come) > 1 {
+			come = come[1:]
 		}
-		return now(r)
-	})}
+		return outcomes[now](r)
+	})}}
 }
 
-// TestForwarding holds what a caller is told when a leader is away, moves or breaks off, and how
-// long that takes.
+// forwardedRequests are those of testdata/forward.txt.
+var forwardedRequests = map[string]request{
+	"event": post("event", eventBody), "event-with-key": post("event", eventBody, "Idempotency-Key: k"),
+	"event-with-id": post("event", `{"workflowId":"leave","instanceId":"`+instanceOne+`","event":{"name":"approve","id":"k","data":{"a":1}}}`),
+	"read":          get("/workflow/api/v1/instance/leave/" + instanceOne),
+	"sign-out":      {Method: "DELETE", Path: "/session", Headers: []string{"Cookie: session=" + sessionAnn, "Idempotency-Key: k"}},
+	"sign-in":       {Method: "GET", Path: "/login/oidc/callback?user=ann&code=c&state=s", Headers: []string{"Cookie: session-oidc=" + flowCookie}},
+	"form":          {Method: "POST", Path: "/form-portal/forms/create", Body: formBody, Headers: []string{withPortal, jsonLine, "Idempotency-Key: k"}},
+}
+
+// TestForwarding plays testdata/forward.txt: what a caller is told when a leader is away, moves or breaks off, how long that takes, which nodes
+// were tried, and what was counted.
+//
+// A block is a request, and the answers to the question who leads, one a line and the last one for ever: "NODE: OUTCOMES", "here" or "nobody",
+// each perhaps "after" a time. "does: OUTCOMES" is what the request comes to here, which else is that another node leads.
 func TestForwarding(t *testing.T) {
-	const byID = `{"workflowId":"leave","instanceId":"` + instanceOne + `","event":{"name":"approve","id":"k"}}`
-	var (
-		event   = post("event", eventBody)
-		keyed   = post("event", eventBody, "Idempotency-Key: k")
-		withID  = post("event", byID)
-		read    = get("/workflow/api/v1/instance/leave/" + instanceOne)
-		signOut = request{Method: "DELETE", Path: "/session", Headers: []string{"Cookie: session=" + sessionAnn, "Idempotency-Key: k"}}
-		signIn  = request{Method: "GET", Path: "/login/oidc/callback?user=ann&code=c&state=s", Headers: []string{"Cookie: session-oidc=" + flowCookie}}
-		form    = request{Method: "POST", Path: "/form-portal/forms/create", Body: formBody, Headers: []string{withPortal, jsonLine, "Idempotency-Key: k"}}
-	)
-	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	for _, c := range []struct {
-		name  string
-		ask   request
-		leads func(tries *[]string) []leader
-		want  int
-		tries string // the nodes that were tried
-		took  time.Duration
-	}{
-		{"one that leads", event, says(answers200), 200, "B", 0},
-		{"nobody for a while", event, func(n *[]string) []leader { return []leader{{script(n, "B", answers200), 4 * time.Second}} }, 200, "B", 4 * time.Second},
-		{"nobody in time", event, func(*[]string) []leader { return []leader{{after: time.Minute}} }, 503, "", 10 * time.Second},
-		{"nobody at all", event, func(*[]string) []leader { return []leader{{}} }, 503, "", 0},
-		{"it moves once", event, func(n *[]string) []leader {
-			return []leader{leading(script(n, "B", answers421)), leading(script(n, "C", answers200))}
-		}, 200, "B C", 0},
-		{"it takes a moment to lead", event, says(answers421, answers421, answers421, answers200), 200, "B B B B", ms(10 + 20 + 40)},
-		{"it moves in the pause", event, func(n *[]string) []leader {
-			b := leading(script(n, "B", answers421))
-			return []leader{b, b, leading(script(n, "C", answers200))}
-		}, 200, "B C", ms(10)},
-		{"it says for ever that it does not lead", event, says(answers421), 503, "", 10 * time.Second},
-		{"not reached once", event, says(unreachable, answers200), 200, "B B", ms(10)},
-		{"never reached", event, says(unreachable), 503, "", 10 * time.Second},
-		{"broken off", event, says(broken), 504, "B", 0},
-		{"broken off, reading", read, says(broken, broken, answers200), 200, "B B B", ms(30)},
-		{"broken off for ever, reading", read, says(broken), 503, "", 10 * time.Second},
-		{"broken off, a code of a provider", signIn, says(broken), 504, "B", 0},
-		{"broken off, with a key", keyed, says(broken, answers200), 200, "B B", ms(10)},
-		{"broken off, with an event's id", withID, says(broken, answers200), 200, "B B", ms(10)},
-		{"broken off, a form with a key", form, says(broken, answers200), 200, "B B", ms(10)},
-		{"broken off, a key that means nothing", signOut, says(broken), 504, "B", 0},
-		{"broken off for ever, with a key", keyed, says(broken), 504, "", 10 * time.Second},
-		{"broken off, then refused for want of room", keyed, says(broken, answers503), 504, "B B", ms(10)},
-		{"broken off, then refused by the instance", keyed, says(broken, answers409), 409, "B B", ms(10)},
-		{"refused for want of room", keyed, says(answers503), 503, "B", 0},
-		{"broken off, then not reached", keyed, says(broken, unreachable), 504, "", 10 * time.Second},
-		{"a transport that does not say whether it sent", event, says(mute), 504, "B", 0},
-		{"silent", keyed, says(silent), 504, "B", time.Minute},
-		{"silent, reading", read, says(silent), 503, "B", time.Minute},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var tries []string
-				s, peers, workflows := newForwarding(t, Options{})
-				for _, fail := range []func(error){workflows.setFail, s.services.Portal.(*fakePortal).setFail, s.services.Sessions.(*fakeSessions).setFail} {
-					fail(failure.Elsewhere(7))
-				}
-				s.services.Sessions.(*fakeSessions).elsewhere = failure.Elsewhere(7)
-				peers.say(c.leads(&tries)...)
-				begun := time.Now()
-				w := askHandler(t.Context(), s, c.ask)
-				took := time.Since(begun)
-				assert.True(t, w.status == c.want && took == c.took, "got %d after %v, want %d after %v: %s", w.status, took, c.want, c.took, w.body.String())
-				got := strings.Join(tries, " ")
-				assert.False(t, c.tries != "" && got != c.tries, "tried %s, want %s", got, c.tries)
-				assert.LessOrEqual(t, len(tries), 30, "tries")
-				retry := w.header.Get("Retry-After")
-				assert.Equal(t, c.want == 503, retry != "", "Retry-After of a %d: %q", c.want, retry)
-				assert.Equal(t, uint16(7), peers.shards[0], "asked for the leader")
-				checkForwardMetrics(t, s, w, c.took)
-			})
-		})
-	}
+	datadriven.RunTest(t, "testdata/forward.txt", func(t *testing.T, d *datadriven.TestData) (out string) {
+		synctest.Test(t, func(t *testing.T) { out = forwarded(t, d) })
+		return out
+	})
 }
 
-// says is the answers of a cluster in which B always leads.
-func says(outcomes ...roundTrip) func(*[]string) []leader {
-	return func(tries *[]string) []leader { return []leader{leading(script(tries, "B", outcomes...))} }
-}
+// alert is what a page of an error says.
+var alert = regexp.MustCompile(`(?s)^<!DOCTYPE html>.*(<p id="problem"[^\n]*).*$`)
 
-// checkForwardMetrics holds the counters against the answer to the only request.
-func checkForwardMetrics(t *testing.T, s *Server, w *recorder, took time.Duration) {
-	t.Helper()
-	m := s.Metrics()
-	answered := strings.Contains(w.body.String(), "another node")
-	flag := func(b bool) (n uint64) {
-		if b {
-			n = 1
+func forwarded(t *testing.T, d *datadriven.TestData) string {
+	s, peers, workflows := newForwarding(t, Options{})
+	var said []leader
+	var tries []string
+	does := []string{"elsewhere"}
+	for line := range strings.SplitSeq(d.Input, "\n") {
+		who, come, _ := strings.Cut(line, ": ")
+		who, after, _ := strings.Cut(who, " after ")
+		next := leader{}
+		switch who {
+		case "does":
+			does = strings.Fields(come)
+			continue
+		case "here":
+			next.Peer = Peer{Node: "A"}
+		case "nobody":
+		default:
+			next = script(&tries, who, strings.Fields(come)...)
 		}
-		return n
+		next.after, _ = time.ParseDuration(after)
+		said = append(said, next)
 	}
-	assert.False(t, m.Forwarded != flag(answered) || m.ForwardUnknown != flag(w.status == 504) || m.ForwardRefused != flag(w.status == 503 && !answered) || m.LeaderWaiting != 0 || m.InFlight != 0, "got %+v after a %d", m, w.status)
-	assert.Equal(t, took > 0 && took < time.Minute, m.LeaderWaits > 0, "waited %d times for a leader, in %v", m.LeaderWaits, took)
+	peers.say(said...)
+	elsewhere := failure.Elsewhere(7)
+	for _, f := range []*planned{&workflows.planned, &s.services.Portal.(*fakePortal).planned, &s.services.Sessions.(*fakeSessions).planned} {
+		f.setFail(elsewhere)
+	}
+	s.services.Sessions.(*fakeSessions).elsewhere = elsewhere
+	calls := 0
+	workflows.send = func(_ context.Context, r *message.Event) (*message.Reply, error) {
+		assert.Equal(t, `{"a":1}`, string(r.Data), "call %d", calls)
+		err := map[string]error{"elsewhere": elsewhere, "busy": failure.ErrBusy}[does[min(calls, len(does)-1)]]
+		calls++
+		return smallReply(r.WorkflowID, r.InstanceID, 2, true), err
+	}
+	begun := time.Now()
+	w := askHandler(t.Context(), s, forwardedRequests[d.Cmd])
+	out := fmt.Sprintf("%d after %v\n", w.status, time.Since(begun))
+	for _, name := range []string{"Etag", "Retry-After"} {
+		if value := w.header.Get(name); value != "" {
+			out += name + "\n"
+		}
+	}
+	if out += alert.ReplaceAllString(w.body.String(), "$1") + "\n"; len(tries) < 10 { // NB: how often it tries in ten seconds depends on the pauses, which vary
+		out += fmt.Sprintln("tried", tries)
+	}
+	assert.LessOrEqual(t, len(tries), 30, "tries")
+	assert.Equal(t, uint16(7), peers.shards[0], "asked for the leader")
+	m := s.Metrics()
+	assert.True(t, m.LeaderWaiting == 0 && m.InFlight == 0, m)
+	return out + fmt.Sprintf("forwarded %d, unknown %d, refused %d, waited %t\n", m.Forwarded, m.ForwardUnknown, m.ForwardRefused, m.LeaderWaits > 0)
 }
 
 // newForwarding makes a server that is not started, for tests whose time is virtual.
@@ -195,51 +175,6 @@ func askHandler(ctx context.Context, h http.Handler, r request) *recorder {
 	w := newRecorder()
 	h.ServeHTTP(w, newTestRequest(r.Method, r.Path, r.Body, r.Headers...).WithContext(ctx))
 	return w
-}
-
-// TestLeaderAfterAll: a node that becomes the leader while a request waits carries it out itself.
-func TestLeaderAfterAll(t *testing.T) {
-	unknown := errors.Join(failure.ErrBusy) // of the node itself, after another one broke off
-	for _, c := range []struct {
-		name   string
-		before []roundTrip // what B comes to before
-		local  []error     // of this node's handler, the first one included
-		want   int
-		took   time.Duration
-	}{
-		{"at once", nil, []error{failure.Elsewhere(7), nil}, 200, 0},
-		{"a moment later", nil, []error{failure.Elsewhere(7), failure.Elsewhere(7), failure.Elsewhere(7), nil}, 200, 30 * time.Millisecond},
-		{"after another node", []roundTrip{answers421}, []error{failure.Elsewhere(7), nil}, 200, 0},
-		{"and refuses", []roundTrip{answers421}, []error{failure.Elsewhere(7), unknown}, 503, 0},
-		{"and refuses, after one that broke off", []roundTrip{broken}, []error{failure.Elsewhere(7), unknown}, 504, 0},
-		{"and has done it, after one that broke off", []roundTrip{broken}, []error{failure.Elsewhere(7), nil}, 200, 0},
-		{"never", nil, []error{failure.Elsewhere(7)}, 503, 10 * time.Second},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s, peers, workflows := newForwarding(t, Options{})
-				var tries []string
-				said := []leader{leading(Peer{Node: "A"})}
-				if c.before != nil {
-					said = append(says(c.before...)(&tries), said...)
-				}
-				peers.say(said...)
-				calls := 0
-				workflows.send = func(_ context.Context, r *message.Event) (*message.Reply, error) {
-					err := c.local[min(calls, len(c.local)-1)]
-					calls++
-					assert.Equal(t, `{"a":1}`, string(r.Data), "call %d has the data", calls)
-					return smallReply(r.WorkflowID, r.InstanceID, 2, true), err
-				}
-				begun := time.Now()
-				w := askHandler(t.Context(), s, post("event", eventBody, "Idempotency-Key: k"))
-				took := time.Since(begun)
-				assert.True(t, w.status == c.want && took == c.took && len(tries) == len(c.before), "got %d after %v and %d tries, want %d after %v: %s", w.status, took, len(tries), c.want, c.took, w.body.String())
-				tag := w.header.Get("ETag")
-				assert.Equal(t, w.status == 200, tag != "", "got the tag %q with %d", tag, w.status)
-			})
-		})
-	}
 }
 
 // TestListAfterAll: what a handler had prepared before it found out that it is elsewhere is
@@ -295,7 +230,7 @@ func TestRefusedByTheLeader(t *testing.T) {
 		s, peers, workflows := newForwarding(t, Options{})
 		workflows.setFail(failure.Elsewhere(7))
 		var tries []string
-		peers.say(leading(script(&tries, "B", answers503)))
+		peers.say(script(&tries, "B", "503"))
 		l := listener.New(pipes{}, 1, new(listener.Counts), func(netip.Addr) bool { return false })
 		c, err := l.Accept()
 		require.NoError(t, err)
@@ -320,7 +255,7 @@ func TestForwardedRequest(t *testing.T) {
 			text, _ := io.ReadAll(r.Body)
 			body = string(text)
 		}
-		return answers200(r)
+		return outcomes["200"](r)
 	})}))
 	r := post("event", " "+eventBody, "Connection: close, X-Mine, Idempotency-Key", "X-Mine: 1", "X-Other: 2", "Expect: 100-continue", "TE: trailers", "X-Idempotency-Key: k",
 		"Idempotency-Key: k", "Troupe-Sender: x", "Cookie: a=b")

@@ -373,7 +373,7 @@ func TestASilentNodeIsAnswered(t *testing.T) {
 				workflows, peers := new(elsewhereWorkflows), new(fakePeers)
 				workflows.setFail(failure.Elsewhere(7))
 				s.Open(workflows.with(Services{Credentials: fakeCredentials{}, Peers: peers}))
-				peers.say(leading(Peer{Node: "B", Transport: silent}))
+				peers.say(leading(Peer{Node: "B", Transport: roundTrip(silent)}))
 				s.do(t, c.ask).WantStatus(t, c.want)
 			})
 		})
