@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"troupe/actors/actorstest"
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
 	"troupe/gateway"
@@ -38,7 +37,7 @@ func TestInterfaceThroughOtherNodes(t *testing.T) {
 	if *nodes == 1 {
 		t.Skip("one node forwards nothing; see -nodes")
 	}
-	s := sceneOf(startService(t, serviceOptions{Options: actorstest.Options{Files: flows()}}))
+	s := newScene(t)
 	for range 8 * *nodes {
 		r := s.ann.Create(t, "plain", "").Record(t)
 		s.ann.Event(t, "plain", r.ID, "go", "").Record(t)

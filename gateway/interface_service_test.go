@@ -2,14 +2,12 @@ package gateway_test
 
 import (
 	"flag"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"troupe/actors/actorstest"
@@ -96,14 +94,6 @@ func (s *service) log() string {
 	return all.String()
 }
 
-// metrics is a counter of all gateways together.
-func (s *service) metrics(of func(gateway.Metrics) uint64) (sum uint64) {
-	for _, server := range s.gateways {
-		sum += of(server.Metrics())
-	}
-	return sum
-}
-
 type (
 	request = wiretest.Request
 	answer  = wiretest.Answer
@@ -122,36 +112,17 @@ func (s *service) as(name identity.UserID) user {
 	return s.user("Authorization: svc.token " + s.Token(name))
 }
 
-// flows are the files of the home that most tests of the interface have.
-func flows() map[string]string { return filesOf("flows") }
-
-// scene is one service with the users of wiretest.People.
+// scene is one service with two users of wiretest.People.
 type scene struct {
 	*service
-	ann, bob, eve, adm user
+	ann, adm user
 }
 
 // newScene starts a service with all flows.
 func newScene(t testing.TB) *scene {
 	t.Helper()
-	return sceneOf(startService(t, serviceOptions{Options: actorstest.Options{Files: flows()}}))
-}
-
-// sceneOf makes the tokens of a service.
-func sceneOf(s *service) *scene {
-	return &scene{s, s.as("ann"), s.as("bob"), s.as("eve"), s.as("adm")}
-}
-
-// unchanged demands that an instance is as it was.
-func (s *scene) unchanged(t testing.TB, r record) {
-	t.Helper()
-	assert.Equal(t, r.Text, s.adm.Load(t, r.WorkflowID, r.ID).Record(t).Text, "the instance changed")
-}
-
-// count is how many instances a workflow has.
-func (s *scene) count(t testing.TB, workflow string) int {
-	t.Helper()
-	return wiretest.Decode[struct{ Count int }](t, s.adm.Get(t, wiretest.Root+"/instances/"+workflow+"?limit=1&count=true").Body).Count
+	s := startService(t, serviceOptions{Options: actorstest.Options{Files: filesOf("flows")}})
+	return &scene{s, s.as("ann"), s.as("adm")}
 }
 
 // wantSameAnswer demands two answers that nobody can tell apart.
@@ -161,29 +132,4 @@ func wantSameAnswer(t testing.TB, got, want answer) {
 	got.Header.Del("Date")
 	want.Header.Del("Date")
 	require.Equal(t, want, got)
-}
-
-// TestInterfaceHistoryIsUnlimited holds gateway/INTERFACE.md, "Size of an instance": it makes a history that is larger than an instance may be without
-// it: its nodes have long names.
-func TestInterfaceHistoryIsUnlimited(t *testing.T) {
-	s := newScene(t)
-	var regions strings.Builder
-	for i := range 60 {
-		name := fmt.Sprintf("%s%d", strings.Repeat("n", 60), i)
-		regions.WriteString(name + "r: {initial: " + name + ", states: {" + name + ": {}}}, ")
-	}
-	s.Write("workflows/long.yaml", "id: long\nstateMachines: {m: {initial: p, on: {go: {}}, states: {p: {type: parallel, states: {"+regions.String()+"}}}}}\n")
-	r := s.ann.Create(t, "long", "").Record(t)
-	early := s.ann.Event(t, "long", r.ID, "go", "", "Idempotency-Key: early")
-	const events = 200
-	for range events {
-		s.ann.Event(t, "long", r.ID, "go", "", "Prefer: return=minimal").WantStatus(t, 200)
-	}
-	last := s.ann.Event(t, "long", r.ID, "go", "", "Idempotency-Key: last")
-	got := last.Record(t)
-	reason := got.HistoryReason()
-	assert.True(t, reason == "" && len(got.History) == events+3 && len(got.Text) >= 1<<20, "%v %v %v %v", len(got.History), len(got.Text), events+3, reason)
-	s.unchanged(t, got)
-	wantSameAnswer(t, s.ann.Event(t, "long", r.ID, "go", "", "Idempotency-Key: early"), early)
-	wantSameAnswer(t, s.ann.Event(t, "long", r.ID, "go", "", "Idempotency-Key: last"), last)
 }

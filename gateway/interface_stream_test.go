@@ -3,10 +3,10 @@ package gateway_test
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,11 +14,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"troupe/actors/identity"
-	"troupe/gateway"
 	"troupe/gateway/wiretest"
 )
 
@@ -30,32 +27,13 @@ type listener struct {
 	id   string // of the last event that had one
 }
 
-// listen opens the stream of a path below watch, and demands its beginning.
+// listen opens the stream of a path below watch, or that of the tasks, and demands its beginning.
 func (u user) listen(t testing.TB, path string, headers ...string) *listener {
 	t.Helper()
-	status, header, l := u.openStream(t, "/watch/"+path, headers...)
-	want := (http.Header{
-		"Content-Type": {"text/event-stream"}, "Cache-Control": {"no-store"}, "X-Accel-Buffering": {"no"}, "X-Content-Type-Options": {"nosniff"},
-		"Vary": {"Cookie, Authorization, Authentication"},
-	})
-	require.True(t, status == 200 && reflect.DeepEqual(header, want), "watch %s: got %d %v, want 200 %v", path, status, header, want)
-	lines, err := l.block()
-	require.True(t, err == nil && len(lines) == 2 && lines[0] == "retry: 2000" && l.id != "", "watch %s begins with %q (%v), want retry and id", path, lines, err)
-	return l
-}
-
-// listenToTasks opens the stream of tasks.
-func (u user) listenToTasks(t testing.TB) *listener {
-	t.Helper()
-	status, _, l := u.openStream(t, "/tasks/watch")
-	lines, err := l.block()
-	require.True(t, status == 200 && err == nil && len(lines) == 2 && lines[1] == ": open", "tasks: got %d, and it begins with %q (%v)", status, lines, err)
-	return l
-}
-
-// openStream asks for a stream.
-func (u user) openStream(t testing.TB, path string, headers ...string) (status int, header http.Header, l *listener) {
-	t.Helper()
+	path, vary, second := "/watch/"+path, "Cookie, Authorization, Authentication", "id: "
+	if path == "/watch/tasks" {
+		path, vary, second = "/tasks/watch", vary+", Accept-Language", ": open"
+	}
 	conn, err := u.Dial()
 	require.NoError(t, err)
 	request := request{Method: http.MethodGet, Path: u.Base + wiretest.Root + path, Headers: append(headers, u.Credential...)}
@@ -68,7 +46,15 @@ func (u user) openStream(t testing.TB, path string, headers ...string) (status i
 		_ = res.Body.Close()
 	})
 	res.Header.Del("Date")
-	return res.StatusCode, res.Header, &listener{conn: conn, body: bufio.NewReader(res.Body)}
+	require.Equal(t, http.Header{
+		"Content-Type": {"text/event-stream"}, "Cache-Control": {"no-store"}, "X-Accel-Buffering": {"no"}, "X-Content-Type-Options": {"nosniff"},
+		"Vary": {vary},
+	}, res.Header, path)
+	l := &listener{conn: conn, body: bufio.NewReader(res.Body)}
+	lines, err := l.block()
+	require.True(t, res.StatusCode == 200 && err == nil && len(lines) == 2 && lines[0] == "retry: 2000" && strings.HasPrefix(lines[1], second),
+		"%s begins with %d %q (%v)", path, res.StatusCode, lines, err)
+	return l
 }
 
 // block reads the lines up to an empty one; heartbeats are ignored.
@@ -137,69 +123,104 @@ func (s *transcript) listening(t *testing.T, cmd *datadriven.TestData) string {
 	return heard.String()
 }
 
-// TestInterfaceWatchEndsWithCredential holds gateway/INTERFACE.md, "Rights of a watcher": a stream ends by itself, while nothing happens that it could tell.
-func TestInterfaceWatchEndsWithCredential(t *testing.T) {
-	s := newScene(t)
-	r := s.adm.Create(t, "plain", "").Record(t)
-	var open []*listener
-	listen := func() {
-		t.Helper()
-		open = []*listener{s.ann.listen(t, "plain/"+r.ID), s.ann.listen(t, "plain"), s.ann.listenToTasks(t)}
-	}
-	over := func(what string) {
-		t.Helper()
-		for n, l := range open {
-			lines, err := l.block()
-			if *nodes == 1 && (err != nil || len(lines) < 2 || lines[0] != "event: lost") { // NB: elsewhere the node between may be the first to know
-				t.Errorf("%s, stream %d: got %q and %v, want to read again", what, n, lines, err)
-			}
-			for err == nil {
-				_, err = l.block()
-			}
-			assert.ErrorIs(t, err, io.EOF, "%s, stream %d", what, n)
+// over demands that streams end by themselves, after they have said that something may be lost.
+func (s *transcript) over(t *testing.T, streams []datadriven.CmdArg) string {
+	for _, arg := range streams {
+		l := s.listeners[arg.Key]
+		lines, err := l.block()
+		if *nodes == 1 { // NB: elsewhere the node between may be the first to know
+			require.True(t, err == nil && len(lines) > 1 && lines[0] == "event: lost", "%s: got %q and %v, want to read again", arg.Key, lines, err)
 		}
+		for err == nil {
+			_, err = l.block()
+		}
+		require.ErrorIs(t, err, io.EOF, arg.Key)
 	}
-	change := func(from, to string) {
-		t.Helper()
-		s.Write("identity.yaml", strings.Replace(wiretest.People, from, to, 1))
-	}
-	for _, ann := range []string{"roles: [clerk], privileges: [mod-workflows]", "roles: [clerk, approver]", "roles: []"} {
-		listen()
-		change("name: Ann, roles: [clerk]", "name: Ann, "+ann)
-		over(ann)
-	}
-	change("", "")
-	listen()
-	change("name: Bob", "name: Bobby") // whom the pages of others name
-	over("a name")
-	listen()
-	change("name: Ann,", "name: Ann, disabled: true,")
-	over("disabled")
-	s.ann.Get(t, wiretest.Root+"/watch/plain/"+r.ID).WantFault(t, 401, "Unauthorized")
-	change("", "")
-	listen()
-	id, _, _ := strings.Cut(strings.TrimPrefix(s.ann.Credential[0], "Authorization: svc.token "), ".")
-	s.ChangeIdentities(func(i identity.Identities) error { return i.Revoke(t.Context(), identity.Token, id) })
-	over("revoked")
-	s.ann.Get(t, wiretest.Root+"/watch/plain/"+r.ID).WantFault(t, 401, "Unauthorized")
-	assert.Zero(t, s.metrics(func(m gateway.Metrics) uint64 { return m.Cut }), "metrics")
+	return "ok\n"
 }
 
-// TestInterfaceChangesAwaited holds gateway/INTERFACE.md, "The feed of changes": an empty page comes when the wait is over, or there is
-// something.
-func TestInterfaceChangesAwaited(t *testing.T) {
-	s := newScene(t)
-	type page struct {
-		Changes []struct{ InstanceID string }
-		Next    string
+// bytes are those of the input of raw, connect and send.
+func (s *transcript) bytes(t *testing.T, input string) string {
+	return strings.NewReplacer("\n", "\r\n", `\r`, "\r", `\n`, "\n").Replace(s.expand(t, input))
+}
+
+// raw writes the input and prints all answers, for each of the rows behind "each". With cut it writes all
+// beginnings of the input instead, each on a connection of its own.
+func (s *transcript) raw(t *testing.T, cmd *datadriven.TestData) string {
+	input, table, many := strings.Cut(cmd.Input, "\neach\n")
+	var out strings.Builder
+	for row := range strings.SplitSeq(table, "\n") {
+		s.values["x"] = s.expand(t, row)
+		text := s.bytes(t, input)
+		if cmd.HasArg("cut") {
+			for end := range text {
+				s.Raw(t, text[:end])
+			}
+			return "ok\n"
+		}
+		var answers []string
+		for _, a := range s.Raw(t, text) {
+			line := s.masked(shown(a, showOf(cmd)))
+			if a.Closes {
+				line += ", and the end"
+			}
+			answers = append(answers, line)
+		}
+		if many {
+			out.WriteString(row + " => ")
+		}
+		out.WriteString(strings.Join(answers, "; ") + "\n")
 	}
-	ask := func(parameters string) page {
-		return wiretest.Decode[page](t, s.bob.Get(t, wiretest.Root+"/changes?workflowId=codes&"+parameters).Body)
+	return out.String()
+}
+
+// wire is a connection that a transcript writes to and reads from.
+type wire struct {
+	net.Conn
+	body *bufio.Reader // of the answer, once something was read
+}
+
+func (s *transcript) onWire(t *testing.T, cmd *datadriven.TestData) (out string) {
+	name := cmd.CmdArgs[0].Key
+	switch cmd.Cmd {
+	case "connect":
+		c, err := s.Dial()
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		s.wires[name] = &wire{Conn: c}
+	case "close":
+		require.NoError(t, s.wires[name].Close())
+	case "read":
+		return s.masked(s.wires[name].read(t, cmd.CmdArgs[1:]))
 	}
-	got := ask("wait=1&since=" + ask("").Next)
-	assert.Empty(t, got.Changes)
-	done := make(chan page, 1)
-	go func() { done <- ask("wait=30&since=" + got.Next) }()
-	r := s.ann.Create(t, "codes", "").Record(t)
-	assert.Equal(t, []struct{ InstanceID string }{{r.ID}}, (<-done).Changes)
+	_, err := io.WriteString(s.wires[name], s.bytes(t, cmd.Input))
+	require.True(t, err == nil || cmd.Cmd == "close", err)
+	return "ok\n"
+}
+
+// read reads so many lines of the answer, or all.
+func (w *wire) read(t *testing.T, number []datadriven.CmdArg) (out string) {
+	if w.body == nil {
+		res, err := http.ReadResponse(bufio.NewReader(w), nil)
+		require.NoError(t, err)
+		t.Cleanup(func() {
+			_ = w.Close() // first: closing the body would read on
+			_ = res.Body.Close()
+		})
+		w.body = bufio.NewReader(res.Body)
+		out = fmt.Sprintln(res.StatusCode, res.Header.Get("Content-Type"))
+	}
+	if len(number) == 0 {
+		rest, err := io.ReadAll(w.body)
+		require.NoError(t, err)
+		return out + string(rest) + "the end\n"
+	}
+	n, err := strconv.Atoi(number[0].Key)
+	require.NoError(t, err)
+	for range n {
+		line, err := w.body.ReadString('\n')
+		require.NoError(t, err)
+		out += line
+	}
+	return out
 }

@@ -2,12 +2,14 @@ package gateway_test
 
 import (
 	"cmp"
+	"fmt"
 	"io/fs"
 	"maps"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,9 +32,10 @@ const annsPassword = `an "old" oak, 1843`
 
 // TestInterface plays the transcripts in testdata/interface, one subject a file, each at a service of its own:
 //
-//	home NAME base=PATH cookie=NAME proxy=PREFIX password query alone
+//	home NAME base=PATH cookie=NAME proxy=PREFIX password query alone quota
 //	                            a new service with the files of testdata/home/NAME, or none, and those of the input, "FILE: TEXT",
-//	                            where ann has annsPassword; with alone not on several nodes, with query none has time
+//	                            where ann has annsPassword; with alone not on several nodes, with query none has time, with quota a
+//	                            user has ten events per second, and an instance takes two at once
 //	USER desk brief show=(A, B) same times step=DURATION repeat=N each=(A, B) at-once=N follow
 //	                            the requests of the input in the name of a user or of nobody; $i counts, $x is one of each,
 //	                            which may be lines behind "each" as well
@@ -49,6 +52,12 @@ const annsPassword = `an "old" oak, 1843`
 //	log WORD                    how often it was logged
 //	listen NAME USER show=…     a stream: its path below watch, and headers
 //	hear NAME…                  the next event of each
+//	over NAME…                  they end by themselves
+//	raw brief cut               bytes that need not be HTTP, and all that comes back. Lines end with CRLF, and \r and \n stand for themselves;
+//	                            with cut all beginnings of them, for rows behind "each" each of them as $x
+//	connect NAME, send NAME     such bytes on a connection that stays open; close NAME
+//	read NAME N                 so many lines of the answer on it, or all
+//	counter NAME                one of all gateways together
 //
 // A request is "NAME:WHERE … = METHOD PATH BODY". The body may go on in lines that begin with blanks, and header lines
 // follow; those in front of the first request are of all. CREATE WORKFLOW DATA and EVENT WORKFLOW/INSTANCE NAME DATA
@@ -75,6 +84,7 @@ type transcript struct {
 	values    map[string]string // by name
 	listeners map[string]*listener
 	shows     map[string][]string // by listener
+	wires     map[string]*wire
 }
 
 func (s *transcript) now() time.Time {
@@ -153,6 +163,18 @@ func (s *transcript) run(t *testing.T, cmd *datadriven.TestData) string {
 		return s.masked(now) + "\n"
 	case "listen", "hear":
 		return s.listening(t, cmd)
+	case "over":
+		return s.over(t, cmd.CmdArgs)
+	case "raw":
+		return s.raw(t, cmd)
+	case "connect", "send", "read", "close":
+		return s.onWire(t, cmd)
+	case "counter":
+		sum := uint64(0)
+		for _, server := range s.gateways {
+			sum += reflect.ValueOf(server.Metrics()).FieldByName(arg(0)).Uint()
+		}
+		return fmt.Sprintln(sum)
 	}
 	return s.ask(t, cmd)
 }
@@ -177,7 +199,7 @@ func (s *transcript) start(t *testing.T, cmd *datadriven.TestData) string {
 	if cmd.HasArg("alone") && *nodes > 1 {
 		t.Skip("it holds on one node only, as the file says")
 	}
-	s.values, s.listeners, s.shows = map[string]string{}, map[string]*listener{}, map[string][]string{}
+	s.values, s.listeners, s.shows, s.wires = map[string]string{}, map[string]*listener{}, map[string][]string{}, map[string]*wire{}
 	o := serviceOptions{Options: actorstest.Options{Clock: s.now}}
 	if name := cmd.CmdArgs[0].Key; name != "none" {
 		o.Files = filesOf(name)
@@ -191,6 +213,8 @@ func (s *transcript) start(t *testing.T, cmd *datadriven.TestData) string {
 		switch arg.Key {
 		case "query":
 			o.Workflow.QueryTimeMax = time.Nanosecond
+		case "quota":
+			o.Workflow.InstanceInFlightMax, o.Workflow.Quotas.EventsPerSecond = 2, 10
 		case "base":
 			o.Gateway.BasePath = arg.Vals[0]
 		case "cookie":
@@ -294,14 +318,18 @@ func (s *transcript) ready(t *testing.T, r request) request {
 	return r
 }
 
+// showOf is what a block prints of its answers.
+func showOf(cmd *datadriven.TestData) []string {
+	if cmd.HasArg("brief") {
+		return []string{"status"}
+	}
+	arg, _ := cmd.Arg("show")
+	return arg.Vals
+}
+
 // ask sends what the input says.
 func (s *transcript) ask(t *testing.T, cmd *datadriven.TestData) string {
-	var show []string
-	if arg, ok := cmd.Arg("show"); ok {
-		show = arg.Vals
-	} else if cmd.HasArg("brief") {
-		show = []string{"status"}
-	}
+	show := showOf(cmd)
 	number := func(name string) int {
 		if arg, ok := cmd.Arg(name); ok {
 			n, err := strconv.Atoi(arg.Vals[0])

@@ -126,7 +126,7 @@ func shown(a answer, show []string) string {
 }
 
 // selected is what an answer has there: a header, "text" for all, "session" for the cookie, "id" for an instance,
-// "/…/" for all that the expression finds, else members as of pick. "-" is nothing.
+// "/…/" for all that the expression finds, "#/…/" for how many that are, else members as of pick. "-" is nothing.
 func selected(a answer, where string) string {
 	var members map[string]json.RawMessage
 	switch {
@@ -141,6 +141,8 @@ func selected(a answer, where string) string {
 		return a.Body // of a form
 	case where == "id":
 		return pick(a.Body, "instanceId")
+	case where[0] == '#' && len(where) > 1:
+		return strconv.Itoa(len(regexp.MustCompile(strings.Trim(where[1:], "/")).FindAllString(a.Body, -1)))
 	case where[0] == '/':
 		return cmp.Or(strings.Join(regexp.MustCompile(strings.Trim(where, "/")).FindAllString(a.Body, -1), " "), "-")
 	case where[0] >= 'A' && where[0] <= 'Z':

@@ -149,9 +149,13 @@ func (c *Client) Raw(t testing.TB, text string) []Answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close() }()
-	_, _ = io.WriteString(conn, text) // the answers say what happened to it
-	_ = conn.CloseWrite()
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		_, _ = io.WriteString(conn, text) // the answers say what happened to it
+		_ = conn.CloseWrite()
+	}()
+	defer func() { _ = conn.Close(); <-sent }()
 	r := bufio.NewReader(conn)
 	method, _, _ := strings.Cut(text, " ")
 	var answers []Answer
