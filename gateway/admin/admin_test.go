@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,12 +11,13 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -38,22 +38,24 @@ func openIdentities(t *testing.T) identity.Identities {
 	}}).Identities
 }
 
-// failing is a service that refuses all that would change it, and finds nothing.
+// failing is a service that refuses all that would change it while it has an error.
 type failing struct {
 	identity.Identities
 	err error
 }
 
-func (f *failing) Create(_ context.Context, kind identity.Kind, _ identity.CreateCredential) (string, identity.Credential, error) {
-	return "", identity.Credential{}, fmt.Errorf("create a %s: %w", kind, f.err)
+func (f *failing) Create(ctx context.Context, kind identity.Kind, c identity.CreateCredential) (string, identity.Credential, error) {
+	if f.err != nil {
+		return "", identity.Credential{}, fmt.Errorf("create a %s: %w", kind, f.err)
+	}
+	return f.Identities.Create(ctx, kind, c)
 }
 
-func (f *failing) Revoke(_ context.Context, kind identity.Kind, id string) error {
-	return fmt.Errorf("revoke %s %q: %w", kind, id, failure.ErrNotFound)
-}
-
-func (f *failing) SetPassword(context.Context, identity.UserID, string) error {
-	return fmt.Errorf("set a password: %w", f.err)
+func (f *failing) SetPassword(ctx context.Context, user identity.UserID, password string) error {
+	if f.err != nil {
+		return fmt.Errorf("set a password: %w", f.err)
+	}
+	return f.Identities.SetPassword(ctx, user, password)
 }
 
 func stop(tb testing.TB, s interface{ Stop(context.Context) error }) {
@@ -71,111 +73,153 @@ func startServer(t *testing.T, path string, identities Identities) *Client {
 	return c
 }
 
-// TestCommands goes through what the command line does (cmd/troupe/HOME.md,
-// "Commands"). A password travels as it is.
-func TestCommands(t *testing.T) {
-	identities := openIdentities(t)
-	c, ctx := startServer(t, filepath.Join(t.TempDir(), "admin.sock"), identities), t.Context()
-	secret, made, err := c.Create(ctx, identity.Token, identity.CreateCredential{User: "john.doe", Expires: 30 * 24 * time.Hour, Note: "für \"CI\""})
-	caller, bad := identities.Authenticate(identity.Token, secret)
-	assert.True(t, err == nil && bad == nil && caller.ID == "john.doe" && made.Expires.Sub(made.Created) == 30*24*time.Hour, "%v %v %v %v", made, err, caller, bad)
-	_, _, err = c.Create(ctx, identity.Session, identity.CreateCredential{User: "jane"})
-	assert.NoError(t, err, "a session")
-	assert.NoError(t, c.Revoke(ctx, identity.Token, made.ID), "Revoke")
-	for _, kind := range []identity.Kind{identity.Token, identity.Session} {
-		got, err := c.Credentials(ctx, kind)
-		want, _ := identities.Credentials(ctx, kind)
-		assert.True(t, err == nil && len(got) == 1 && reflect.DeepEqual(got, want), "Credentials(%v): got %+v, %v; want %+v", kind, got, err, want)
-	}
-	for _, password := range []string{"an old oak", `quoted " and \ and <&>`, "Café\u2028 crème 🐎", strings.Repeat("ein Öhr ", 32)} {
-		set := c.SetPassword(ctx, "john.doe", password)
-		_, _, err := identities.SignIn(ctx, "john.doe", password, netip.Addr{})
-		assert.True(t, set == nil && err == nil, "%q: set %v, signed in %v", password, set, err)
-	}
-}
-
-// TestListsAreNeverNull holds the shape of the socket.
-// TestTheOperatorsRequests go to the handler as they are.
-func TestTheOperatorsRequests(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "admin.sock")
-	s, err := Start(Options{Path: path, Identities: &failing{}, Operator: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// TestSocket plays testdata/socket.txt: what the command line does (cmd/troupe/HOME.md, "Commands"), and what the server makes of others.
+//
+//	refuse        the service refuses changes: the kind of failure, or a text, or nothing
+//	create KIND   credentials for USER DURATION NOTE: whom they let in, how long, and their notes
+//	list KIND     the credentials: those of the service itself, and whose they are
+//	revoke KIND   ids in Go's quotes, or the last one that was made
+//	password USER passwords in Go's quotes, and whether they are good for a sign-in as john.doe
+//	raw           METHOD PATH BODY, by nobody's client
+//	host CONFIGURED LOCAL   whether a listener for operations answers requests for these hosts
+//	operations    METHOD PATH HOST, sent to such a listener: the status, and the body if it is short
+//
+// {long} is as long as a body may be.
+func TestSocket(t *testing.T) {
+	f, path := &failing{Identities: openIdentities(t)}, filepath.Join(t.TempDir(), "admin.sock")
+	server, err := Start(Options{Path: path, Identities: f, Operator: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		_, _ = fmt.Fprintf(w, "%s %s %s", r.Method, r.URL, body)
+		_, _ = fmt.Fprintf(w, "the operator: %s %s %s", r.Method, r.URL, body)
 	})})
 	require.NoError(t, err)
-	defer stop(t, s)
-	c := http.Client{Transport: Transport(path)}
-	answer, err := c.Post("http://home.invalid/workflow/api/v1/outbox/x?y=z", "application/json", strings.NewReader("{}"))
+	defer stop(t, server)
+	client, err := Dial(t.Context(), path)
 	require.NoError(t, err)
-	text, err := io.ReadAll(answer.Body)
-	err = errors.Join(err, answer.Body.Close())
-	assert.True(t, err == nil && string(text) == "POST /workflow/api/v1/outbox/x?y=z {}", "got %q, %v", text, err)
+	s := &socket{Client: client, service: f}
+	datadriven.RunTest(t, "testdata/socket.txt", s.play)
 }
 
-func TestListsAreNeverNull(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "admin.sock")
-	c := startServer(t, path, openIdentities(t))
-	got := raw(t, path, "GET /v1/token HTTP/1.0\r\n\r\n")
-	assert.True(t, strings.HasSuffix(got, "\r\n\r\n{\"credentials\":[]}\n"), "got %q", got)
-	credentials, err := c.Credentials(t.Context(), identity.Token)
-	assert.True(t, err == nil && len(credentials) == 0, "got %v, %v", credentials, err)
+type socket struct {
+	*Client
+	service *failing
+	last    string // id of a credential
 }
 
-// TestErrorsKeepTheirCause holds that a command sees the same errors through
-// the socket as without a server.
-func TestErrorsKeepTheirCause(t *testing.T) {
-	f := &failing{Identities: openIdentities(t)}
-	c, ctx := startServer(t, filepath.Join(t.TempDir(), "admin.sock"), f), t.Context()
-	create := func() error {
-		_, _, err := c.Create(ctx, identity.Token, identity.CreateCredential{User: "x"})
-		return err
+func (s *socket) play(t *testing.T, d *datadriven.TestData) (out string) {
+	kind := identity.Token
+	if d.HasArg("session") {
+		kind = identity.Session
 	}
-	for _, want := range []error{failure.ErrNotFound, failure.ErrInvalid, failure.ErrBusy, failure.ErrUnavailable, failure.ErrOutcomeUnknown} {
-		f.err = want
-		err := create()
-		assert.True(t, errors.Is(err, want) && err.Error() == "create a token: "+want.Error(), "create: got %v, want %v", err, want)
-		err = c.SetPassword(ctx, "jane", "x")
-		assert.True(t, errors.Is(err, want) && err.Error() == "set a password: "+want.Error(), "set a password: got %v, want %v", err, want)
+	switch d.Cmd {
+	case "refuse":
+		kinds := slices.DeleteFunc(slices.Clone(causes), func(k error) bool { return k.Error() != d.Input })
+		s.service.err = map[bool]error{false: errors.New(d.Input)}[d.Input == "nothing"]
+		if len(kinds) > 0 {
+			s.service.err = kinds[0]
+		}
+		return ""
+	case "list":
+		got, err := s.Credentials(t.Context(), kind)
+		want, _ := s.service.Credentials(t.Context(), kind)
+		assert.ElementsMatch(t, want, got)
+		for _, c := range got {
+			out += fmt.Sprintf("%s, revoked %t\n", c.User, !c.Revoked.IsZero())
+		}
+		return out + told(err)
+	case "operations":
+		return operations(t, strings.Split(d.Input, "\n"))
 	}
-	f.err = errors.New("disk on fire")
-	err := create()
-	assert.True(t, errors.Is(err, ErrFailed) && strings.Contains(err.Error(), "disk on fire"), "an unknown error: got %v, want ErrFailed with its text", err)
-	for _, id := range []string{"nothing", "a/b", "a b", "ü", "?", "%2F"} {
-		err := c.Revoke(ctx, identity.Session, id)
-		assert.True(t, errors.Is(err, failure.ErrNotFound) && strings.Contains(err.Error(), fmt.Sprintf("%q", id)), "Revoke %q: got %v, want ErrNotFound", id, err)
+	for line := range strings.SplitSeq(d.Input, "\n") {
+		out += line + " => " + s.ask(t, d, kind, strings.Replace(line, "{long}", strings.Repeat("x", bodyBytesMax), 1))
 	}
-	assert.ErrorIs(t, c.SetPassword(ctx, "jane", "no UTF-8\xff"), failure.ErrInvalid, "no UTF-8")
-	_, _, nobody := c.Create(ctx, identity.Token, identity.CreateCredential{})
-	for name, err := range map[string]error{
-		"nobody": nobody, "a password of nobody": c.SetPassword(ctx, "", "an old oak"),
-		"a long password": c.SetPassword(ctx, "jane", strings.Repeat("x", bodyBytesMax)),
-		"no id":           c.Revoke(ctx, identity.Session, ""), "dots": c.Revoke(ctx, identity.Session, ".."), "a dot": c.Revoke(ctx, identity.Session, "."),
-	} {
-		assert.ErrorIs(t, err, ErrUnknownRequest, name)
-	}
+	return out
 }
 
-// TestBrokenRequests holds what the server does with what is not from a Client.
-func TestBrokenRequests(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "admin.sock")
-	startServer(t, path, openIdentities(t))
-	post := func(body string) string {
-		return fmt.Sprintf("POST /v1/token HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+func (s *socket) ask(t *testing.T, d *datadriven.TestData, kind identity.Kind, line string) string {
+	ctx, fields := t.Context(), strings.SplitN(line, " ", 3)
+	switch d.Cmd {
+	case "create":
+		expires, err := time.ParseDuration(fields[1])
+		require.NoError(t, err)
+		secret, made, err := s.Create(ctx, kind, identity.CreateCredential{User: identity.UserID(strings.Trim(fields[0], "-")), Expires: expires, Note: fields[2]})
+		if err != nil {
+			return told(err)
+		}
+		caller, err := s.service.Authenticate(kind, secret)
+		require.NoError(t, err)
+		s.last = made.ID
+		return fmt.Sprintf("%s for %v, %s\n", caller.ID, made.Expires.Sub(made.Created), made.Note)
+	case "revoke":
+		id, err := strconv.Unquote(line)
+		if line == "the last one" {
+			id, err = s.last, nil
+		}
+		require.NoError(t, err)
+		return told(s.Revoke(ctx, kind, id))
+	case "password":
+		password, err := strconv.Unquote(line)
+		require.NoError(t, err)
+		set := s.SetPassword(ctx, identity.UserID(strings.Trim(d.CmdArgs[0].Key, "-")), password)
+		_, _, err = s.service.SignIn(ctx, "john.doe", password, netip.Addr{})
+		return fmt.Sprintf("good %t, %s", err == nil, told(set))
+	case "raw":
+		body := strings.Join(fields[2:], "")
+		answer := raw(t, s.path, fmt.Sprintf("%s %s HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s", fields[0], fields[1], len(body), body))
+		head, text, _ := strings.Cut(answer, "\r\n\r\n")
+		status, _, _ := strings.Cut(head, "\r\n")
+		return status + " " + strings.TrimSpace(text) + "\n"
 	}
-	for line, text := range map[string]string{
-		"no JSON":              post("x"),
-		"an unknown member":    post(`{"user":"x","admin":true}`),
-		"a wrong duration":     post(`{"user":"x","expires":"soon"}`),
-		"too much":             post(`{"user":"` + strings.Repeat("x", bodyBytesMax) + `"}`),
-		"another path":         "GET /v2/token HTTP/1.0\r\n\r\n",
-		"another method":       "PUT /v1/token HTTP/1.0\r\n\r\n",
-		"another kind":         "GET /v1/key HTTP/1.0\r\n\r\n",
-		"a password list":      "GET /v1/password HTTP/1.0\r\n\r\n",
-		"a password of nobody": "PUT /v1/password HTTP/1.0\r\nContent-Length: 25\r\n\r\n" + `{"password":"an old oak"}`,
-	} {
-		got := raw(t, path, text)
-		assert.True(t, strings.HasPrefix(got, "HTTP/1.0 400 ") && strings.Contains(got, `"error":"Request"`), "%s: got %q, want 400", line, got)
+	local, err := net.ResolveTCPAddr("tcp", d.CmdArgs[1].Key)
+	require.NoError(t, err)
+	return fmt.Sprintln(servesHost(d.CmdArgs[0].Key, local, line))
+}
+
+// causes are what an error can wrap.
+var causes = []error{
+	failure.ErrNotFound, failure.ErrInvalid, failure.ErrBusy, failure.ErrUnavailable, failure.ErrOutcomeUnknown, ErrFailed, ErrUnknownRequest,
+}
+
+// told is an error with what it wraps.
+func told(err error) string {
+	if err == nil {
+		return "done\n"
 	}
+	text := err.Error()
+	for _, cause := range causes {
+		if errors.Is(err, cause) {
+			text += fmt.Sprintf(" (%v)", cause)
+		}
+	}
+	return text + "\n"
+}
+
+func operations(t *testing.T, lines []string) (out string) {
+	counted := 0
+	o, err := StartOperations(OperationsOptions{Addr: "127.0.0.1:0", Log: zerolog.Nop(), Sources: []MetricsSource{{Name: "part", Metrics: func() any {
+		counted++
+		return struct{ Calls int }{counted}
+	}}}})
+	require.NoError(t, err)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for _, line := range lines {
+		fields := append(strings.Fields(line), "")
+		req, err := http.NewRequestWithContext(t.Context(), fields[0], "http://"+o.Addr().String()+fields[1], http.NoBody)
+		require.NoError(t, err)
+		req.Host = fields[2]
+		a, err := client.Do(req)
+		require.NoError(t, err)
+		body, err := io.ReadAll(a.Body)
+		require.NoError(t, errors.Join(err, a.Body.Close()))
+		if len(body) > 200 {
+			body = []byte("a long body")
+		}
+		out += fmt.Sprintf("%s => %d %s\n", line, a.StatusCode, strings.Join(strings.Fields(string(body)), " "))
+	}
+	_, err = StartOperations(OperationsOptions{Addr: o.Addr().String(), Log: zerolog.Nop()})
+	assert.Error(t, err, "a second listener on the same address: got no error")
+	stop(t, o)
+	stop(t, o) // twice does no harm
+	return out
 }
 
 func raw(t *testing.T, path, text string) string {
@@ -322,85 +366,6 @@ func fileGone(path string) <-chan struct{} {
 func TestErrorsTravel(t *testing.T) {
 	for _, f := range errorMappings {
 		assert.True(t, http.StatusText(f.status) != "" && errors.Is(causeOf(f.label), f.cause), "the row %q is not good", f.label)
-	}
-}
-
-func TestOperations(t *testing.T) {
-	counted := 0
-	o, err := StartOperations(OperationsOptions{
-		Addr: "127.0.0.1:0",
-		Sources: []MetricsSource{{Name: "part", Metrics: func() any {
-			counted++
-			return struct{ Calls int }{counted}
-		}}},
-		Log: zerolog.Nop(),
-	})
-	require.NoError(t, err)
-	defer stop(t, o)
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	ask := func(method, path, host string) (int, string) {
-		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+o.Addr().String()+path, http.NoBody)
-		require.NoError(t, err)
-		req.Host = host
-		a, err := client.Do(req)
-		require.NoError(t, err)
-		defer func() { _ = a.Body.Close() }()
-		body, err := io.ReadAll(a.Body)
-		require.NoError(t, err)
-		return a.StatusCode, string(body)
-	}
-	for want := 1; want <= 2; want++ { // each request reads the counters anew
-		status, body := ask("GET", "/metrics", "")
-		var got map[string]struct{ Calls int }
-		assert.True(t, json.Unmarshal([]byte(body), &got) == nil && status == 200 && got["part"].Calls == want, "%v %v %v", status, body, want)
-	}
-	for _, row := range []struct {
-		method, path, host string
-		status             int
-	}{
-		{"GET", "/debug/pprof/", "localhost", 200},
-		{"GET", "/debug/pprof/goroutine?debug=1", "", 200},
-		{"GET", "/debug/pprof/heap", "", 200},
-		{"GET", "/debug/pprof/symbol", "", 200},
-		{"POST", "/metrics", "", 405},
-		{"GET", "/", "", 404},
-		{"GET", "/metrics", "attacker.example", 421},
-		{"GET", "/debug/pprof/", "attacker.example", 421},
-	} {
-		status, body := ask(row.method, row.path, row.host)
-		assert.Equal(t, row.status, status, "%s %s of %q, %.80s", row.method, row.path, row.host, body)
-	}
-	_, err = StartOperations(OperationsOptions{Addr: o.Addr().String(), Log: zerolog.Nop()})
-	assert.Error(t, err, "a second listener on the same address: got no error")
-	stop(t, o) // twice does no harm
-}
-
-// TestServesHost holds gateway/DESIGN.md, "The operations listener": a page in the
-// operator's browser whose name was made to resolve to loopback (DNS rebinding) is not
-// answered.
-func TestServesHost(t *testing.T) {
-	for _, c := range []struct {
-		configured, local string
-		hosts, foreign    []string
-	}{
-		{
-			"127.0.0.1:8081", "127.0.0.1:8081",
-			[]string{"127.0.0.1:8081", "127.0.0.1", "127.0.0.1:9000", "127.1.2.3:8081", "[::1]:8081", "[::1]", "localhost:8081", "LocalHost"},
-			[]string{
-				"attacker.example", "attacker.example:8081", "localhost.attacker.example", "127.0.0.1.attacker.example", "192.0.2.1:8081", "[::1", "::1",
-			},
-		},
-		{"0.0.0.0:8081", "192.0.2.7:8081", []string{"metrics.example:8081"}, nil}, // not on loopback
-		{"0.0.0.0:8081", "127.0.0.1:8081", []string{"0.0.0.0:8081"}, []string{"attacker.example:8081"}},
-		{":8081", "[::1]:8081", nil, []string{"attacker.example", ""}},
-		{"workstation:8081", "127.0.1.1:8081", []string{"Workstation:8081"}, nil},
-	} {
-		local, err := net.ResolveTCPAddr("tcp", c.local)
-		require.NoError(t, err)
-		for _, host := range append(c.hosts, c.foreign...) {
-			assert.Equal(t, slices.Contains(c.hosts, host), servesHost(c.configured, local, host), "%s at %s, Host %q", c.configured, c.local, host)
-		}
 	}
 }
 
