@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +17,6 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
-	"troupe/actors/incident"
 	"troupe/actors/message"
 	"troupe/actors/migration"
 	"troupe/actors/outbox"
@@ -28,37 +29,29 @@ import (
 	"troupe/gateway/internal/portal"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
-	"troupe/statemachine/expr"
 	"troupe/statemachine/schema"
 )
 
-// What a fakeWorkflows has of tasks: one that is open, one that was decided, and a line of each kind of activity.
+//go:embed testdata/actors.json
+var actorsJSON []byte
 
-var (
-	taskOne = task.Item{
-		WorkflowID: "order", InstanceID: instanceOne, Status: task.Open, Requester: "john.doe",
-		Task:       statemachine.Task{ID: statemachine.ElementID{Sequence: 2}, At: statemachine.Position{Machine: "main", Node: "review"}, Created: time.Unix(1_800_000_000, 0), Priority: 50},
-		TaskText:   statemachine.TaskText{Title: statemachine.Text{{Language: "en", Text: "Review"}, {Language: "de", Text: "Prüfung"}}},
-		Candidates: statemachine.Candidates{Roles: []string{"manager"}},
-		Events:     []statemachine.Available{{Name: "approve"}}, EventLabels: []statemachine.EventLabel{{Label: statemachine.Plain("Approve"), Style: statemachine.PrimaryStyle}},
+// canned is what the actors answer, as it stands in testdata/actors.json.
+func canned[T any](name string) (answer T) {
+	var all map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal(actorsJSON, &all), json.Unmarshal(all[name], &answer)); err != nil {
+		panic(name + ": " + err.Error())
 	}
-	taskTwo = task.Item{
-		WorkflowID: "order", InstanceID: instanceOne, Status: task.Done, Requester: "john.doe",
-		Task: statemachine.Task{
-			ID: statemachine.ElementID{Sequence: 3, Number: 1}, At: statemachine.Position{Machine: "main", Node: "packing"}, Created: time.Unix(1_800_000_000, 0),
-			Due: time.Unix(1_800_000_060, 0), Priority: 70, Assignee: "mary.major", Form: "pack-form",
-		},
-		TaskText: statemachine.TaskText{Title: statemachine.Plain("Pack"), Description: statemachine.Plain("Carefully")},
-		Decided:  &task.Decided{By: "mary.major", Event: "pack", When: time.Unix(1_800_000_030, 0)},
-	}
-)
+	return answer
+}
+
+// taskOne is open; the other task of the list was decided.
+var taskOne = *canned[*task.Page]("tasks").Items[0]
 
 // worklists are the tasks of a fakeWorkflows, and watches of them.
 type worklists struct{ *fakeWorkflows }
 
 func (f worklists) List(_ context.Context, r *task.ListRequest) (*task.Page, error) {
-	count := int64(2)
-	return &task.Page{Items: []*task.Item{&taskOne, &taskTwo}, Next: "more", Count: &count}, f.ask(func() {
+	return canned[*task.Page]("tasks"), f.ask(func() {
 		f.asked = fmt.Sprint(r.Scope, "|", r.WorkflowID, "|", r.Filter, "|", r.Query, "|", r.Sort, "|", r.Limit, "|", r.Cursor, "|", r.Count, "|", r.Languages)
 	})
 }
@@ -80,7 +73,7 @@ func (f *fakeWorkflows) Activity(r *message.Activity) (*activity.Page, error) {
 	node := statemachine.Position{Machine: "main", Node: "review"}
 	return &activity.Page{Next: "more", Items: []*activity.Item{
 		{At: at, Timer: &statemachine.Timer{Event: "remind", Due: at}, Name: instanceOne + "-1-1"},
-		{At: at, Delivery: &deliveryOne},
+		{At: at, Delivery: &canned[*pending.DeliveryPage]("deliveries").Deliveries[0]},
 		{At: at, User: "mary.major", Row: &activity.Row{Kind: activity.Assigned, Task: statemachine.ElementID{Sequence: 2}, Node: node, To: "john.doe"}},
 		{At: at, User: "mary.major", Row: &activity.Row{Kind: activity.Comment, Text: "<b>hello</b>"}},
 		{At: at, User: "john.doe", Sequence: 1, Entry: data.Value(`{"user":"john.doe","startState":["Start"],"transitionEvent":"","endState":["draft"],"ts":"2027-01-15T08:00:00.000Z","data":{"a":1}}`)},
@@ -104,36 +97,12 @@ func (f worklists) Watch(_ context.Context, r *task.WatchRequest, deliver func(*
 	return nil
 }
 
-// What a fakeWorkflows has of what happens by itself: a timer, an event that was sent, a delivery that is dead, a mail,
-// and an incident.
-
-var (
-	deliveryOne = pending.Delivery{
-		ID: instanceOne + "-2-0", InstanceID: instanceOne, Kind: "webhook", Name: "hook", URL: "https://example.org/hook",
-		Delivery: &outbox.Delivery{
-			Workflow: "order", State: outbox.Dead, Attempts: 9, Created: time.Unix(1_800_000_000, 0), LastStatus: 500, LastError: "the answer was 500",
-		},
-	}
-	deliveryTwo = pending.Delivery{
-		ID: instanceOne + "-3-0", InstanceID: instanceOne, Kind: "mail",
-		Delivery: &outbox.Delivery{Workflow: "order", State: outbox.Pending, Created: time.Unix(1_800_000_000, 0), Next: time.Unix(1_800_000_005, 0)},
-	}
-)
-
 func (f *fakeWorkflows) Pending(*message.Load) (*message.Pending, error) {
-	return &message.Pending{
-		Version: 3,
-		Timers: []message.Timer{
-			{ID: instanceOne + "-1-0", Timer: statemachine.Timer{Event: "after.PT1H.open", Due: time.Unix(1_800_000_000, 0), At: statemachine.Position{Machine: "main", Node: "open"}}},
-			{ID: instanceOne + "-1-1", Timer: statemachine.Timer{Event: "remind", Due: time.Unix(1_800_000_000, 0), Failed: true}},
-		},
-		Deliveries: []pending.Delivery{deliveryOne, deliveryTwo}, IsDone: true, IsEnded: true,
-		Children: []message.Child{{WorkflowID: "check", InstanceID: instanceOne, Status: statemachine.ChildFailed}},
-	}, f.ask()
+	return canned[*message.Pending]("pending"), f.ask()
 }
 
 func (f *fakeWorkflows) Deliveries(_ context.Context, r *pending.DeliveryList) (*pending.DeliveryPage, error) {
-	return &pending.DeliveryPage{Deliveries: []pending.Delivery{deliveryOne, deliveryTwo}, Next: "more"}, f.ask(func() { f.asked = []any{r.Caller.ID, r.State, r.Cursor, r.Limit} })
+	return canned[*pending.DeliveryPage]("deliveries"), f.ask(func() { f.asked = []any{r.Caller.ID, r.State, r.Cursor, r.Limit} })
 }
 
 func (f *fakeWorkflows) ChangeDelivery(_ context.Context, id string, action outbox.Action) error {
@@ -141,24 +110,11 @@ func (f *fakeWorkflows) ChangeDelivery(_ context.Context, id string, action outb
 }
 
 func (f *fakeWorkflows) Incidents(_ context.Context, r *pending.IncidentList) (*pending.IncidentPage, error) {
-	return &pending.IncidentPage{Incidents: []pending.Incident{{
-		ID: instanceOne + "-1-1", InstanceID: instanceOne,
-		Row: incident.Row{Workflow: "order", Event: "remind", Error: "division by zero", First: time.Unix(1_800_000_000, 0), Last: time.Unix(1_800_000_000, 0), Count: 1, Version: 3, File: "workflows/order.yaml", Line: 9, Expression: "1 / svcPublic.n"},
-	}, {
-		ID: "7ZAB0JD3F6XW5RHKTN42M8CQEY-1-2", InstanceID: instanceOne,
-		Row: incident.Row{
-			Workflow: "order", Event: "pay", Error: "no such key: sum", Last: time.Unix(1_800_000_000, 0),
-			Kind: incident.Expression, Version: 2, File: "workflows/order.yaml", Line: 7, Expression: "svcPublic.sum + svcPrivate.fee", User: "ann", First: time.Unix(1_700_000_000, 0), Count: 3,
-			Read: []expr.Read{{Path: "svcPublic.sum"}, {Path: "svcPrivate.fee", Value: "3"}},
-		},
-	}}}, f.ask(func() { f.asked = []any{r.Caller.ID, r.Cursor, r.Limit} })
+	return canned[*pending.IncidentPage]("incidents"), f.ask(func() { f.asked = []any{r.Caller.ID, r.Cursor, r.Limit} })
 }
 
 func (f *fakeWorkflows) Timers(_ context.Context, r *pending.TimerList) (*pending.TimerPage, error) {
-	return &pending.TimerPage{Timers: []pending.Timer{{
-		ID: instanceOne + "-1-0", Workflow: "order", InstanceID: instanceOne,
-		Timer: statemachine.Timer{Event: "after.PT1H.open", Due: time.Unix(1_800_000_000, 0), At: statemachine.Position{Machine: "main", Node: "open"}},
-	}}, Next: "more"}, f.ask(func() { f.asked = *r })
+	return canned[*pending.TimerPage]("timers"), f.ask(func() { f.asked = *r })
 }
 
 func (f *fakeWorkflows) ChangeIncident(_ context.Context, _ *identity.Principal, id string, drop bool) error {
@@ -174,11 +130,7 @@ func (f *fakeWorkflows) StopTree(workflowID, instanceID, user string) error {
 }
 
 func (f *fakeWorkflows) Schedules(context.Context) ([]schedule.State, error) {
-	of := &statemachine.Schedule{Name: "monthly", Cron: "0 7 1 * *", Zone: "Europe/Berlin"}
-	return []schedule.State{
-		{Workflow: "stock", Schedule: of, Next: time.Unix(1_800_000_000, 0), LastError: "access denied"},
-		{Workflow: "stock", Schedule: of, Paused: true, Last: time.Unix(1_700_000_000, 0)},
-	}, f.ask()
+	return canned[[]schedule.State]("schedules"), f.ask()
 }
 
 func (f *fakeWorkflows) ChangeSchedule(workflowID, name string, action schedule.Action) error {
@@ -186,7 +138,7 @@ func (f *fakeWorkflows) ChangeSchedule(workflowID, name string, action schedule.
 }
 
 func (f *fakeWorkflows) Migrate(_ context.Context, r *migration.Request) (*migration.Answer, error) {
-	return &migration.Answer{Matched: 3, Migrated: 2, Refused: []migration.Refusal{{InstanceID: instanceOne, Reason: "map it"}}, Next: "more"}, f.ask(func() {
+	return canned[*migration.Answer]("migration"), f.ask(func() {
 		f.asked = fmt.Sprint(r.Caller.ID, " ", r.WorkflowID, " ", r.File, " ", string(r.Plan), " ", r.Filter, " ", r.DryRun, " ", r.Limit, " ", r.Cursor)
 	})
 }
@@ -355,10 +307,7 @@ func (f *fakePortal) SubmitTask(_ context.Context, r *formportal.TaskSubmitReque
 	return smallReply("leave", instanceOne, 3, r.WithHistory), f.ask(func() { f.asked = r })
 }
 
-var leaveForm = &formportal.Summary{
-	ID: instanceOne, FormType: "WorkflowForm", FormID: "leave-form", SubmissionID: "01JD0000000000000000000009", Name: statemachine.Plain(`Leave "now"`),
-	FullPath: "form-runtime/leave-form/leave/" + instanceOne + "/index.html", By: "ann", When: 1760000000123, Status: "review, open", Role: "clerk",
-}
+var leaveForm = canned[*formportal.Summary]("form")
 
 var leaveJSON = func() string {
 	text, _ := json.Marshal(portal.FormOf(leaveForm, nil)) // strings can always be written

@@ -1,11 +1,15 @@
 package gateway
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -107,9 +111,7 @@ func (f *fakePeers) say(answers ...leader) {
 
 func (f *fakePeers) Leader(ctx context.Context, shard uint16) (Peer, error) {
 	f.mu.Lock()
-	if len(f.shards) < 100 { // NB: a benchmark asks for ever
-		f.shards = append(f.shards, shard)
-	}
+	f.shards = append(f.shards, shard)
 	answer := f.answers[0]
 	if len(f.answers) > 1 {
 		f.answers = f.answers[1:]
@@ -131,6 +133,37 @@ func (f *fakePeers) Leader(ctx context.Context, shard uint16) (Peer, error) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// recorder is a small http.ResponseWriter for tests that need no connection.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func newRecorder() *recorder { return &recorder{header: http.Header{}} }
+
+func (r *recorder) Header() http.Header { return r.header }
+
+func (r *recorder) WriteHeader(status int) { r.status = status }
+
+func (r *recorder) Write(p []byte) (int, error) { return r.body.Write(p) }
+
+// newTestRequest makes a request as net/http hands it to a server.
+func newTestRequest(method, target, body string, headers ...string) *http.Request {
+	text := method + " " + target + " HTTP/1.1\r\nHost: x\r\n"
+	for _, line := range headers {
+		text += line + "\r\n"
+	}
+	if body != "" {
+		text += "Content-Length: " + strconv.Itoa(len(body)) + "\r\n"
+	}
+	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text + "\r\n" + body)))
+	if err != nil {
+		panic(err) // the test's own text is wrong
+	}
+	return r
+}
 
 // startOnPipes starts a server whose connections are pipes, for a bubble of testing/synctest.
 func startOnPipes(t testing.TB, o Options, workflows *fakeWorkflows) *testServer {

@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -13,8 +11,6 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -309,7 +305,7 @@ func (f *fakeWorkflows) StopWatching() {
 }
 
 func (f *fakeWorkflows) List() ([]catalog.Listed, error) {
-	return []catalog.Listed{{ID: "leave", Name: "Leave", Current: 2, Creatable: true, Versions: []uint64{1, 2}, Owners: &statemachine.Owners{Roles: []string{"clerk"}}, Publisher: "ann"}}, f.ask()
+	return canned[[]catalog.Listed]("workflows"), f.ask()
 }
 
 func (f *fakeWorkflows) Text(_ string, version uint64) (catalog.Text, error) {
@@ -468,37 +464,6 @@ func postAsBob(route, body string) request {
 
 func get(path string, headers ...string) request {
 	return request{Method: "GET", Path: path, Headers: append([]string{withToken}, headers...)}
-}
-
-// recorder is a small http.ResponseWriter for tests that need no connection.
-type recorder struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func newRecorder() *recorder { return &recorder{header: http.Header{}} }
-
-func (r *recorder) Header() http.Header { return r.header }
-
-func (r *recorder) WriteHeader(status int) { r.status = status }
-
-func (r *recorder) Write(p []byte) (int, error) { return r.body.Write(p) }
-
-// newTestRequest makes a request as net/http hands it to a server.
-func newTestRequest(method, target, body string, headers ...string) *http.Request {
-	text := method + " " + target + " HTTP/1.1\r\nHost: x\r\n"
-	for _, line := range headers {
-		text += line + "\r\n"
-	}
-	if body != "" {
-		text += "Content-Length: " + strconv.Itoa(len(body)) + "\r\n"
-	}
-	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text + "\r\n" + body)))
-	if err != nil {
-		panic(err) // the test's own text is wrong
-	}
-	return r
 }
 
 func routes() []kernel.Route { return newGroups("").routes() }
