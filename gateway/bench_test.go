@@ -1,19 +1,14 @@
 package gateway
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"troupe/actors/failure"
 	"troupe/actors/message"
 )
 
@@ -96,80 +91,5 @@ func benchEvent(b *testing.B, before func(*Server)) {
 		clear(w.header)
 		before(s)
 		s.ServeHTTP(w, r)
-	}
-}
-
-// BenchmarkEventHTTP is an event over a connection that is kept, against the
-// same exchange with a handler that only echoes: the difference is ours.
-func BenchmarkEventHTTP(b *testing.B) {
-	text := "POST /workflow/api/v1/event HTTP/1.1\r\nHost: x\r\n" + withToken +
-		"\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(benchBody)) + "\r\n\r\n" + benchBody
-	b.Run("gateway", func(b *testing.B) {
-		s := benchServer(b)
-		require.NoError(b, s.Start())
-		defer stop(b, s)
-		benchConnection(b, s.Addr().String(), text)
-	})
-	b.Run("echo", func(b *testing.B) {
-		reply := benchReply().AppendRecord(nil)
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(b, err)
-		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body)
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = w.Write(reply)
-		})}
-		served := make(chan struct{})
-		go func() {
-			defer close(served)
-			_ = server.Serve(l)
-		}()
-		benchConnection(b, l.Addr().String(), text)
-		_ = server.Close()
-		<-served
-	})
-}
-
-// BenchmarkForward is BenchmarkEventHTTP through a node that does not lead, beside the leader
-// itself. Both are in this process.
-func BenchmarkForward(b *testing.B) {
-	text := "POST /workflow/api/v1/event HTTP/1.1\r\nHost: x\r\n" + withToken +
-		"\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(benchBody)) + "\r\n\r\n" + benchBody
-	leading, following := benchServer(b), benchServer(b)
-	port := httptest.NewServer(leading.PeerHandler(func(*http.Request) string { return "A" }))
-	defer port.Close()
-	transport := &http.Transport{MaxIdleConnsPerHost: 100, DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "tcp", port.Listener.Addr().String())
-	}}
-	defer transport.CloseIdleConnections()
-	elsewhere := &fakeWorkflows{send: func(context.Context, *message.Event) (*message.Reply, error) {
-		return nil, failure.Elsewhere(7)
-	}}
-	peers := &fakePeers{answers: []leader{{Peer: Peer{Node: "B", Transport: transport}}}}
-	following.Open(elsewhere.with(Services{Credentials: fakeCredentials{}, Peers: peers}))
-	for name, s := range map[string]*Server{"at the leader": leading, "through another node": following} {
-		require.NoError(b, s.Start())
-		defer stop(b, s)
-		b.Run(name, func(b *testing.B) { benchConnection(b, s.Addr().String(), text) })
-	}
-}
-
-func benchConnection(b *testing.B, addr, text string) {
-	b.Helper()
-	c, err := net.Dial("tcp", addr)
-	require.NoError(b, err)
-	defer func() { _ = c.Close() }()
-	r := bufio.NewReader(c)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := io.WriteString(c, text); err != nil {
-			b.Fatal(err)
-		}
-		res, err := http.ReadResponse(r, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		_, _ = io.Copy(io.Discard, res.Body)
-		_ = res.Body.Close()
 	}
 }

@@ -2,13 +2,11 @@ package gateway
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,9 +16,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"troupe/actors/failure"
-	"troupe/actors/message"
-	"troupe/actors/query"
 	"troupe/gateway/console"
 	"troupe/gateway/internal/kernel"
 	"troupe/gateway/internal/parse"
@@ -38,13 +33,6 @@ func gunzip(t testing.TB, body []byte) string {
 	return string(text)
 }
 
-func replyOf(size int) *message.Reply {
-	reply := smallReply("leave", instanceOne, 5, true)
-	padding := size - len(reply.AppendRecord(nil)) - len(`{"state":}`)
-	reply.States = append(bytes.Repeat([]byte(" "), max(padding, 0)), reply.States...)
-	return reply
-}
-
 // TestACompressedAnswerKeepsTheBuffer for the next answer.
 func TestACompressedAnswerKeepsTheBuffer(t *testing.T) {
 	s, err := New(Options{})
@@ -54,91 +42,6 @@ func TestACompressedAnswerKeepsTheBuffer(t *testing.T) {
 	x.Out = bytes.Repeat([]byte("1"), 64<<10)
 	x.Send(200)
 	assert.True(t, w.header.Get("Content-Encoding") == "gzip" && cap(x.Out) >= 64<<10, "%v %v", w.header.Get("Content-Encoding"), cap(x.Out))
-}
-
-// TestWhatIsCompressed holds gateway/INTERFACE.md, "Compression". It goes through who
-// asks for what: the bytes mean the same, and the headers say what was done.
-func TestWhatIsCompressed(t *testing.T) {
-	size := kernel.GzipJSONBytesMin
-	var item []byte
-	s := startServer(t, Options{}, &fakeWorkflows{
-		load: func(context.Context, *message.Load) (*message.Reply, error) { return replyOf(size), nil },
-		send: func(_ context.Context, r *message.Event) (*message.Reply, error) {
-			if r.IfMatch != nil && (len(r.IfMatch) != 1 || r.IfMatch[0] != 5) {
-				return nil, fmt.Errorf("got If-Match %v: %w", r.IfMatch, failure.ErrPrecondition)
-			}
-			return replyOf(size), nil
-		},
-		query: func(_ context.Context, _ *query.Request, yield func([]byte) error) (*query.End, error) {
-			return smallEnd(), yield(item)
-		},
-	})
-	const (
-		plainVary  = "Cookie, Authorization, Authentication"
-		packedVary = plainVary + ", Accept-Encoding"
-		gz         = "Accept-Encoding: gzip"
-		session    = "Cookie: session=" + sessionAnn
-		instance   = "/workflow/api/v1/instance/leave/" + instanceOne
-	)
-	for _, c := range []struct {
-		line    string
-		size    int
-		request request
-		packed  bool
-		vary    string
-	}{
-		{"large enough", kernel.GzipJSONBytesMin, get(instance, gz), true, packedVary},
-		{"an event", kernel.GzipJSONBytesMin, post("event", eventBody, gz), true, packedVary},
-		{"a byte less", kernel.GzipJSONBytesMin - 1, get(instance, gz), false, plainVary},
-		{"nobody asks", kernel.GzipJSONBytesMin, get(instance), false, packedVary},
-		{"plain bytes are liked better", kernel.GzipJSONBytesMin, get(instance, "Accept-Encoding: gzip;q=0.5, identity"), false, packedVary},
-		{"a session, a page of ours", kernel.GzipJSONBytesMin, request{Method: "GET", Path: instance, Headers: []string{session, gz, "Sec-Fetch-Site: same-origin"}}, true, packedVary},
-		{"a session, no page", kernel.GzipJSONBytesMin, request{Method: "GET", Path: instance, Headers: []string{session, gz, "Sec-Fetch-Site: none"}}, true, packedVary},
-		{"a session, another site's page", kernel.GzipJSONBytesMin, request{Method: "GET", Path: instance, Headers: []string{session, gz, "Sec-Fetch-Site: cross-site"}}, false, plainVary},
-		{"a session, a sibling's page", kernel.GzipJSONBytesMin, request{Method: "GET", Path: instance, Headers: []string{session, gz, "Sec-Fetch-Site: same-site"}}, false, plainVary},
-		{"a short list", kernel.GzipJSONBytesMin, get("/workflow/api/v1/instances/leave", gz), true, packedVary},
-		{"a list that is streamed", 2 * kernel.StreamBytes, get("/workflow/api/v1/instances/leave", gz), false, plainVary},
-		{"a watch", 0, get("/workflow/api/v1/watch/leave", gz), false, plainVary},
-		{"an error", 0, get("/workflow/api/v1/nowhere", gz), false, plainVary},
-		{"a page of an error", 0, request{Method: "GET", Path: "/nowhere", Headers: []string{gz, "Accept: " + browser}}, true, plainVary + ", Accept, Accept-Encoding, Accept-Language"},
-		{"the login page", 0, request{Method: "GET", Path: "/login", Headers: []string{gz}}, true, packedVary + ", Accept-Language"},
-	} {
-		size, item = c.size, append(bytes.Repeat([]byte(" "), c.size), listedOne...)
-		got := s.do(t, c.request)
-		if isPacked := got.Header.Get("Content-Encoding") == "gzip"; isPacked != c.packed || len(got.Header.Values("Content-Encoding")) > 1 {
-			t.Errorf("%s: Content-Encoding is %q", c.line, got.Header.Values("Content-Encoding"))
-			continue
-		}
-		assert.Equal(t, c.vary, strings.Join(got.Header.Values("Vary"), ";"), "%s: Vary", c.line)
-		if c.request.Path == instance && c.request.Method == "GET" {
-			want := `"5"`
-			if c.packed {
-				want = `"5-gzip"`
-			}
-			assert.Equal(t, want, got.Header.Get("ETag"), "%s: the tag", c.line)
-		}
-		if !c.packed {
-			continue
-		}
-		plain := c.request
-		plain.Headers = append(slices.DeleteFunc(slices.Clone(c.request.Headers), func(h string) bool { return h == gz }), "Accept-Encoding: identity")
-		text := gunzip(t, []byte(got.Body))
-		assert.True(t, text == s.do(t, plain).Body && len(got.Body) < len(text), "%s: %d packed bytes are not the %d plain ones", c.line, len(got.Body), len(text))
-		length := got.Header.Get("Content-Length")
-		assert.False(t, length != "" && length != strconv.Itoa(len(got.Body)), "%s: Content-Length %s of %d", c.line, length, len(got.Body))
-		if c.request.Method == "GET" {
-			head := c.request
-			head.Method = "HEAD"
-			a := s.do(t, head)
-			for _, name := range []string{"Content-Encoding", "ETag", "Vary", "Content-Length", "Content-Type"} {
-				assert.Equal(t, got.Header.Get(name), a.Header.Get(name), "HEAD, %s: %s", c.line, name)
-			}
-		}
-	}
-	// The tag that came with packed bytes is good for an event.
-	a := s.do(t, post("event", eventBody, `If-Match: "5-gzip"`))
-	assert.Equal(t, 200, a.Status, "If-Match with the packed tag, %s", a.Body)
-	assert.Equal(t, 412, s.do(t, post("event", eventBody, `If-Match: "6-gzip"`)).Status, "If-Match with another packed tag")
 }
 
 // TestSecretsAreNotCompressed: what gives out or names a credential is never packed,

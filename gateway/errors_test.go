@@ -1,19 +1,15 @@
 package gateway
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 
 	"troupe/actors/failure"
-	"troupe/actors/message"
-	"troupe/actors/quota"
 	"troupe/gateway/internal/kernel"
 	"troupe/gateway/internal/parse"
 )
@@ -116,27 +112,3 @@ func TestRetryAfterHasJitter(t *testing.T) {
 	}
 	assert.Len(t, seen, 3, "got the values")
 }
-
-// TestQuotaErrorNamesTheQuota holds gateway/INTERFACE.md, "Quotas": the answer names the
-// quota, and says when the next request passes.
-func TestQuotaErrorNamesTheQuota(t *testing.T) {
-	const rate, entries = "a user can send at most 3 events per second", "an instance can have at most 7 history entries"
-	for _, c := range []struct {
-		err         error
-		want, retry string
-	}{
-		{&failure.Error{Kind: failure.ErrQuota, Reason: rate + "; nothing was done", Wait: 90*time.Second + 1}, rate, "91"},
-		{(&quota.Limits{HistoryEntries: 7}).MayAdd(7), entries, "3600"},
-	} {
-		s := startServer(t, Options{}, &fakeWorkflows{send: func(context.Context, *message.Event) (*message.Reply, error) {
-			return nil, fmt.Errorf("send to leave: %w", c.err)
-		}})
-		a := s.do(t, post("event", eventBody))
-		got := a.Header.Get("Retry-After")
-		assert.True(t, a.Status == 429 && a.Label() == "Busy" && a.Message() == c.want+"; nothing was done" && got == c.retry,
-			"got %d %s and Retry-After %q, want 429 Busy, %q and %q", a.Status, a.Body, got, c.want, c.retry)
-	}
-}
-
-// browser is the Accept of a browser that goes to an address.
-const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -230,25 +229,6 @@ func (f fakeFiles) Parameters(context.Context, *identity.Principal, template.Kin
 }
 
 const filesPath = "/repository/api/v1/list-files?extension=rml"
-
-// TestLongListsOfFiles are streamed.
-func TestLongListsOfFiles(t *testing.T) {
-	const many = 50_000
-	s := startServer(t, Options{}, nil)
-	s.Open(Services{Workflows: s.workflows, Credentials: fakeCredentials{}, Repository: fakeFiles{list: func(yield func(string) error) error {
-		for i := range many {
-			if err := yield(fmt.Sprintf("/folder/%06d.rml", i)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}}})
-	a := s.do(t, get(filesPath))
-	var paths []string
-	err := json.Unmarshal([]byte(a.Body), &paths)
-	assert.True(t, err == nil && len(paths) == many && paths[many-1] == "/folder/049999.rml" && a.Header.Get("Content-Length") == "",
-		"got %d paths, %v and Content-Length %q, want %d, streamed", len(paths), err, a.Header.Get("Content-Length"), many)
-}
 
 // pieces takes an answer and notes the largest piece that it came in.
 type pieces struct {

@@ -379,15 +379,3 @@ func TestAnonymousRequestsDoNotTakeAllPlaces(t *testing.T) {
 	defer s.kernel.Anonymous.Mu.Unlock()
 	assert.Empty(t, s.kernel.Anonymous.Mu.ByNetwork, "addresses are still counted")
 }
-
-// TestAnonymousBodies: nobody keeps much for a caller whom nobody knows.
-func TestAnonymousBodies(t *testing.T) {
-	s := startServer(t, Options{}, nil)
-	c := s.open(t, "POST /session HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 131073\r\n\r\n{")
-	answer := make([]byte, 100)
-	n, err := c.Read(answer)
-	got := string(answer[:n])
-	assert.True(t, err == nil && strings.HasPrefix(got, "HTTP/1.1 413 "), "got %q, %v; want 413", got, err)
-	_ = c.Close()
-	waitFor(t, "the connection to be gone", func() bool { return s.Metrics().Connections == 0 })
-}

@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"crypto/tls"
 	"encoding/hex"
 	"encoding/json"
@@ -18,10 +20,13 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/message"
+	"troupe/actors/query"
 	"troupe/gateway/internal/kernel"
 	"troupe/gateway/login"
 	"troupe/gateway/provider"
@@ -37,6 +42,7 @@ import (
 //	errors        the table of errors
 //	address       who is the caller of a request with these headers, and whether the connection is secret
 //	link          makes a link for ann, <link> from here on
+//	size          of a record, or of the items of a list, without the blanks it begins with; the record has the sequence number 5
 //	WHO           requests of one of the callers: METHOD /PATH, headers, and one body a line
 //
 // {x*9} is nine times x. Peer and To are where a request comes from and goes to, Via is the port of the nodes or of the operator, and Cut is
@@ -160,6 +166,11 @@ func (f *fakes) play(t *testing.T, d *datadriven.TestData) string {
 			text += fmt.Sprintf("%s => %s %t\n", line, address, secure)
 		}
 		return text
+	case "size":
+		size, err := strconv.Atoi(lines[0])
+		require.NoError(t, err)
+		f.answerWith(size)
+		return ""
 	case "link":
 		_, f.link, _ = strings.Cut(f.links.Add(userAnn, "/"), "#link=")
 		return ""
@@ -284,7 +295,11 @@ func (f *fakes) ask(t *testing.T, r request) string {
 			out += hash.ReplaceAllString(strings.Replace(line, "Cookie, Authorization, Authentication, ", "", 1), "<hash>") + "\n"
 		}
 	}
-	body := strings.ReplaceAll(w.body.String(), f.kernel.IDPrefix, "<id>-")
+	body := w.body.String()
+	if w.header.Get("Content-Encoding") == "gzip" {
+		body = f.unpacked(t, sent, w)
+	}
+	body = strings.ReplaceAll(body, f.kernel.IDPrefix, "<id>-")
 	if cut != "" {
 		body = strings.Join(regexp.MustCompile(cut).FindAllString(body, -1), "\n")
 	}
@@ -309,6 +324,47 @@ func (f *fakes) ask(t *testing.T, r request) string {
 		out += fmt.Sprintf("ended %s, vouched for %+v\n", f.sessions.ended, f.sessions.vouched)
 	}
 	return out
+}
+
+// unpacked is what a packed answer says: the bytes that come unpacked, and the headers that HEAD has.
+func (f *fakes) unpacked(t *testing.T, sent *http.Request, packed *recorder) string {
+	text := gunzip(t, packed.body.Bytes())
+	length := packed.header.Get("Content-Length")
+	assert.True(t, packed.body.Len() < len(text) && (length == "" || length == strconv.Itoa(packed.body.Len())), "%d bytes of %d, and Content-Length %s", packed.body.Len(), len(text), length)
+	if sent.Method != http.MethodGet {
+		return text
+	}
+	head, plain := sent.Clone(t.Context()), sent.Clone(t.Context())
+	head.Method = http.MethodHead
+	plain.Header.Set("Accept-Encoding", "identity")
+	w := newRecorder()
+	f.ServeHTTP(w, head)
+	assert.Equal(t, packed.header, w.header, "HEAD")
+	w = newRecorder()
+	f.ServeHTTP(w, plain)
+	assert.Equal(t, w.body.String(), text, "the packed bytes are not the plain ones")
+	return text
+}
+
+func replyOf(size int) *message.Reply {
+	reply := smallReply("leave", instanceOne, 5, true)
+	padding := size - len(reply.AppendRecord(nil)) - len(`{"state":}`)
+	reply.States = append(bytes.Repeat([]byte(" "), max(padding, 0)), reply.States...)
+	return reply
+}
+
+// answerWith has the actors answer with records, and a list of one item, of a size.
+func (f *fakes) answerWith(size int) {
+	f.workflows.load = func(context.Context, *message.Load) (*message.Reply, error) { return replyOf(size), nil }
+	f.workflows.send = func(_ context.Context, r *message.Event) (*message.Reply, error) {
+		if r.IfMatch != nil && (len(r.IfMatch) != 1 || r.IfMatch[0] != 5) {
+			return nil, fmt.Errorf("got If-Match %v: %w", r.IfMatch, failure.ErrPrecondition)
+		}
+		return replyOf(size), nil
+	}
+	f.workflows.query = func(_ context.Context, _ *query.Request, yield func([]byte) error) (*query.End, error) {
+		return smallEnd(), yield(append(bytes.Repeat([]byte(" "), size), listedOne...))
+	}
 }
 
 // shown is what a fake was asked: a text, or what is not zero of a request.

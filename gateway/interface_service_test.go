@@ -97,7 +97,6 @@ func (s *service) log() string {
 type (
 	request = wiretest.Request
 	answer  = wiretest.Answer
-	record  = wiretest.Record
 )
 
 // user asks in the name of somebody.

@@ -23,6 +23,7 @@ import (
 	"troupe/actors/actorstest"
 	"troupe/actors/identity"
 	"troupe/actors/identity/password"
+	"troupe/actors/quota"
 	"troupe/actors/template/templatetest"
 	"troupe/gateway/wiretest"
 	"troupe/persistence/storetest"
@@ -35,7 +36,7 @@ const annsPassword = `an "old" oak, 1843`
 //	home NAME base=PATH cookie=NAME proxy=PREFIX password query alone quota
 //	                            a new service with the files of testdata/home/NAME, or none, and those of the input, "FILE: TEXT",
 //	                            where ann has annsPassword; with alone not on several nodes, with query none has time, with quota a
-//	                            user has ten events per second, and an instance takes two at once
+//	                            user has ten events per second, and an instance 12 entries and two events at once
 //	USER desk brief show=(A, B) same times step=DURATION repeat=N each=(A, B) at-once=N follow
 //	                            the requests of the input in the name of a user or of nobody; $i counts, $x is one of each,
 //	                            which may be lines behind "each" as well
@@ -214,7 +215,7 @@ func (s *transcript) start(t *testing.T, cmd *datadriven.TestData) string {
 		case "query":
 			o.Workflow.QueryTimeMax = time.Nanosecond
 		case "quota":
-			o.Workflow.InstanceInFlightMax, o.Workflow.Quotas.EventsPerSecond = 2, 10
+			o.Workflow.InstanceInFlightMax, o.Workflow.Quotas = 2, quota.Limits{EventsPerSecond: 10, HistoryEntries: 12}
 		case "base":
 			o.Gateway.BasePath = arg.Vals[0]
 		case "cookie":

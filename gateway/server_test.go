@@ -3,7 +3,6 @@ package gateway
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -19,7 +18,6 @@ import (
 
 	"troupe/actors/message"
 	"troupe/gateway/api"
-	"troupe/gateway/internal/kernel"
 	"troupe/gateway/wiretest"
 	"troupe/statemachine/data"
 )
@@ -283,21 +281,4 @@ func TestDrainCutsWhatIsLeft(t *testing.T) {
 
 func (f *fakeWorkflows) vitals() api.Vitals {
 	return api.Vitals{Store: api.StoreVitals{DiskBytes: 4096, FreeBytes: -1, Committed: 7}, Work: api.WorkVitals{Awake: 2, Events: 5}}
-}
-
-// TestHealthOfTheService holds gateway/INTERFACE.md, "Service health".
-func TestHealthOfTheService(t *testing.T) {
-	s := startServer(t, Options{Build: Build{Version: "v1", Commit: "c", Go: "go"}}, nil)
-	ask := func(headers ...string) (h api.Health, status int) {
-		a := s.do(t, request{Method: "GET", Path: kernel.AdminPath + "/health", Headers: headers})
-		if a.Status == 200 {
-			require.NoError(t, json.Unmarshal([]byte(a.Body), &h))
-		}
-		return h, a.Status
-	}
-	first, _ := ask(withModToken)
-	second, _ := ask(withModToken)
-	assert.True(t, first.Ready && first.Build.Version == "v1" && first.Cluster == nil && len(first.Parts) == 1 && first.Parts[0].Name == "gateway", "got %+v", first)
-	assert.True(t, first.Started == second.Started && second.Requests.Answered == first.Requests.Answered+1 && second.Requests.InFlight == 1, "counters do not go on: %+v, then %+v", first.Requests, second.Requests)
-	assert.True(t, first.Vitals != nil && first.Store.DiskBytes == 4096 && first.Store.FreeBytes == -1 && first.Work.Events == 5, "got the vitals %+v", first.Vitals)
 }
