@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,31 +147,17 @@ func TestABatchWaitsForTheStore(t *testing.T) {
 	})
 }
 
-// elsewhereWorkflows are those of a node that leads nothing, or what led says.
+// elsewhereWorkflows are those of a node. While they fail, another one leads.
 type elsewhereWorkflows struct {
 	fakeWorkflows
-	mu     sync.Mutex
-	led    bool
 	events []string // their keys, in the order in which they were posted
 	keys   []message.Retry
 }
 
-func (w *elsewhereWorkflows) lead() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.led {
-		return failure.Elsewhere(7)
-	}
-	return nil
-}
-
 func (w *elsewhereWorkflows) PostEvent(req *message.Event, to message.Recipient) (workflow.Posted, error) {
-	if err := w.lead(); err != nil {
+	if err := w.askLed(func() { w.events = append(w.events, req.Name+"="+req.Retry.Key) }); err != nil {
 		return workflow.Posted{}, err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.events = append(w.events, req.Name+"="+req.Retry.Key)
 	if req.Name == "refused" {
 		return workflow.Posted{}, failure.ErrQuota
 	}
@@ -183,22 +168,17 @@ func (w *elsewhereWorkflows) PostEvent(req *message.Event, to message.Recipient)
 	return workflow.Posted{}, nil
 }
 
-func (w *elsewhereWorkflows) PostCreate(req *message.Create, to message.Recipient) (workflow.Posted, error) {
-	if err := w.lead(); err != nil {
-		return workflow.Posted{}, err
-	}
-	to.Answered(smallReply(req.WorkflowID, instanceOne, 1, false), nil)
-	return workflow.Posted{}, nil
+func (w *elsewhereWorkflows) KeepKey(_ *identity.Principal, retry message.Retry) error {
+	return w.askLed(func() { w.keys = append(w.keys, retry) })
 }
 
-func (w *elsewhereWorkflows) KeepKey(_ *identity.Principal, retry message.Retry) error {
-	if err := w.lead(); err != nil {
-		return err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.keys = append(w.keys, retry)
-	return nil
+// askLed notes what a node that leads was asked.
+func (w *elsewhereWorkflows) askLed(note func()) error {
+	return w.ask(func() {
+		if w.fail == nil {
+			note()
+		}
+	})
 }
 
 // startBatchNodes starts A, which leads nothing, and B, which leads everything.
@@ -206,7 +186,8 @@ func startBatchNodes(t *testing.T) (a, b *node, ofA, ofB *elsewhereWorkflows) {
 	t.Helper()
 	nodes := startNodes(t, Options{}, "A", "B")
 	a, b = nodes["A"], nodes["B"]
-	ofA, ofB = &elsewhereWorkflows{}, &elsewhereWorkflows{led: true}
+	ofA, ofB = new(elsewhereWorkflows), new(elsewhereWorkflows)
+	ofA.setFail(failure.Elsewhere(7))
 	a.open(func(s *Services) { s.Workflows = ofA })
 	b.open(func(s *Services) { s.Workflows = ofB })
 	a.peers.say(leading(b.peer))
@@ -277,9 +258,7 @@ func TestAnItemWhoseNodeIsLost(t *testing.T) {
 
 	// This node leads by now.
 	a.peers.say(leading(Peer{Node: "B", Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-		ofA.mu.Lock()
-		defer ofA.mu.Unlock()
-		ofA.led = true
+		ofA.setFail(nil)
 		return nil, errors.New("reset")
 	})}), leading(Peer{Node: "A"}))
 	got = a.sendBatch(t, nil, batchEvent("one", "key-4"), batchEvent("two", "key-5"))
@@ -288,9 +267,7 @@ func TestAnItemWhoseNodeIsLost(t *testing.T) {
 
 	// One node does not know what became of the first item, and leads no more: the second would
 	// overtake it at the next.
-	ofA.mu.Lock()
-	ofA.led = false
-	ofA.mu.Unlock()
+	ofA.setFail(failure.Elsewhere(7))
 	ofB.events = nil
 	a.peers.say(leading(Peer{Node: "C", Transport: roundTrip(func(*http.Request) (*http.Response, error) {
 		body := `{"results":[{"status":504,"error":"OutcomeUnknown","message":"m"},{"status":421,"error":"Misdirected","message":"m"}]}`
@@ -301,9 +278,6 @@ func TestAnItemWhoseNodeIsLost(t *testing.T) {
 	assert.True(t, statuses == "504 503" && len(ofB.events) == 0, "behind an unknown outcome: %s, B got %q", statuses, ofB.events)
 
 	// Nobody leads.
-	ofA.mu.Lock()
-	ofA.led = false
-	ofA.mu.Unlock()
 	a.peers.say(leader{})
 	assert.Equal(t, "503 503", batchStatuses(a.sendBatch(t, nil, batchEvent("one", "key-6"), batchEvent("two", "")).Body), "without a leader")
 }

@@ -41,34 +41,6 @@ func endOf(t *testing.T, watch iter.Seq2[*Notice, error]) (end error) {
 	return end
 }
 
-func TestWatch(t *testing.T) {
-	s, c := started(t, Options{})
-	id := s.Create(`{}`)
-	other := s.Create(`{}`)
-	opened := make(chan string, 10)
-	next, stop := notices(t, c.Watch(t.Context(), WatchRequest{
-		WorkflowID: "leave", InstanceID: id, Filter: `{"states.nodeId":"review"}`,
-		Opened: func(id string) { opened <- id },
-	}))
-	defer stop()
-	go func() {
-		<-opened
-		s.Send(other, "submit")
-		s.Send(id, "submit")
-	}()
-	n, err := next()
-	require.NoError(t, err)
-	if e := n.Entry; n.ID != "2" || e == nil || e.InstanceID != id || e.Sequence != 2 || e.Entry.TransitionEvent != "submit" ||
-		e.States[0].NodeID != "review" || !strings.HasPrefix(string(n.Raw), `{"workflowId":"leave"`) || n.Lost != "" {
-		t.Errorf("got %+v, want the submit of %s", n, id)
-	}
-	r := s.Requests()[0]
-	if r.Path != "/workflow/api/v1/watch/leave/"+id || r.Query.Get("filter") != `{"states.nodeId":"review"}` ||
-		r.Header.Get("Accept") != "text/event-stream" || r.Header.Get("Last-Event-ID") != "" {
-		t.Errorf("got the request %+v", r)
-	}
-}
-
 // TestWatchGoesOn breaks the stream in several ways; no entry is missing and
 // none comes twice.
 func TestWatchGoesOn(t *testing.T) {
