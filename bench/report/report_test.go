@@ -36,7 +36,7 @@ func example() *Report {
 		for _, t := range r.Targets {
 			run := &Run{
 				Target: t.Name, Round: 1, Result: load.Result{
-					RatePerSecond: rate, Operations: 12_345, OperationsPerSecond: 3086.25, Requests: 12_345,
+					RatePerSecond: rate, Missed: 5678, Operations: 12_345, OperationsPerSecond: 3086.25, Requests: 12_345,
 					Latency:     load.Latency{MeanMs: 2, P50Ms: 1.25, P90Ms: 3.5, P99Ms: 9, P999Ms: 44.4, MaxMs: 777},
 					Kinds:       map[string]load.Summary{"event": {Count: 12_000}, "query": {Count: 345}},
 					Percentiles: []load.Percentile{{Ms: 0.5}, {Percentile: 50, Ms: 1.25}, {Percentile: 90, Ms: 3.5}, {Percentile: 99, Ms: 9}, {Percentile: 100, Ms: 777}},
@@ -102,7 +102,7 @@ func TestThePageHasTheFigures(t *testing.T) {
 	text := pageOf(t, example())
 	for part, times := range map[string]int{
 		"<svg ": 2 + 4*2 + 2*2, "Latency over time": 4, "Server memory": 2, "<h3>Latency by rate": 1, "troupe beside 127.0.0.1:2 under load": 1,
-		"12,000": 4, "<td>1.25</td>": 5, "777": 4, "66.6": 2, "0.75": 1, "connect: &lt;connection&gt; refused": 2, `class="gap"`: 8,
+		"12,000": 4, "5,678": 4, "<td>1.25</td>": 5, "777": 4, "66.6": 2, "0.75": 1, "connect: &lt;connection&gt; refused": 2, `class="gap"`: 8,
 		"Processor and memory of the server are not shown": 2, "p99 was 9.00 ms at 1000/s": 1, "passed": 2, "<code>missed&gt;0</code> <span class=\"soft\">(implied)</span>": 1, "(implied)": 1, "1000/s: 1234 errors": 1,
 		"troupe bench --fail-if &#39;p99&gt;1ms&#39;": 1, "A processor, 2 cores": 1, "10,000 new instances": 1, "No errors.": 2,
 	} {
