@@ -17,8 +17,6 @@ import (
 
 func missing(like string) string { return "tok_aaaaaaaaaaaaaaaa" + like[idChars:] }
 
-func second[A, B any](_ A, _ B, err error) error { return err }
-
 // TestADeposedLeaderWritesNothing: neither a last use, nor an end, nor at Stop, nor when it leads
 // again.
 func TestADeposedLeaderWritesNothing(t *testing.T) {

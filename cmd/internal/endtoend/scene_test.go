@@ -5,7 +5,6 @@ import "troupe/gateway/wiretest"
 type (
 	request = wiretest.Request
 	answer  = wiretest.Answer
-	record  = wiretest.Record
 )
 
 // user asks in the name of somebody.

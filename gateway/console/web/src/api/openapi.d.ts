@@ -6590,7 +6590,6 @@ export interface operations {
             400: components["responses"]["OwnInvalidContent"];
             401: components["responses"]["OwnUnauthorized"];
             403: components["responses"]["OwnAccessDenied"];
-            404: components["responses"]["OwnNotFound"];
             413: components["responses"]["OwnTooLarge"];
             415: components["responses"]["OwnUnsupportedMediaType"];
             429: components["responses"]["OwnBusy"];
@@ -6621,7 +6620,6 @@ export interface operations {
             400: components["responses"]["OwnInvalidContent"];
             401: components["responses"]["OwnUnauthorized"];
             403: components["responses"]["OwnAccessDenied"];
-            404: components["responses"]["OwnNotFound"];
             413: components["responses"]["OwnTooLarge"];
             415: components["responses"]["OwnUnsupportedMediaType"];
             429: components["responses"]["OwnBusy"];
