@@ -1,4 +1,4 @@
-package catalog_test
+package workflow_test
 
 import (
 	"strings"
@@ -10,8 +10,6 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/workflow/workflowtest"
 )
-
-var john = workflowtest.John
 
 const plain = "id: plain\nversion: 1\nstateMachines: {m: {initial: a, states: {a: {on: {go: b}}, b: {type: final}}}}\n"
 

@@ -1,4 +1,4 @@
-package catalog_test
+package workflow_test
 
 import (
 	"strings"

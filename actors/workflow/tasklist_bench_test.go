@@ -1,4 +1,4 @@
-package task_test
+package workflow_test
 
 import (
 	"fmt"
