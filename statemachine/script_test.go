@@ -32,7 +32,7 @@ import (
 //	available         what john can send: a definition, or what its first state takes
 //	attempt           what becomes of an event that nothing takes, by each word: what events, the machine and the states a, b and d have
 //	place             where a step fails that does this
-//	rights            what a rule says
+//	rights [child]    what a rule says, of a child of 9 of orders
 func TestCharts(t *testing.T) {
 	datadriven.Walk(t, "testdata/chart", func(t *testing.T, path string) {
 		var d *Definition
@@ -75,7 +75,7 @@ func TestCharts(t *testing.T) {
 			case "place":
 				return placeOf(t, text)
 			case "rights":
-				return rightsBy(t, text)
+				return rightsBy(t, text, cmd.HasArg("child"))
 			default:
 				for line := range strings.SplitSeq(text, "\n") {
 					fmt.Fprintf(&out, "%.60s: %s\n", line, answer(t, d, cmd.Cmd, line))
@@ -210,13 +210,16 @@ func placeOf(t *testing.T, action string) string {
 	return out
 }
 
-func rightsBy(t *testing.T, rule string) string {
+func rightsBy(t *testing.T, rule string, child bool) string {
 	now, anna := testTime, &Caller{ID: "anna", Roles: []string{"clerk"}, Privileges: []string{"mod-form"}}
 	allow := ""
 	if rule != "" {
 		allow = "allow: {create: " + rule + ", read: " + rule + ", send: " + rule + "}\n"
 	}
 	d, in := parseChart(t, "id: w\n"+allow+chartOfRights), requested(t)
+	if child {
+		in.Instance.State.Parent = &Parent{Workflow: "orders", Instance: "9"}
+	}
 	right := d.CreateRight(anna, now)
 	assert.True(t, d.ReadRight(anna, now) == right && d.SendRight(anna, now) == right, "create, read and send differ without an instance")
 	assert.Equal(t, d.MayRead(in, anna, now), d.MaySend(in, anna, now), "read and send differ on the instance")

@@ -49,6 +49,7 @@ func (v View) scope(c *Caller, now time.Time) *expr.Scope {
 		Private:  in.Private,
 		User:     c.User(),
 		Now:      now,
+		Parent:   exprParent(in),
 		Instance: of.exprInstance(in, func() data.Value { return in.State.At.States }),
 		In:       func(name string) bool { return of.IsIn(in.State.At.Active, name) },
 	}

@@ -64,7 +64,7 @@ func (b *Reader) Rule(n *document.Node) *chart.Rule {
 		r.When = b.Guard(w)
 	}
 	if r.When != nil {
-		for _, variable := range []string{"svcPublic", "svcPrivate", "instance", "event"} {
+		for _, variable := range []string{"svcPublic", "svcPrivate", "instance", "parent", "event"} {
 			r.PerInstance = r.PerInstance || r.When.Reads(variable)
 		}
 	}
