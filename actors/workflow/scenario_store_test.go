@@ -192,11 +192,10 @@ func (s *scenario) stepOfStore(a args) (string, error) {
 		if slices.SortFunc(want, bytes.Compare); !slices.EqualFunc(got, want, bytes.Equal) {
 			return fmt.Sprintf("%q instead of %q\n", got, want), nil
 		}
-	case "running": // WORKFLOW [LEAST MOST]: how many run, and how many invocations their data says were refused
+	case "running": // WORKFLOW [least=N most=N]: how many run, and how many invocations their data says were refused
 		ids, refused := s.running(a.at(1))
-		least, _ := strconv.Atoi(a.at(2))
-		if most, err := strconv.Atoi(a.at(3)); err == nil && refused >= least && refused <= most {
-			return fmt.Sprintf("%d run, as many refused\n", len(ids)), nil
+		if a.within(refused) {
+			return fmt.Sprintf("%d run, refused least to most\n", len(ids)), nil
 		}
 		return fmt.Sprintf("%d run, %d refused\n", len(ids), refused), nil
 	case "last": // WORKFLOW: the last entries of its instances
@@ -215,10 +214,10 @@ func (s *scenario) stepOfStore(a args) (string, error) {
 			of[strconv.FormatUint(i.Record.Version, 10)]++
 		}
 		return strings.TrimPrefix(tally(of), " ") + "\n", nil
-	case "bounds": // SHOWN HIDDEN ROWS COST of a page of tasks
+	case "bounds": // shown=N hidden=N rows=N cost=N of a page of tasks
 		var n [4]int
-		for k := range n {
-			n[k], _ = strconv.Atoi(a.at(1 + k))
+		for k, name := range []string{"shown", "hidden", "rows", "cost"} {
+			n[k], _ = strconv.Atoi(a.more[name])
 		}
 		s.BoundTasks(task.Bounds{Shown: n[0], Hidden: n[1], Rows: n[2], Cost: uint64(n[3])})
 	default:

@@ -37,9 +37,14 @@ import (
 //	publish [by=USER]                                   all definitions that there are now; those of a user come beside the others
 //	user NAME [role …] [+privilege …]                   who somebody is from now on; gone: nobody any more
 //	migrate USER WORKFLOW [dry] [limit=N] [filter='…']  the plan of the input, page by page
-//	do                                                  the steps of the input, one a line, as scenario.step has them
+//	do                                                  the steps of the input, one a line
 //
-// A step says nothing when nothing is wrong. Ids are shown as the names that the script gave: NAME-2-1 is a part of instance NAME.
+// The words of a step stand in the switch of the method that has it: step (instances, children, time, deliveries, incidents; in this file),
+// stepOfPeople (tasks, forms, comments; scenario_people_test.go), stepOfReaders (watches, the feed of changes; scenario_follow_test.go), and
+// stepOfStore (rows, indexes, a disk that hangs; scenario_store_test.go).
+//
+// A step answers nothing when nothing is wrong and nothing was asked. An answer stands behind its step, as "told" has it. Ids are shown
+// as the names that the script gave: NAME-2-1 is a part of instance NAME.
 // A definition @NAME is the one in testdata/definition. A line of one that begins with m#9: stands nine times, with 0 to 8 in place of
 // each #. <x*300> is a text of 300 letters.
 func TestScenario(t *testing.T) {
@@ -176,16 +181,31 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 		for line := range strings.Lines(expand(cmd.Input)) {
 			line = strings.TrimSpace(line)
 			text, err := s.step(line)
+			text = told(short(line), s.named(short(text)))
 			if err != nil {
-				text += short(line) + ": " + s.reasonOf(err) + "\n"
+				text += s.named(short(line) + ": " + s.reasonOf(err) + "\n")
 			}
-			out.WriteString(s.named(short(text)))
+			out.WriteString(text)
 		}
 		return cmp.Or(out.String(), "ok\n")
 	default:
 		t.Fatalf("unknown command %q", cmd.Cmd)
 	}
 	return "ok\n"
+}
+
+// told is an answer behind its step, or below it when it is longer than a line. What has ended and what begins with a name of its step
+// stands as it is.
+func told(step, text string) string {
+	words := strings.Fields(step)
+	name, _, _ := strings.Cut(text, ":")
+	switch {
+	case text == "" || words[0] == "ended" || slices.Contains(words, name):
+		return text
+	case strings.Count(text, "\n") > 1:
+		return step + ":\n  " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n  ") + "\n"
+	}
+	return step + ": " + text
 }
 
 // reasonOf is what a caller is told.
@@ -228,6 +248,13 @@ func argsOf(line string) (a args) {
 		}
 	}
 	return a
+}
+
+// within tells whether the options least and most have n between them.
+func (a args) within(n int) bool {
+	least, _ := strconv.Atoi(a.more["least"])
+	most, err := strconv.Atoi(a.more["most"])
+	return err == nil && n >= least && n <= most
 }
 
 // behind is the line without its first words.
@@ -321,13 +348,11 @@ func (s *scenario) step(line string) (string, error) {
 			return string(r.AppendRecord(nil)) + "\n", nil
 		}
 		return fmt.Sprintf("%s: entry %d, %s\n", r.InstanceID, r.Sequence, r.Public), nil
-	case "grew": // NAME LEAST MOST: how many entries have come since the last step of this name
+	case "grew": // NAME least=N most=N: how many entries have come since the last step of this name
 		r := s.MustLook(s.users["boss"], s.of[s.id(a.at(1))], s.id(a.at(1)))
 		n := int(r.Sequence) - s.length
 		s.length = int(r.Sequence)
-		least, _ := strconv.Atoi(a.at(2))
-		most, _ := strconv.Atoi(a.at(3))
-		if n < least || n > most {
+		if !a.within(n) {
 			return fmt.Sprintf("by %d\n", n), nil
 		}
 	case "show": // NAME …, from the store
@@ -471,12 +496,10 @@ func (s *scenario) step(line string) (string, error) {
 		return "", s.ChangeDelivery(ctx, s.id(a.at(1)), outbox.Action(a.at(2)))
 	case "incidents": // [USER [short]]
 		return s.failed(who, a.at(2) != "")
-	case "failures": // INCIDENT LEAST MOST: how often it came
-		least, _ := strconv.Atoi(a.at(2))
-		most, _ := strconv.Atoi(a.at(3))
+	case "failures": // INCIDENT least=N most=N: how often it came
 		for _, i := range s.incidents() {
-			if n := int(i.Row.Count); i.ID == s.id(a.at(1)) && (n < least || n > most) {
-				return fmt.Sprintf("%d times\n", n), nil
+			if i.ID == s.id(a.at(1)) && !a.within(int(i.Row.Count)) {
+				return fmt.Sprintf("%d times\n", i.Row.Count), nil
 			}
 		}
 	case "incident": // USER ID retry|drop
