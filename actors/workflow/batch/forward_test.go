@@ -64,7 +64,8 @@ func (p *parts) String() string {
 	return strings.Join(all, " ")
 }
 
-// TestForwarding plays testdata/forward: each command is a batch, alone where nobody forwards, and its lines are what happens:
+// TestForwarding plays testdata/forward: each command is a batch, alone where nobody forwards, and its lines are what happens. An answer stands
+// behind its line:
 //
 //	send INSTANCE LETTERS   an event for each letter; keyed INSTANCE [KEY]: one with a key
 //	elsewhere [y=SHARD]     from now on another node leads the instances; here: this one does
@@ -83,8 +84,9 @@ func TestForwarding(t *testing.T) {
 			}
 			out := ""
 			for line := range strings.Lines(cmd.Input) {
+				line = strings.TrimSpace(line)
 				if text := forwarding(t, b, s, p, strings.Fields(line)); text != "" {
-					out += text + "\n"
+					out += line + ": " + text + "\n"
 				}
 			}
 			return out
