@@ -68,9 +68,10 @@ func said(err error) string {
 	return err.Error()
 }
 
+// numbers are those of words, which may say what they are: term=1.
 func numbers(args []string) (all []uint64) {
 	for _, arg := range args {
-		n, _ := strconv.ParseUint(arg, 10, 64)
+		n, _ := strconv.ParseUint(arg[strings.IndexByte(arg, '=')+1:], 10, 64)
 		all = append(all, n)
 	}
 	return all
@@ -79,7 +80,7 @@ func numbers(args []string) (all []uint64) {
 func (s *story) do(word string, args []string) string {
 	n := numbers(args)
 	switch word {
-	case "store": // entries of a term; 5m2 has two members
+	case "store": // term=N, and entries; 5m2 has two members
 		return said(s.log.StoreLogs(storyLogs(n[0], args[1:])))
 	case "delete":
 		return said(s.log.DeleteRange(n[0], n[1]))
@@ -133,7 +134,7 @@ func (s *story) do(word string, args []string) string {
 		return said(tryTake(s.saved, n[0]))
 	case "check":
 		return said(s.saved.check())
-	case "was": // the snapshot: index, term, the entry of its members, and how many they are
+	case "was": // the snapshot: index=N term=N entry=N (of its members) members=N (how many they are)
 		s.m.rows["state s"] = string(s.saved.create(raft.SnapshotVersionMax, n[0], n[1], servers(n[3]), n[2]).encode())
 	case "raise":
 		s.check(s.saved.raise())
@@ -173,7 +174,7 @@ func storyLogs(term uint64, entries []string) (logs []*raft.Log) {
 	return logs
 }
 
-// apply applies an entry: epoch, writes EPOCH REVISION SETS, or bytes.
+// apply applies an entry: epoch, writes epoch=N after=N ROW=VALUE …, or bytes.
 func (s *story) apply(index uint64, entry []string) (answer string) {
 	var data []byte
 	n := numbers(entry)
@@ -181,7 +182,11 @@ func (s *story) apply(index uint64, entry []string) (answer string) {
 	case "epoch":
 		data = epochEntry
 	case "writes":
-		data = writesOf(n[1], n[2], entry[3:]...)
+		var sets []string
+		for _, set := range entry[3:] {
+			sets = append(sets, strings.Replace(set, "=", "", 1))
+		}
+		data = writesOf(n[1], n[2], sets...)
 	default:
 		data, _ = hex.DecodeString(strings.Join(entry[1:], ""))
 	}
