@@ -35,7 +35,7 @@ import (
 //go:embed testdata/actors.json
 var actorsJSON []byte
 
-// canned is what the actors answer, as it stands in testdata/actors.json.
+// canned is what the actors answer, as it stands in testdata/actors.json, which nothing else reads: TestFakes plays testdata/fakes with it.
 func canned[T any](name string) (answer T) {
 	var all map[string]json.RawMessage
 	if err := errors.Join(json.Unmarshal(actorsJSON, &all), json.Unmarshal(all[name], &answer)); err != nil {

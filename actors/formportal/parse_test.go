@@ -22,10 +22,10 @@ import (
 )
 
 // TestTemplate plays testdata/template: the files of forms and checklists, with their faults, with what authors are warned of, and what templates say.
-// "form" and "checklist" read the text below with what knownSample knows, "any" with every workflow known, and "alone" with nothing.
+// "form" and "checklist" read the text below with what knownSample knows, "any" with every workflow known, and "without-workflows" with nothing.
 func TestTemplate(t *testing.T) {
 	datadriven.Walk(t, "testdata/template", func(t *testing.T, path string) {
-		known := map[string]Known{"": knownSample(t), "alone": {}, "any": {Workflow: func(string) (*statemachine.Definition, bool) { return nil, true }}}
+		known := map[string]Known{"": knownSample(t), "without-workflows": {}, "any": {Workflow: func(string) (*statemachine.Definition, bool) { return nil, true }}}
 		parser, err := statemachine.NewParser(statemachine.ParserOptions{})
 		require.NoError(t, err)
 		var got *Template

@@ -120,7 +120,7 @@ func (s *script) run(line, input string) string {
 		last.Parsed = &parsed
 		return s.publishSet()
 	case "role": // KIND ROLE: what it is offered, of how many templates
-		return fmt.Sprintf("%s, of %d", ids(s.templates.OfRole(kinds[words[0]], words[1])), s.templates.Len())
+		return fmt.Sprintf("%s, of %d", cmp.Or(ids(s.templates.OfRole(kinds[words[0]], words[1])), "none"), s.templates.Len())
 	case "template": // KIND ID, and data to check
 		t := s.templates.Get(kinds[words[0]], words[1])
 		if t == nil {
@@ -141,8 +141,11 @@ func (s *script) run(line, input string) string {
 			return said(err)
 		}
 		return s.named(words[0], reply.InstanceID, nil)
-	case "each":
+	case "each", "lines": // each WORDS …: the lines of the input for each of them; lines: once
 		var out []string
+		if command == "lines" {
+			words = []string{""}
+		}
 		for i, of := range words {
 			for each := range strings.Lines(input) {
 				each, data, _ := strings.Cut(each, "|")

@@ -201,6 +201,7 @@ func (s *script) run(line, input string) string {
 			s.options.CredentialsMax = number(value)
 		case "hashes":
 			s.options.HashesMax = number(value)
+		case "of", "how": // alter has them
 		default:
 			s.Fatalf("unknown option %q", options[i])
 		}
@@ -272,8 +273,8 @@ func (s *script) run(line, input string) string {
 		secret, p, err := s.SignInVouched(ctx, v)
 		assert.True(s, err != nil && p == nil || err == nil && p.ID == UserID(words[1]), "got the user %+v", p)
 		return told(secret, err)
-	case "change": // NEW OLD HOW
-		s.made[words[0]] = changed(s.T, s.made[words[1]], words[2])
+	case "alter": // NEW of=OLD how=WAY
+		s.made[words[0]] = altered(s.T, s.made[options[1]], options[3])
 	case "use": // NAME KIND
 		before := s.Metrics().Refused
 		p, err := s.Authenticate(kindsByName[words[1]], s.made[words[0]])
@@ -372,19 +373,19 @@ func said(err error) string {
 }
 
 // changed is a secret that is not as it was given out.
-func changed(t *testing.T, secret, how string) string {
+func altered(t *testing.T, secret, how string) string {
 	switch how {
 	case "empty":
 		return ""
-	case "unknown":
+	case "unknown-id":
 		return "tok_aaaaaaaaaaaaaaaa" + secret[idChars:]
-	case "kind":
+	case "other-kind":
 		return "pwd_aaaaaaaaaaaaaaaa" + secret[idChars:]
-	case "id":
+	case "id-alone":
 		return secret[:idChars]
-	case "last":
+	case "last-letter":
 		return changeAt(secret, len(secret)-1)
-	case "first":
+	case "first-letter":
 		return changeAt(secret, idChars+1)
 	case "separator":
 		return changeAt(secret, idChars)
@@ -397,7 +398,7 @@ func changed(t *testing.T, secret, how string) string {
 	case "noise":
 		return strings.Repeat("x", len(secret))
 	}
-	t.Fatalf("unknown change %q", how)
+	t.Fatalf("unknown way %q", how)
 	return ""
 }
 

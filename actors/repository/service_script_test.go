@@ -1,6 +1,7 @@
 package repository_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -200,7 +201,7 @@ func (s *script) run(cmd *datadriven.TestData) string {
 	case "answer":
 		return <-s.waiting
 	case "ready":
-		return fmt.Sprint(s.Ready())
+		return fmt.Sprint(cmp.Or(s.Ready(), errors.New("ready")))
 	case "metrics":
 		m := s.Metrics()
 		return fmt.Sprintf("%d files in %d folders, %d walks, %d lists; the last walk met %d unreadable, %d unwatched, %d too deep",

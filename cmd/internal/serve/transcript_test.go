@@ -45,7 +45,7 @@ type stage struct {
 //	cluster HOME   the first node of a cluster, at $address; it follows what is published
 //	offers         how many workflows and templates are in use, which of two users, and in a cluster who published them
 //	readers        who is shown a list of reports (rml) and of what is shared (txt)
-//	count ID       an instance of version 1 of a workflow
+//	create ID      an instance of version 1 of a workflow
 //	door           the definition of the input is published by its owner; version=N, by=USER, dry
 //	try HOME ID    what becomes of an instance of a workflow of a home: a line that creates it and lines of events, each with
 //	               who sends it. Shown are the nodes, who may do its tasks, and svcPublic; or why the last line was refused
@@ -64,8 +64,8 @@ func TestTranscripts(t *testing.T) {
 	for name, do := range map[string]func(cmd *datadriven.TestData, args ...string) string{
 		"open": on.open, "reload": on.reload, "cluster": on.cluster, "offers": on.offers, "readers": on.readers, "door": on.door, "try": on.try,
 		"token": on.token, "node": on.node, "invite": on.invite, "tree": on.tree,
-		"close": func(*datadriven.TestData, ...string) string { on.close(); return "" },
-		"count": func(_ *datadriven.TestData, args ...string) string { on.countInstance(args[0], 1); return "" },
+		"close":  func(*datadriven.TestData, ...string) string { on.close(); return "" },
+		"create": func(_ *datadriven.TestData, args ...string) string { on.countInstance(args[0], 1); return "" },
 		"at": func(_ *datadriven.TestData, args ...string) string {
 			on.Call(args[0], clitest.NodeAddress())
 			return ""
