@@ -20,15 +20,15 @@
 //	             who may ask         where it is      what it does      │
 //	             before the mailbox                                     └─► persistence.Store
 //
-// Packages import only what stands below them; the table in cmd/internal/treecheck has all arrows.
+// Packages import only what stands below them; cmd/internal/treecheck/testdata/arrows.txt has all arrows.
 //
 // # After a panic
 //
 //	instance            Its caller gets an error; it drops its state, its parent restarts it, and it reads the state again with the
 //	                    next request; what was not yet durable had not been acknowledged. After more than ten panics within a minute it
 //	                    is not run for a minute (it rests): callers are answered at once, and an incident says so.
-//	background work     Its parent restarts it after a pause, 1 s at first; after six panics within a minute it rests for a minute,
-//	                    and an incident says so. All that it knows it reads again from the store.
+//	background work     Its parent restarts it after a pause, 1 s at first; after six panics in a row, none of whose runs lasted a
+//	                    minute, it rests for a minute, and an incident says so. All that it knows it reads again from the store.
 //	worker              Its caller gets an error, and its supervisor ends it.
 //	shard, supervisor   It goes on with what it has.
 //

@@ -15,7 +15,8 @@
 //  3. Watch Failed: an error there means that the port is lost.
 //  4. Stop before the services are stopped. It answers what was accepted, and ends the streams.
 //
-// All methods of a Server may be called concurrently. It starts one goroutine beside those of net/http; a batch that
-// reads lines and a request that another node handles have one of their own. Nothing is kept on disk: a crash loses
-// answers only, and with an Idempotency-Key they can be asked for again. TLS, HTTP/2 and rate limits are a proxy's.
+// All methods of a Server may be called concurrently. It starts two goroutines beside those of net/http; each stream, each
+// batch of lines, each part of a batch at another node and each file that is packed has one of its own. Nothing is kept on
+// disk: a crash loses answers only, and with an Idempotency-Key they can be asked for again. TLS, HTTP/2 and rate limits are
+// a proxy's.
 package gateway

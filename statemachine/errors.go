@@ -10,16 +10,17 @@ import (
 
 // The errors of Create and Step. None of them changes the instance that was passed in.
 var (
-	// ErrUnknownEvent: the definition nowhere declares the event's name, or the
-	// name is one that only the machine itself may raise. Tell the caller.
+	// ErrUnknownEvent: the definition nowhere declares the event's name, or only the machine itself may raise it, or only the service
+	// sends it. Tell the caller.
 	ErrUnknownEvent = errors.New("event is not declared by the workflow")
 	// ErrInvalidData: the data does not fit the JSON Schema of the event, of the workflow or of its create block, or event.data says
 	// svcPublic or svcPrivate where it must not. The text names the place; tell the caller.
 	ErrInvalidData = schema.ErrInvalidData
 	// ErrNotSettable: the create block lets nobody set what a creator gave. The text names it; tell the caller.
 	ErrNotSettable = chart.ErrNotSettable
-	// ErrForbidden: a transition would take the event, but not from this caller; or nothing takes it now, and nowhere in the
-	// definition would it from this caller.
+	// ErrForbidden: of Create, the caller may not create instances; of Step, the event's own allow does not name the caller, or a
+	// transition would take the event, but not from this caller, or nothing takes it now, and nowhere in the definition would it
+	// from this caller.
 	ErrForbidden = errors.New("caller may not send the event")
 	// ErrMayNotCreate: a user on whose behalf a child is invoked may not create it.
 	ErrMayNotCreate = errors.New("the user may not create such an instance")

@@ -9,8 +9,8 @@ import (
 	"troupe/statemachine/internal/record"
 )
 
-// Heard is an event that a Forward has brought. From and Number say which it was, so that one that comes twice is taken once:
-// the history entry of the sender that sent it, and its place there.
+// Heard is an event that a Forward has brought. From says which it was, so that one that comes twice is taken once: the history
+// entry of the sender that sent it, and its place there.
 type Heard struct {
 	// Child is how the instance calls the child that has sent the event; nil: its parent has.
 	Child  *ElementID

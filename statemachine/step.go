@@ -15,7 +15,8 @@ import (
 type Outcome uint8
 
 const (
-	// Moved means that at least one transition was taken.
+	// Moved means that the instance took a step: its creation, a transition, a migration, or without one what the rules of SCXML do,
+	// an error that is raised, or a delayed message that leaves.
 	Moved Outcome = iota + 1
 	// Recorded means that nothing took the event; there is an entry without a move.
 	Recorded
@@ -52,7 +53,7 @@ type Event struct {
 }
 
 // Step sends one event to an instance and runs to completion (statemachine/DEFINITION.md, "Run to completion"; W3C SCXML, Appendix D). It
-// is a pure function of its arguments; in is not changed. It returns ErrUnknownEvent, ErrInvalidData, ErrForbidden, ErrClaimed,
+// is a pure function of its arguments; in is not changed. It returns ErrUnknownEvent, ErrEnded, ErrInvalidData, ErrForbidden, ErrClaimed,
 // ErrRejected, ErrTooLarge or ErrExecution; each means that nothing happened.
 func (d *Definition) Step(in *Instance, e Event) (r Result, err error) {
 	if !d.Declares(e.Name) {

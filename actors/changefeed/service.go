@@ -55,8 +55,8 @@ func New(o Options) *Service {
 // Stop has all calls of Changes that wait answered with what there is.
 func (s *Service) Stop() { s.stop() }
 
-// Announce adds the row of a new entry to its commit, which is of the instance's shard. placed,
-// unless it is nil, has the row's place before the waiter of the commit is told anything;
+// Announce adds the row of a new entry to its commit, which is of the instance's shard. placed, unless nil, gets the row's
+// place before the waiter of the commit is told anything.
 func (s *Service) Announce(w *persistence.Batch, of *Row, placed *key.FeedPlace) {
 	var room [128]byte
 	w.Announce(s.o.Clock().UnixMilli(), of.appendValue(room[:0]), placed)

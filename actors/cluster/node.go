@@ -237,8 +237,8 @@ func (w *warnings) log(log zerolog.Logger, about string, text func() string) {
 }
 
 const (
-	heartbeatMax = time.Second // A node that was not heard for aliveMax is not alive
-	aliveMax     = 3 * time.Second
+	heartbeatMax = time.Second     // how long a heartbeat or a farewell may take
+	aliveMax     = 3 * time.Second // a node that was not heard for so long is not alive
 	askedMax     = 5 * time.Second // how long a node may take to answer that is asked whether it is there
 	// claimMax is how long a node that starts waits for its earlier process to be forgotten, and one that runs bears
 	// its copy.

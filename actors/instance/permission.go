@@ -13,8 +13,8 @@ import (
 	"troupe/statemachine"
 )
 
-// Who may do what is decided here, by the workflow's rules of now, which are looked up once per request: MayCreate, MaySend and MayRead
-// say before the mailbox what the rules say of every instance, and an access what they say of this one.
+// Who may do what is decided here (for tasks, in package message), by the workflow's rules of now, which are looked up once per request:
+// MayCreate, MaySend and MayRead say before the mailbox what the rules say of every instance, and an access what they say of this one.
 
 // MayCreate asks whether somebody may create instances. A repetition is answered also when the file has gone.
 func (e *Env) MayCreate(req *message.Create) error {

@@ -1,5 +1,5 @@
 // Package message is what callers ask of instances, and what they are answered: plain data, which the gateway fills in
-// and the actors read. It knows neither an actor nor a mailbox.
+// and the actors read, and who may have a task. It knows neither an actor nor a mailbox.
 package message
 
 import (

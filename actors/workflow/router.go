@@ -47,9 +47,9 @@ import (
 	"troupe/statemachine"
 )
 
-// Router is the way to the instances of all shards. Who may ask what before an instance is asked, it decides itself;
-// where the instance is, package shard knows; what it does is in package instance. Its methods are safe for concurrent
-// use.
+// Router is the way to the instances of all shards. Who may ask what before an instance is asked, it asks package instance
+// (permission.go); where the instance is, package shard knows; what it does is in package instance. Its methods are safe for
+// concurrent use.
 type Router struct {
 	o      Options // read only after Start
 	env    *instance.Env

@@ -109,18 +109,21 @@ func (x *Exchange) IsOpen() bool { return x.Services != nil }
 
 // Identified is who asks.
 type Identified struct {
-	Caller     *identity.Principal // nil for probes
+	Caller     *identity.Principal // nil for routes that take no credential
 	Kind       identity.Kind       // Kind and Credential are what the caller authenticated with
 	Credential string
 }
 
 // Slot is how a request is counted.
 type Slot struct {
-	Usage       *UserUsage // the caller's; nil until the caller is known
-	Counted     bool       // in Kernel.InFlight, and in Usage
-	idle        bool       // see LeaveSlot
-	BeyondShare bool       // the request is refused because its user has too much already
-	anonymous   bool       // the request is counted in Kernel.Anonymous too, under network
+	// Usage is the caller's. Nil: the caller is not known yet, or the route takes no credential, so that there is nobody to count it
+	// for but the network (Kernel.Anonymous). What such routes use as well looks at that (EndAdmission, LeaveSlot, Charge, Send);
+	// handlers of routes that require a credential need not.
+	Usage       *UserUsage
+	Counted     bool // in Kernel.InFlight, and in Usage
+	idle        bool // see LeaveSlot
+	BeyondShare bool // the request is refused because its user has too much already
+	anonymous   bool // the request is counted in Kernel.Anonymous too, under network
 	network     netip.Prefix
 	BodyKept    int64 // bytes of a batch's body that are counted
 }

@@ -13,8 +13,8 @@ import (
 	"troupe/statemachine"
 )
 
-// Whether a caller may use a route is decided here, and nowhere else: by its credential and its privileges. What the
-// caller may do with an instance, its definition says (actors).
+// Whether a caller may use a route is decided here, by credential and privilege. What depends on a parameter is decided in
+// its handler (template/{kind}, explain, fields). What the caller may do with an instance, its definition says (actors).
 
 func (x *Exchange) authenticate() error {
 	kinds := x.Route.Access.Kinds
