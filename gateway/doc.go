@@ -3,9 +3,9 @@
 //
 //	request ─► path ─► in flight? ─► caller? ─► query, headers ─► body ─► handler
 //	            │          │          │            │            │         │
-//	           404        503        400          400          400   errormapping.go
-//	           405                   401          415          413    error → status
-//	                                 403
+//	           404        503        400          400          400   error → status
+//	           405                   401          415          413   (errormapping.go in
+//	                                 403                              internal/kernel)
 //
 // This package puts the parts together and has the life of the server. gateway/DESIGN.md, "Rooms", draws the packages
 // below it; INTERFACE.md says what callers are promised.

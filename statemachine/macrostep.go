@@ -51,7 +51,7 @@ func (m *macrostep) place(err error, at *chart.Action) error {
 // macrostep is one macrostep while it is being made. in is a copy of the instance that only the macrostep changes.
 type macrostep struct {
 	d  *Definition
-	in Instance // all but at, which is where the instance was
+	in Instance // all but State.At, which is where the instance was
 	transit.Walk
 	caller *Caller
 	scope  expr.Scope

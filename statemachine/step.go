@@ -142,8 +142,8 @@ func (d *Definition) stepInto(r *Result, in *Instance, e *Event, t trigger) erro
 	return m.resultInto(r, Moved, start, e.Name, in)
 }
 
-// mayTry asks whether the caller may send an event that no transition takes now. Those that refused it decide, and without one the
-// rights to the event anywhere in the chart: who has none leaves no trace, whatever unmatched says.
+// mayTry asks whether the caller may send an event that no transition takes now. If a transition refused, its reason is the answer.
+// Else ErrForbidden for a caller without a right to the event anywhere in the chart, whatever unmatched says.
 func (m *macrostep) mayTry(t *trigger, refused refusal) error {
 	switch refused {
 	case byClaim:
@@ -223,7 +223,7 @@ func hasElements(in *Instance) bool {
 	return len(in.State.Timers) > 0 || len(in.State.Children) > 0 || in.State.Parent != nil
 }
 
-// checkChanged is checkData for data that actions wrote. Data that does not fit is then the definition's fault and not the caller's.
+// checkChanged is CheckData for data that actions wrote. Data that does not fit is then the definition's fault and not the caller's.
 func (d *Definition) checkChanged(before, after *Instance) error {
 	if d.PublicSchema == nil && d.PrivateSchema == nil {
 		return nil

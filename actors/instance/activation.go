@@ -33,7 +33,7 @@ func (l *Lead) IsStale() bool { return l.Epoch != l.Store.Epoch(l.Shard) }
 // Activation is one awake instance as others see it: its actor's address, and what it owes.
 type Activation struct {
 	lead     *Lead
-	instance *Actor // only its actor looks Inside, but for what it is called
+	instance *Actor // only its actor looks inside, but for what it is called
 	// PID is written once, before others find the activation.
 	PID *actor.PID
 

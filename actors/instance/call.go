@@ -13,9 +13,9 @@ import (
 	"troupe/persistence"
 )
 
-// Request is a request to an instance.
+// Request is a request to an instance: a type with a method run. Each file has those of one subject.
 type Request interface {
-	// run carries it out Inside receive. It answers c, hands it to the journal, or returns why nothing was done.
+	// run carries it out inside receive. It answers c, hands it to the journal, or returns why nothing was done.
 	run(i *Actor, c *Call) error
 }
 
@@ -26,20 +26,19 @@ type Request interface {
 type Call struct {
 	request    Request
 	activation *Activation
-	// prepared is the answer that leaves when the commit is durable. Written by the actor before it hands the call to
-	// the journal.
-	prepared *message.Reply
-	// refusal is the error that leaves instead. Written like prepared.
-	refusal error
-	// notices are for others than the caller; nil: none. Written like prepared.
-	notices *notices
+
+	// Written by the actor before it hands the call to the journal:
+
+	prepared *message.Reply // the answer that leaves when the commit is durable
+	refusal  error          // leaves instead
+	notices  *notices       // for others than the caller; nil: none
+	commit   wait.Reader    // under way since catalog.BeginCommit
+
 	// replies has room for one, so that an answer never waits for a caller who gave up. It is nil with a recipient, who
 	// gets the answer instead.
 	replies   chan Answer
 	recipient message.Recipient
 	is        traits
-	// commit is under way since catalog.BeginCommit. Written like prepared.
-	commit wait.Reader
 	// taken says who owns the outcome: see the constants.
 	taken atomic.Int32
 }

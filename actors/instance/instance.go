@@ -1,6 +1,6 @@
 // Package instance is the persistent actor of one workflow instance: it loads the record, receives requests one after the other, makes a
 // step, commits it with all that belongs to it, and replies when that is durable. It knows neither a router nor the shard's actor that
-// starts and ends it (package shard), only what Env has. What it is asked are the types with a method run.
+// starts and ends it (package shard), only what Env has. A Request is a type with a method run; each file has those of one subject.
 package instance
 
 import (
@@ -17,7 +17,7 @@ import (
 	"troupe/statemachine"
 )
 
-// Actor is the actor of one workflow instance. Everything in it is touched only Inside receive.
+// Actor is the actor of one workflow instance. Everything in it is touched only inside receive.
 type Actor struct {
 	env        *Env
 	activation *Activation

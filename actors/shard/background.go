@@ -25,8 +25,8 @@ type Background struct {
 }
 
 const (
-	// A worker that has panicked pauses before it goes on: for pauseMin at first, then twice as long each time, and
-	// after more than pauseMax it rests for restFor, as long as it takes until all is forgotten.
+	// A worker that has panicked pauses before it goes on: for pauseMin at first, then twice as long each time. Beyond
+	// pauseMax it rests for restFor. When a run lasts restFor, the panics before no longer count.
 	pauseMin = time.Second
 	pauseMax = 16 * time.Second
 )

@@ -16,7 +16,7 @@ type Mailbox struct {
 
 	mu                 sync.Mutex
 	running, suspended bool // somebody handles messages, or is about to
-	first              any  // An instance is mostly asked one thing at a time, and needs no queue then
+	first              any  // an instance is mostly asked one thing at a time, and needs no queue then
 	more, system       []any
 }
 

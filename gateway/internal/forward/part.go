@@ -39,7 +39,7 @@ func (f *Forwarder) SendItems(ctx context.Context, x *kernel.Exchange, to Peer, 
 	}
 	connecting := new(connecting)
 	request := requestFor(connecting.trace(ctx), x, to.Node, h, append(body, ']'))
-	a.answer, err = to.Transport.RoundTrip(request) //nolint:bodyclose // PartAnswer.close does
+	a.answer, err = to.Transport.RoundTrip(request) //nolint:bodyclose // PartAnswer.Close does
 	if err != nil && connecting.failed() {
 		return a, ErrNotSent
 	}

@@ -19,7 +19,7 @@ import (
 //
 //	source ──items──► batch.Batch ──► instances
 //	(array or lines)      │         └──► other nodes (batchforward.go)
-//	                      └──answers, in order──► x.out ──► caller
+//	                      └──answers, in order──► x.Out ──► caller
 //
 // One goroutine does all of that but read lines, and wait for other nodes.
 
@@ -49,7 +49,7 @@ type batchRun struct {
 	key       string      // that of the whole batch; empty without one
 	numbers   []int       // of the items in the whole batch; nil when this is the whole
 	taken     int         // items that the batch has
-	answered  int         // items whose answer is in x.out or behind it
+	answered  int         // items whose answer is in x.Out or behind it
 	waiting   func() bool // hands over an item that there was no room for; nil without one
 }
 
@@ -189,7 +189,7 @@ func (run *batchRun) sending(item data.Value) func() bool {
 	return func() bool { return run.batch.Event(request, item) }
 }
 
-// RetryOf is the key of an item. It means the same as the key of a request of its own.
+// retryOf is the key of an item. It means the same as the key of a request of its own.
 func (run *batchRun) retryOf(eventID, route string, item data.Value) message.Retry {
 	key := eventID
 	if key == "" && run.key != "" {

@@ -224,7 +224,7 @@ func (g *Group) streamItems(x *kernel.Exchange) *itemSource {
 	// NB: what is left of a body after a read that had a deadline, net/http would take for the next request.
 	x.Writer.Header()["Connection"] = kernel.ValueClose
 	control := http.NewResponseController(x.Writer)
-	_ = control.EnableFullDuplex() // where it is not supported, x.w is a test's
+	_ = control.EnableFullDuplex() // where it is not supported, x.Writer is a test's
 	chunks, stopped, done := make(chan chunk), make(chan struct{}), make(chan struct{})
 	reader := &lineReader{x: x, keep: func(size int) error { return g.keepLines(x, size) }, control: control, body: x.Request.Body, stopped: stopped}
 	go func() {

@@ -52,7 +52,7 @@ func (g *Group) queryInstances(x *kernel.Exchange) error {
 	})
 	x.RenewWriteTime()
 	if err != nil {
-		return err // NB: when a piece was sent, refuse closes the connection
+		return err // NB: when a piece was sent, writeError closes the connection
 	}
 	if err := appendQueryEnd(x, request, end); err != nil {
 		return err

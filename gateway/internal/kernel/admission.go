@@ -32,7 +32,7 @@ func (x *Exchange) RejectOverload() error {
 	return failure.ErrBusy
 }
 
-// rejectUser is shed for a limit of one user, whom x.usage is of.
+// rejectUser is RejectOverload for the limit of one user, x.Usage.
 func (x *Exchange) rejectUser() error {
 	x.BeyondShare = x.Usage != nil
 	return x.RejectOverload()

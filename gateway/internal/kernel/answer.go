@@ -37,7 +37,7 @@ var (
 // LargeAnswerBytes is the size from which an answer counts towards Options.AnswerBytesMax while it is sent.
 const LargeAnswerBytes = 256 << 10
 
-// Send writes x.out as the whole answer. The bytes of large answers are limited,
+// Send writes x.Out as the whole answer. The bytes of large answers are limited,
 // for all callers and for one: above the limit, answers to safe methods are shed.
 func (x *Exchange) Send(status int) {
 	if size := int64(len(x.Out)); size >= LargeAnswerBytes && x.Usage != nil {
@@ -108,8 +108,8 @@ const (
 	GzipPageBytesMin = 1 << 10 // below, compressing saves no network packet
 )
 
-// compress returns the bytes to send for x.out: in gzip, if the request accepts it and
-// mayCompress allows it. It sets the headers for that. x.out keeps its buffer.
+// compress returns the bytes to send for x.Out: in gzip, if the request accepts it and
+// mayCompress allows it. It sets the headers for that. x.Out keeps its buffer.
 func (x *Exchange) compress() []byte {
 	if !x.mayCompress() {
 		return x.Out
@@ -130,7 +130,7 @@ func (x *Exchange) compress() []byte {
 	return compressed
 }
 
-// mayCompress reports whether the answer in x.out may be compressed.
+// mayCompress reports whether the answer in x.Out may be compressed.
 func (x *Exchange) mayCompress() bool {
 	bytesMin := GzipPageBytesMin
 	if x.ContentType == nil { // JSON

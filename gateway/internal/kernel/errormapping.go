@@ -32,8 +32,8 @@ type ErrorMapping struct {
 	Status   int
 	Labels   [groups]string // Labels has the value of the member "error" for each group
 	Text     string         // the message when the error gives no reason
-	Retry    bool           // retry: nothing was applied, and the answer has the header Retry-After
-	Internal bool           // internal: the error is logged, and the answer names the id of its log line
+	Retry    bool           // nothing was applied, and the answer has the header Retry-After
+	Internal bool           // the error is logged, and the answer names the id of its log line
 }
 
 // labelsOf returns the labels of an error whose label is the same in groups B, C and D.

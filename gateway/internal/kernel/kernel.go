@@ -32,22 +32,22 @@ type Kernel struct {
 	Unmatched        [groups]Route              // for requests that match no route, by group; likewise
 	methods          []string                   // of the table, sorted; likewise
 	crossOrigin      http.CrossOriginProtection // the zero value; trusts nobody
-	Exchanges        sync.Pool                  // *exchange; BenchmarkExchangePool is the reason
+	Exchanges        sync.Pool                  // *Exchange; BenchmarkExchangePool is the reason
 	IDPrefix         string                     // of request ids, different in each process
 	sessionChallenge []string                   // the header WWW-Authenticate of group A
 	logsRequests     bool                       // Options.Log takes debug lines
 	lastID           atomic.Uint64
 
-	services atomic.Pointer[Services] // nil until open
+	services atomic.Pointer[Services] // nil until Open
 	// warnedUntrustedProxy is set at the first X-Forwarded-For of an untrusted peer.
 	warnedUntrustedProxy atomic.Bool
-	Draining             atomic.Bool // set by stop, before it waits for InFlight to become 0
-	// Stopping is closed when draining is set.
+	Draining             atomic.Bool // set by BeginStop, before Stop waits for InFlight to become 0
+	// Stopping is closed when Draining is set.
 	Stopping chan struct{}
 	// Packing counts the files that are packed behind a request (packBrotli); Stop waits for them.
 	Packing  sync.WaitGroup
 	Pressure *pressure
-	// InFlight counts the requests in serve, probes and watchers left out, and idle those of them that have left their
+	// InFlight counts the requests in serve, probes and watchers left out, and Idle those of them that have left their
 	// places (LeaveSlot).
 	InFlight, Idle atomic.Int64
 	placing        sync.Mutex // TakeSlot
@@ -59,11 +59,11 @@ type Kernel struct {
 	watchers       atomic.Int64 // watchers counts the streams that are open or about to be
 	Usage          usageTable
 	Limits         limits // set by New, then only read
-	// allAnswered gets an entry when InFlight becomes 0 while draining.
+	// allAnswered gets an entry when InFlight becomes 0 while Draining is set.
 	allAnswered chan struct{}
-	Requests    context.Context // the context of all requests; cancel ends it
+	Requests    context.Context // the context of all requests; Cancel ends it
 	Cancel      context.CancelFunc
-	Watching    context.Context // Watching ends when drain ends the streams; endWatching ends it
+	Watching    context.Context // Watching ends when Drain ends the streams; endWatching ends it
 	endWatching context.CancelFunc
 
 	metrics     metrics
@@ -104,7 +104,7 @@ func (x *Exchange) RequestID() string {
 	return x.id
 }
 
-// IsOpen reports whether there are services: requests before open are answered with errors only.
+// IsOpen reports whether there are services: requests before Open are answered with errors only.
 func (x *Exchange) IsOpen() bool { return x.Services != nil }
 
 // Identified is who asks.
@@ -218,10 +218,10 @@ type Route struct {
 	// Strict refuses other sites' pages with every method, not only with those that change something: for answers that
 	// no link leads to, but that cost something while they last.
 	Strict bool
-	// Secret marks answers that give out a credential or show whose it is: they are never compressed, see mayCompress.
+	// Secret marks answers that give out a credential or show whose it is: they are never compressed: see mayCompress.
 	Secret    bool
-	Once      bool // once: although its method is safe, it is not repeated at another node
-	ReadsBody bool // handle reads the body itself, which may be JSON in lines too
+	Once      bool // although its method is safe, it is not repeated at another node
+	ReadsBody bool // Handle reads the body itself, which may be JSON in lines too
 	// Content is the type of the body, if it is not JSON, and ContentBytesMax its bound in place of
 	// Options.BodyBytesMax. TakesYAML: it may be YAML too, and the handler reads it.
 	Content         string
@@ -229,10 +229,10 @@ type Route struct {
 	ContentBytesMax int64
 	Handle          func(*Exchange) error // Handle answers the request, or returns the error to answer it with
 
-	metrics *routeMetrics // set by compile
+	metrics *routeMetrics // set by register
 }
 
-// Row is a row of a group that has in common what stands in base: Group, Access and the front of Path among it.
+// Row is base with a name, a method, the rest of the path, a handler and the query parameters it knows.
 func (base Route) Row(name, method, path string, handle func(*Exchange) error, query ...string) Route { //nolint:gocritic // base is the copy that it returns
 	base.Name, base.Method, base.Path, base.Handle, base.Query = name, method, base.Path+path, handle, query
 	return base

@@ -51,13 +51,13 @@ func Half(limit int64) int64 { return max(1, limit/2) }
 const idlePart = 8
 
 type limits struct {
-	// InFlight is the most that pressure ever bounds the requests in flight to:
+	// inFlight is the most that pressure ever bounds the requests in flight to:
 	// Options.InFlightMax, or as many as there are connections for.
 	inFlight        int64
 	busyConnections int64 // busyConnections bounds them and the watchers together
 	// userBusyConnections and so on are what one user may have of each.
 	userBusyConnections, UserWatchers, userAnswerBytes int64
-	// anonymous is what all requests to routes without a credential may have of InFlight together. anonymousPerNetwork
+	// anonymous is what all requests to routes without a credential may have of inFlight together. anonymousPerNetwork
 	// is for those of one network: a quarter, because many people may sign in from one.
 	anonymous, anonymousPerNetwork int64
 	// UserBytes is how many bytes of large bodies and answers one user may have in a second: what half of the processors
@@ -136,7 +136,7 @@ const (
 type pressure struct {
 	Limit       atomic.Int64 // of the requests in flight, now
 	least, most int64
-	retryAfter  atomic.Int64 // RetryAfter is the longest Retry-After now, in seconds
+	retryAfter  atomic.Int64 // the longest Retry-After now, in seconds
 
 	sample []gometrics.Sample
 	before []uint64 // the counts of the sample before

@@ -59,7 +59,7 @@ func (x *Exchange) BeginList() *ListStream {
 	return &ListStream{x: x}
 }
 
-// BeforeElement puts the comma before the next element; the caller appends that to x.out and calls AfterElement.
+// BeforeElement puts the comma before the next element; the caller appends that to x.Out and calls AfterElement.
 func (a *ListStream) BeforeElement() {
 	if a.begun {
 		a.x.Out = append(a.x.Out, ',')
@@ -79,7 +79,7 @@ func (a *ListStream) AfterElement() error {
 func (a *ListStream) End(err error) error {
 	a.x.RenewWriteTime()
 	if err != nil {
-		return err // NB: when a piece was sent, refuse closes the connection
+		return err // NB: when a piece was sent, writeError closes the connection
 	}
 	a.x.Out = append(a.x.Out, ']')
 	return a.x.SendRest()
@@ -111,7 +111,7 @@ func (x *Exchange) AnswerJSON(value any) error {
 	return nil
 }
 
-// SendRest sends x.out as the last piece of an answer, or as the whole.
+// SendRest sends x.Out as the last piece of an answer, or as the whole.
 func (x *Exchange) SendRest() error {
 	if x.Status == 0 {
 		x.Send(http.StatusOK)
@@ -126,7 +126,7 @@ func (x *Exchange) RenewWriteTime() {
 	_ = http.NewResponseController(x.Writer).SetWriteDeadline(deadline) // writing shows the same error
 }
 
-// Flush sends x.out as the next piece of a streamed answer and empties it. The first piece decides that the answer is a
+// Flush sends x.Out as the next piece of a streamed answer and empties it. The first piece decides that the answer is a
 // success: an error after it can only close the connection. A caller who does not read for WriteMax, or has gone, is
 // ErrAborted.
 func (x *Exchange) Flush() error {

@@ -16,7 +16,7 @@ import (
 	"troupe/gateway/internal/listener"
 )
 
-// ServeHTTP answers every request, from any goroutine. doc.go says with what.
+// ServeHTTP answers every request, from any goroutine. gateway/doc.go says with what.
 func (s *Kernel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c := listener.Of(r); c != nil {
 		if !c.Begin(r) {
@@ -55,8 +55,8 @@ func (s *Kernel) serve(rt *Route, w http.ResponseWriter, r *http.Request, params
 		inFlight := s.InFlight.Add(1)
 		x.Counted = true
 		defer x.EndAdmission()
-		// NB: the order matters to Stop, which sets draining and then waits for
-		// InFlight: every request is either counted or sees draining.
+		// NB: the order matters to Stop, which sets Draining and then waits for
+		// InFlight: every request is either counted or sees Draining.
 		if s.Draining.Load() {
 			x.writeError(x.closed())
 			return
@@ -123,7 +123,7 @@ func (x *Exchange) closed() error {
 	return failure.ErrUnavailable
 }
 
-// writeErrorInTime is refuse for an error of a request that no answer has.
+// writeErrorInTime is writeError for a request that has no answer yet: who was told to come again later hears of it then.
 func (x *Exchange) writeErrorInTime(err error) {
 	busy := x.Status == 0 && x.Connection != nil && failure.Of(err).Kind == failure.ErrBusy
 	if busy && !x.AwaitRetry() {

@@ -159,7 +159,7 @@ func CutEntityTag(s string) (tag string, weak bool, rest string, ok bool) {
 	return tag, weak, rest, true
 }
 
-// parseSequence reads a sequence number exactly as EntityTag writes it, or as gzipTag does.
+// parseSequence reads a sequence number exactly as EntityTag writes it, or as gzipTag of package kernel does.
 func parseSequence(tag string) (uint64, bool) {
 	tag = strings.TrimSuffix(tag, api.GzipSuffix)
 	n, err := strconv.ParseUint(tag, 10, 64)

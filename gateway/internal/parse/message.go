@@ -9,7 +9,7 @@ import (
 	"troupe/statemachine/data"
 )
 
-// Malformed returns an error of a request that cannot be read. Parts that come from the request must go through quote.
+// Malformed returns an error of a request that cannot be read. Parts that come from the request must go through Quote.
 func Malformed(format string, args ...any) error {
 	return failure.Refuse(failure.ErrInvalid, format, args...)
 }

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// The query parameters of the lists (gateway/INTERFACE.md, "Paging"). parseQuery has refused unknown and repeated ones.
+// The query parameters of the lists (gateway/INTERFACE.md, "Paging"). Exchange.ParseQuery of package kernel has refused unknown and repeated ones.
 
 const (
 	pageMax     = 1000 // entries of a page

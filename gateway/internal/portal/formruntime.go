@@ -26,7 +26,7 @@ func formRequest(x *kernel.Exchange) (formportal.FormRequest, error) {
 	return formOf(x, x.Params.ByName("workflowId"), x.Params.ByName("instanceId"))
 }
 
-// FormOf names a form. What can be nobody's is failure.ErrNotFound.
+// formOf names a form. What can be nobody's is failure.ErrNotFound.
 func formOf(x *kernel.Exchange, workflowID, instanceID string) (formportal.FormRequest, error) {
 	if workflowID != formportal.PlainWorkflow && !statemachine.IsIdentifier(workflowID) || !statemachine.IsIdentifier(instanceID) {
 		return formportal.FormRequest{}, failure.ErrNotFound

@@ -65,7 +65,7 @@ type Sessions interface {
 	SignInVouched(ctx context.Context, v identity.Vouched) (string, *identity.Principal, error)
 }
 
-// SignIn answers POST /session. A session in the request is not looked up. It ends when the new one has begun.
+// signIn answers POST /session. A session in the request is not looked up. It ends when the new one has begun.
 func (g *Group) signIn(x *kernel.Exchange) error {
 	body, err := parse.Body(x.Body)
 	if err != nil {

@@ -49,7 +49,7 @@ type Branch struct {
 // ForEach runs its body once for each element that the list had at the start.
 type ForEach struct {
 	List        *expr.Program
-	Item, Index string // index: "" when not wanted
+	Item, Index string // Index: "" when not wanted
 	Body        []Action
 }
 
@@ -102,7 +102,7 @@ type SetPlaces struct {
 // Block is a block of its own: an error in it does not end the one around it (W3C SCXML, section 4.9).
 type Block struct{ Actions []Action }
 
-// ForEachPlace is forEach with variables that stay: places of the data (W3C SCXML, section 4.6).
+// ForEachPlace is ForEach with variables that stay: places of the data (W3C SCXML, section 4.6).
 type ForEachPlace struct {
 	List  *Template
 	Item  Place

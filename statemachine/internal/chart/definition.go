@@ -16,15 +16,15 @@ type Definition struct {
 	Name    string // display name; the id when the file has none
 	Version uint64 // 1 or more
 
-	// The chart. nodes is all of it in document order; nodes[0] is the implicit parallel root. A node's descendants
-	// are the places right behind it, up to node.last.
+	// The chart. Nodes is all of it in document order; Nodes[0] is the implicit parallel root. A node's descendants
+	// are the places right behind it, up to Node.Last.
 	Nodes      []*Node
 	Machines   []*Node             // children of the root, in the order of the file
 	RegionByID map[MachineID]*Node // these, and the regions of parallel nodes
 	Semantics  Semantics
 	Places     Places
 
-	// Rights: who may create instances, read them and send to them (nil: see rule.go), publish the next version, and invoke
+	// Rights: who may create instances, read them and send to them (nil: everybody; without SendRule, ReadRule), publish the next version, and invoke
 	// the workflow with any data.
 	CreateRule, ReadRule, SendRule *Rule
 	Owners                         *Owners // nil: it names none, and anyone who published the workflow first is its owner
@@ -51,7 +51,7 @@ type Definition struct {
 	Addressees    []Reference // user:NAME and role:NAME; those that an expression gives are not known
 	Schedules     []*Schedule
 
-	// People: texts, and work for them. tasked: some node has work. raisesOverdue: something takes the event of a task that
+	// People: texts, and work for them. HasTasks: some node has work. RaisesOverdue: something takes the event of a task that
 	// becomes overdue.
 	TitleCaption            *Caption // nil: none
 	Columns                 []Column // what lists show; shared
@@ -79,7 +79,7 @@ type Node struct {
 	ID        NodeID
 	Kind      NodeKind
 	Index     int // place in document order
-	Last      int // place of the last descendant; index when there is none
+	Last      int // place of the last descendant; Index when there is none
 	Parent    *Node
 	Machine   *Node // the state machine that it belongs to; itself for one
 	Children  []*Node
@@ -88,7 +88,7 @@ type Node struct {
 
 	Initial []*Node // compound: what is entered by default
 	// Opening are the actions of a default entry: of a compound node behind its entry, of a history node that remembers
-	// nothing behind that of its parent. opens: the node or a history node in it has some.
+	// nothing behind that of its parent. Opens: the node or a history node in it has some.
 	Opening []Action
 	Opens   bool
 	// Fallback is a history node's target when nothing is remembered; nil means the default entry of its parent.
@@ -129,8 +129,8 @@ type Transition struct {
 	Allow     *Rule // nil: anyone who may send to the workflow
 	Actions   []Action
 	Reenter   bool
-	Into      Document         // where event.data goes; rootUnset: as the event says
-	Apply     ApplyRule        // how; applyUnset: as the event says
+	Into      Document         // where event.data goes; NoDocument: as the event says
+	Apply     ApplyRule        // how; ApplyUnset: as the event says
 	OnDone    *Node            // only for the done event of this very node
 	After     *After           // only for the event of this timer
 	Child     *ChildTransition // only for what happens to this child
@@ -279,5 +279,5 @@ func (d *Definition) UnmatchedRule(name EventName) Unmatched {
 	return UnmatchedRecord
 }
 
-// Name is how a definition writes a root; "" for none.
+// Name is how a definition writes a document; "" for none.
 func (r Document) Name() string { return [...]string{"", "svcPublic", "svcPrivate"}[r] }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// NamesOf lists the names that callers can send for the patterns. It may be a part of d.names.
+// NamesOf lists the names that callers can send for the patterns. It may be a part of CallableNames.
 func (d *Definition) NamesOf(patterns ...EventPattern) (names []EventName) {
 	if len(patterns) == 1 {
 		return d.namesOfOne(patterns[0])

@@ -72,7 +72,7 @@ func anyOf(wanted, held []string) bool {
 	return slices.ContainsFunc(wanted, func(w string) bool { return slices.Contains(held, w) })
 }
 
-// IsPlain reports whether names alone decides, so that no scope is needed.
+// IsPlain reports whether Names alone decides, so that no scope is needed.
 func (r *Rule) IsPlain() bool { return r.When == nil && r.Deny == nil }
 
 // Admits decides with a scope that has everything that the rule may read. An expression that fails refuses: rights fail closed
@@ -92,7 +92,7 @@ func (r *Rule) Admits(c *Caller, s *expr.Scope) bool {
 	return r.Deny == nil || !r.Deny.hits(c, s)
 }
 
-// hits is admits for a deny block: there an expression that fails denies.
+// hits is Admits for a deny block: there an expression that fails denies.
 func (r *Rule) hits(c *Caller, s *expr.Scope) bool {
 	if !r.Names(c) {
 		return false
@@ -138,7 +138,7 @@ func (r *Rule) waits(open func(*Rule) bool) bool {
 	return r != nil && (open(r) || r.Deny.waits(open))
 }
 
-// without is foresee without an instance.
+// without is Foresee without an instance.
 func (r *Rule) without(c *Caller, now time.Time) Right {
 	if r == nil || r.IsPlain() {
 		return r.Foresee(c, nil, nil)

@@ -36,7 +36,7 @@ func (a *After) Effect() (e Effect) {
 	return e
 }
 
-// After is one delay of a node, with its transitions in node.on.
+// After is one delay of a node, with its transitions in Node.On.
 type After struct {
 	Node  *Node
 	Event EventName // "after.<delay>.<node>"

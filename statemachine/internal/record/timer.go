@@ -72,8 +72,8 @@ func (in *Instance) TimerChanges(before *Instance) (ended, begun []Timer) {
 	return changes(before.Timers(), in.Timers())
 }
 
-// Postpone has the timers come no earlier than at that a step has begun, before which the instance was as before says. It reports whether
-// one of them would have.
+// Postpone has the timers that a step has begun come at `at` where they would come earlier; before is the instance before the step. It
+// reports whether it moved one.
 func (in *Instance) Postpone(before *Instance, at time.Time) (postponed bool) {
 	at = at.Truncate(time.Millisecond)
 	isEarly := func(t TimerState) bool { return t.ID.Sequence > before.Sequence && !t.Failed && t.Due.Before(at) }
