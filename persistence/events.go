@@ -13,7 +13,7 @@ import (
 )
 
 // listener turns Pebble's events into counters, log lines and the gate's reasons. Pebble calls some of them with its
-// own locks held: none may wait, except walCreated, which says why it may.
+// own locks held: none may wait, except WALCreated, which says why it may.
 func listener(s *Store) *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: s.backgroundFailed,

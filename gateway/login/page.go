@@ -245,7 +245,7 @@ func Destination(base, requested string) string {
 		return root
 	}
 	// NB: a browser takes "//x" and "/\x" for the name of a server, and so it
-	// does with "/<tab>/x"; isPlain has refused the last two.
+	// does with "/<tab>/x"; isPlainASCII has refused the last two.
 	if !strings.HasPrefix(requested, "/") || strings.HasPrefix(requested, "//") {
 		return root
 	}

@@ -41,7 +41,7 @@ func ExampleHome(t *testing.T) string {
 	return dir
 }
 
-// SmallHome is exampleHome without the forms of orders: its workflows can be taken away one by one.
+// SmallHome is ExampleHome without the forms of orders: its workflows can be taken away one by one.
 func SmallHome(t *testing.T) string {
 	t.Helper()
 	dir := ExampleHome(t)
