@@ -115,7 +115,7 @@ func (m *macrostep) isEnabled(tr *chart.Transition, external bool) (enabled bool
 }
 
 // rightTo is the best right that the caller has to an event by the transitions that take it, wherever they stand; Granted when
-// none does. of judges one rule. It looks at the whole chart, so it is for an event that nothing takes now.
+// none does. of evaluates one rule. It looks at the whole chart, so it is for an event that nothing takes now.
 func (m *macrostep) rightTo(t *trigger, of func(*chart.Rule) Right) Right {
 	best, taken := Denied, false
 	for _, n := range m.d.Nodes {
