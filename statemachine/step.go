@@ -80,16 +80,16 @@ func (d *Definition) stepInto(r *Result, in *Instance, e *Event, t trigger) erro
 	if given.Kind() == data.Absent {
 		given = chart.EmptyObject
 	}
-	rule := d.Events[e.Name]
-	if rule != nil {
-		if err := rule.Schema.Check(given); err != nil {
+	declared := d.Events[e.Name]
+	if declared != nil {
+		if err := declared.Schema.Check(given); err != nil {
 			return err
 		}
 	}
 	var parts chart.Documents
 	if d.Semantics != chart.SCXMLSemantics {
 		var err error
-		if parts, err = chart.DocumentsOf(rule, given); err != nil {
+		if parts, err = chart.DocumentsOf(declared, given); err != nil {
 			return err
 		}
 	}
@@ -97,7 +97,7 @@ func (d *Definition) stepInto(r *Result, in *Instance, e *Event, t trigger) erro
 	defer m.release()
 	m.in.Redirect = "" // it belongs to the entry before
 	m.setEvent(expr.Event{Name: string(e.Name), ID: e.ID, Data: given})
-	if rule == nil || !rule.Unkept {
+	if declared == nil || !declared.Unkept {
 		m.eventData = e.Data
 	}
 	start := in.State.At.End
@@ -106,7 +106,7 @@ func (d *Definition) stepInto(r *Result, in *Instance, e *Event, t trigger) erro
 		touched = m.arrive(e)
 	}
 
-	if t.external && !rule.MayTake(e.Caller, &m.scope) {
+	if t.external && !declared.MayTake(e.Caller, &m.scope) {
 		return ErrForbidden
 	}
 	var picked []*chart.Transition
@@ -126,7 +126,7 @@ func (d *Definition) stepInto(r *Result, in *Instance, e *Event, t trigger) erro
 		return m.handleUnmatched(r, in, e, &t, &parts)
 	}
 	if len(picked) > 0 {
-		if err := m.applyData(picked, rule, e.Data, &parts); err != nil {
+		if err := m.applyData(picked, declared, e.Data, &parts); err != nil {
 			return err
 		}
 		if t.external {

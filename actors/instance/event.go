@@ -13,7 +13,7 @@ import (
 	"troupe/statemachine/data"
 )
 
-// Create is the request of Create. Its actor is new and nobody else has its id. done is called when it is known what
+// Create is the request of Router.Create. Its actor is new and nobody else has its id. Done is called when it is known what
 // happened to it.
 type Create struct {
 	*message.Create

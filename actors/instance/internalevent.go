@@ -183,9 +183,9 @@ func (i *Actor) hearNotice(c *Call, part statemachine.ElementID, failed bool, br
 	})
 }
 
-// CreateUnasked is the request of that. Its actor is new. done is called when it is known what happened to it.
+// CreateUnasked is the request of Router.createUnasked. Its actor is new. Done is called when it is known what happened to it.
 type CreateUnasked struct {
-	Turn   *pace.Turn               // nil: nobody is asked to rest behind it
+	Piece  *pace.Piece              // nil: nobody is asked to rest behind it
 	Of     statemachine.Creation    // without ID and Now
 	Writes func(*persistence.Batch) // what else is in the commit; nil: nothing
 	May    func() error             // asked before it is created; nil: nobody is
@@ -193,7 +193,7 @@ type CreateUnasked struct {
 }
 
 func (req CreateUnasked) run(i *Actor, c *Call) error {
-	defer req.Turn.Done(time.Now())
+	defer req.Piece.Done(time.Now())
 	of := req.Of
 	of.ID, of.Now, of.Internal = i.name, i.env.Clock(), true
 	result, err := i.of.Create(of)
@@ -224,14 +224,14 @@ func (req SenderOf) run(i *Actor, c *Call) error {
 // Inside is the request to take a message of a parent or child.
 type Inside struct {
 	*child.Message
-	Turn *pace.Turn
+	Piece *pace.Piece
 }
 
 func (req Inside) run(i *Actor, c *Call) error {
 	if err := i.ensureLoaded(); err != nil {
 		return err
 	}
-	defer req.Turn.Done(time.Now())
+	defer req.Piece.Done(time.Now())
 	if req.News != nil {
 		output, err := child.Value(req.News.Output)
 		if err != nil {

@@ -30,15 +30,15 @@ type debtor struct {
 	waiting int       // how many have the turn or wait for it
 }
 
-// Turn is a piece of work that may begin. Nil is one that nobody asked for.
-type Turn struct {
+// Piece is a piece of work that may begin. Nil is one that nobody asked for.
+type Piece struct {
 	work     *Work
 	workflow string
 	end      func() // once
 }
 
-// Begin returns when a workflow does not rest. The turn must be ended. The only error is that of ctx.
-func (w *Work) Begin(ctx context.Context, workflow string) (*Turn, error) {
+// Begin returns when a workflow does not rest. The piece must be ended. The only error is that of ctx.
+func (w *Work) Begin(ctx context.Context, workflow string) (*Piece, error) {
 	w.mu.Lock()
 	d := w.of[workflow]
 	if d != nil && d.waiting == 0 && !time.Now().Before(d.rests) {
@@ -47,7 +47,7 @@ func (w *Work) Begin(ctx context.Context, workflow string) (*Turn, error) {
 	}
 	if d == nil {
 		w.mu.Unlock()
-		return &Turn{w, workflow, func() {}}, nil
+		return &Piece{w, workflow, func() {}}, nil
 	}
 	d.waiting++
 	w.mu.Unlock()
@@ -62,7 +62,7 @@ func (w *Work) Begin(ctx context.Context, workflow string) (*Turn, error) {
 		leave()
 		return nil, ctx.Err()
 	}
-	t := &Turn{w, workflow, sync.OnceFunc(func() {
+	p := &Piece{w, workflow, sync.OnceFunc(func() {
 		<-d.turn
 		leave()
 	})}
@@ -71,29 +71,29 @@ func (w *Work) Begin(ctx context.Context, workflow string) (*Turn, error) {
 		rest := time.Until(d.rests)
 		w.mu.Unlock()
 		if rest <= 0 {
-			return t, nil
+			return p, nil
 		}
 		select {
 		case <-time.After(rest):
 		case <-ctx.Done():
-			t.End()
+			p.End()
 			return nil, ctx.Err()
 		}
 	}
 }
 
-// End ends a turn. The second call does nothing.
-func (t *Turn) End() {
-	if t != nil {
-		t.end()
+// End ends a piece. The second call does nothing.
+func (p *Piece) End() {
+	if p != nil {
+		p.end()
 	}
 }
 
-// Done ends a turn whose work began then. The next one need not wait until what was done is durable.
-func (t *Turn) Done(begun time.Time) {
-	if t != nil {
-		t.work.Took(t.workflow, time.Since(begun))
-		t.end()
+// Done ends a piece that began then. The next one need not wait until what was done is durable.
+func (p *Piece) Done(begun time.Time) {
+	if p != nil {
+		p.work.Took(p.workflow, time.Since(begun))
+		p.end()
 	}
 }
 

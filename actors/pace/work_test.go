@@ -14,15 +14,15 @@ import (
 
 // begun is a piece of work that wants to begin.
 type begun struct {
-	turn *Turn // nil until it has
-	err  error
-	done chan struct{}
+	piece *Piece // nil until it has
+	err   error
+	done  chan struct{}
 }
 
 func begin(ctx context.Context, w *Work, workflow string) *begun {
 	b := &begun{done: make(chan struct{})}
 	go func() {
-		b.turn, b.err = w.Begin(ctx, workflow)
+		b.piece, b.err = w.Begin(ctx, workflow)
 		close(b.done)
 	}()
 	synctest.Wait()
@@ -60,15 +60,15 @@ func TestAWorkflowRestsBehindDearWork(t *testing.T) {
 		}
 		begun := time.Now()
 		clocktest.Advance(time.Millisecond)
-		first.turn.Done(begun)
+		first.piece.Done(begun)
 		require.False(t, second.has(), "the second begins while its workflow rests")
 		clocktest.Advance(workPrice * time.Millisecond)
 		require.True(t, second.has(), "the second does not begin")
-		second.turn.End()
-		second.turn.End()
-		other.turn.End()
-		(*Turn)(nil).End()
-		if begin(ctx, w, "dear").turn.End(); len(w.of) != 0 {
+		second.piece.End()
+		second.piece.End()
+		other.piece.End()
+		(*Piece)(nil).End()
+		if begin(ctx, w, "dear").piece.End(); len(w.of) != 0 {
 			t.Errorf("%d rest, want none", len(w.of))
 		}
 		for range 100 {
@@ -78,7 +78,7 @@ func TestAWorkflowRestsBehindDearWork(t *testing.T) {
 		if clocktest.Advance(restMax); !last.has() {
 			t.Error("it rests for longer than anybody should")
 		}
-		last.turn.End()
+		last.piece.End()
 	})
 }
 
@@ -94,8 +94,8 @@ func TestWhoWaitsForARestCanLeave(t *testing.T) {
 		require.True(t, first.has() && second.has() && errors.Is(first.err, context.Canceled) && errors.Is(second.err, context.Canceled), "%v %v", first.err, second.err)
 		clocktest.Advance(restMax)
 		require.True(t, third.has() && third.err == nil, "the third has no turn")
-		third.turn.End()
-		if begin(t.Context(), w, "dear").turn.End(); len(w.of) != 0 {
+		third.piece.End()
+		if begin(t.Context(), w, "dear").piece.End(); len(w.of) != 0 {
 			t.Errorf("%d rest, want none", len(w.of))
 		}
 	})

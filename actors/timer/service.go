@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	together = 32 // All shards together leave most of a router's room to callers
+	firedAtOnce = 32 // all shards together leave most of a router's room to callers
 	// A timer whose event cannot be taken now is tried again after againMin, and at last every againMax.
 	againMin = 50 * time.Millisecond
 	againMax = 10 * time.Second
@@ -146,7 +146,7 @@ func (s *Service) due(x *shard, at *place) (rows []Row, next int64, err error) {
 	now := s.o.Clock()
 	next = wait.Never
 	for row, l := range at.later {
-		if len(rows) < together && !l.next.After(now) {
+		if len(rows) < firedAtOnce && !l.next.After(now) {
 			rows = append(rows, row)
 		}
 	}
@@ -167,7 +167,7 @@ func (s *Service) due(x *shard, at *place) (rows []Row, next int64, err error) {
 		if at.later[row] == nil {
 			rows = append(rows, row)
 		}
-		if len(rows) == together {
+		if len(rows) == firedAtOnce {
 			return errEnough
 		}
 		return nil

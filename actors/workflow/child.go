@@ -56,15 +56,15 @@ func (r *Router) Inside(ctx context.Context, m *child.Message) (refused string, 
 	if m.Join != nil {
 		return r.invokes.Join(ctx, m.Join)
 	}
-	turn, err := r.env.Work.Begin(ctx, m.From.Workflow)
+	piece, err := r.env.Work.Begin(ctx, m.From.Workflow)
 	if err != nil {
 		return "", err
 	}
-	defer turn.End()
+	defer piece.End()
 	to := m.To()
 	if m.Start != nil {
-		err = r.startChild(m, turn)
-	} else if _, err = r.ask(to.Workflow, to.Instance, instance.Inside{Message: m, Turn: turn}); errors.Is(err, failure.ErrNotFound) {
+		err = r.startChild(m, piece)
+	} else if _, err = r.ask(to.Workflow, to.Instance, instance.Inside{Message: m, Piece: piece}); errors.Is(err, failure.ErrNotFound) {
 		err = nil // who is not there needs no end and no news
 	}
 	if invoke.IsRefusal(err) {
@@ -73,7 +73,7 @@ func (r *Router) Inside(ctx context.Context, m *child.Message) (refused string, 
 	return "", err
 }
 
-func (r *Router) startChild(m *child.Message, turn *pace.Turn) error {
+func (r *Router) startChild(m *child.Message, piece *pace.Piece) error {
 	id, ok := instanceid.Parse(m.Start.Child)
 	if !ok {
 		return failure.ErrNotFound
@@ -82,7 +82,7 @@ func (r *Router) startChild(m *child.Message, turn *pace.Turn) error {
 	if err != nil {
 		return failure.Refuse(failure.ErrInvalid, "%w", err)
 	}
-	req := instance.CreateUnasked{Turn: turn, Of: statemachine.Creation{
+	req := instance.CreateUnasked{Piece: piece, Of: statemachine.Creation{
 		Public: public, Private: private,
 		Parent: &statemachine.Parent{Workflow: m.From.Workflow, Instance: m.From.Instance, Child: m.ElementID(), Depth: m.Start.Depth},
 	}}

@@ -81,7 +81,7 @@ func Start(o Options) *Supervisor {
 	return s
 }
 
-type task struct {
+type job struct {
 	ctx  context.Context
 	name string
 	work func(context.Context) error
@@ -104,7 +104,7 @@ func (s *Supervisor) Do(ctx context.Context, user identity.UserID, name string, 
 	}
 	defer worker.Release()
 	s.begun.Add(1)
-	t := &task{ctx: ctx, name: name, work: work, done: make(chan error, 1)}
+	t := &job{ctx: ctx, name: name, work: work, done: make(chan error, 1)}
 	s.o.System.Root().Send(s.pid, t)
 	return <-t.done
 }
@@ -129,7 +129,7 @@ func (s *Supervisor) acquire(ctx context.Context, worker *semaphore.Slot[identit
 }
 
 func (s *Supervisor) receive(ctx actor.Context) {
-	t, ok := ctx.Message().(*task)
+	t, ok := ctx.Message().(*job)
 	if !ok {
 		return // protoactor's own messages
 	}
@@ -142,7 +142,7 @@ func (s *Supervisor) receive(ctx actor.Context) {
 
 // workOnce is a worker actor. Its mailbox is protoactor's own, so that the work has a goroutine.
 func (s *Supervisor) workOnce(ctx actor.Context) {
-	t, ok := ctx.Message().(*task)
+	t, ok := ctx.Message().(*job)
 	if !ok {
 		return
 	}

@@ -206,7 +206,7 @@ func CheckedToken(source, text string) (string, error) {
 	return token, nil
 }
 
-// Explain makes a usageError of what the client would not send, and adds to errors what a person at a terminal can do.
+// Explain makes a usage error of what the client would not send, and adds to errors what a person at a terminal can do.
 func Explain(err error) error {
 	var refused *client.Error
 	switch {

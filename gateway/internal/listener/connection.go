@@ -19,7 +19,7 @@ type Counts struct {
 }
 
 // Listener bounds the connections that are open at once. Beyond the bound a new one replaces the one that is worth
-// least (gateway/DESIGN.md, "Fairness"). Where none can be closed, it waits, and the next ones in the kernel's queue.
+// least (gateway/DESIGN.md, "Fairness"). Where none can be closed, it waits, and the next ones in the operating system's queue.
 type Listener struct {
 	net.Listener
 	count   *Counts

@@ -96,8 +96,9 @@ func (c *Caption) Eval(s *expr.Scope, most int) (Text, error) {
 	return t, nil
 }
 
-// CaptionVariables are what a text for people may not read: it is the same for all readers, and shows nothing private.
-var CaptionVariables = map[string]string{
+// NotInTexts are the variables that a text for people may not read, with the reason: it is the same for all readers, and shows
+// nothing private.
+var NotInTexts = map[string]string{
 	"svcPrivate": "it is for the server alone",
 	"event":      "the text is made again whenever the data change",
 	"user":       "the text is the same for all readers",

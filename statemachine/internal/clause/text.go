@@ -50,7 +50,7 @@ func (b *Reader) captionProse(n *document.Node) *chart.Prose {
 		}
 		for _, variable := range []string{"svcPrivate", "event", "user", "now"} {
 			if part.Program.Reads(variable) {
-				b.Add(n, "a text for people may not read %s: %s", variable, chart.CaptionVariables[variable])
+				b.Add(n, "a text for people may not read %s: %s", variable, chart.NotInTexts[variable])
 			}
 		}
 	}

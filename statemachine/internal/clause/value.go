@@ -28,6 +28,6 @@ func (b *Reader) PublicTemplate(at *document.Node, what string) *chart.Template 
 // RefusePrivate adds a fault when a value that people see reads svcPrivate.
 func (b *Reader) RefusePrivate(at *document.Node, t *chart.Template, what string) {
 	if t != nil && t.Program != nil && t.Program.Reads("svcPrivate") {
-		b.Add(at, "%s may not read svcPrivate: %s", what, chart.CaptionVariables["svcPrivate"])
+		b.Add(at, "%s may not read svcPrivate: %s", what, chart.NotInTexts["svcPrivate"])
 	}
 }
