@@ -277,7 +277,7 @@ func adviseDefinition(err error, id string) error {
 	case hasFileSuffix(id):
 		return fmt.Errorf("%w; and there is no file %s", err, id)
 	case errors.As(err, &refused) && refused.Status == http.StatusForbidden:
-		return fmt.Errorf("%w: definitions need mod-workflows; or give a file instead of the id, or a home with --home", err)
+		return fmt.Errorf("%w; or give a file instead of the id, or a home with --home", err)
 	}
 	return err
 }

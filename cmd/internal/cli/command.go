@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"troupe/statemachine/document"
 )
@@ -88,10 +89,26 @@ func NewRoot(short, version string, commands ...*cobra.Command) *cobra.Command {
 	// NB: not by cobra's Version: its text is a template, for which the linker would keep every method of every type
 	// (package gateway/hypertext).
 	root.Flags().BoolP("version", "v", false, "version for troupe")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(commands...)
 	complete(root)
 	return root
+}
+
+// flagError says what is wrong with a flag, unless the command before it is what is wrong.
+func flagError(cmd *cobra.Command, err error) error {
+	if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
+		return Arguments(cmd, words)
+	}
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		var known []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+		if near := document.Closest(unknown.GetSpecifiedName(), known); near != "" {
+			return Usagef("%w; did you mean --%s?", err, near)
+		}
+	}
+	return Usage(err)
 }
 
 // complete has each command check its arguments, unless it does so itself, and show its summary above its description.

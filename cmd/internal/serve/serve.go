@@ -133,6 +133,9 @@ func Run(ctx context.Context, o *Options) (err error) {
 	}
 	log, started := c.ServerLogger()
 	s := &service{config: c, log: log, demo: o.Demo}
+	if filled {
+		log.Info().Str("home", c.Home).Msg("the home was missing or empty: it has the example now")
+	}
 	if o.Demo || filled {
 		s.links = login.NewLinks(nil)
 	}
