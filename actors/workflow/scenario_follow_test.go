@@ -111,7 +111,10 @@ func (s *scenario) stepOfReaders(a args, who *identity.Principal) (string, error
 		limit, _ := strconv.Atoi(cmp.Or(a.more["limit"], "1000"))
 		wait, _ := time.ParseDuration(a.more["wait"])
 		since := a.more["since"]
-		req := &changefeed.Request{Caller: who, WorkflowID: a.more["workflow"], Since: cmp.Or(s.places[since], since), Limit: limit, Wait: wait}
+		s.mu.Lock() // two readers may have begun
+		since = cmp.Or(s.places[since], since)
+		s.mu.Unlock()
+		req := &changefeed.Request{Caller: who, WorkflowID: a.more["workflow"], Since: since, Limit: limit, Wait: wait}
 		of := map[string]string{}
 		for more := true; more; {
 			page, err := s.Changes.Changes(s.t.Context(), req)
@@ -119,7 +122,10 @@ func (s *scenario) stepOfReaders(a args, who *identity.Principal) (string, error
 				return "", err
 			}
 			more = a.more["all"] != "" && len(page.Changes) > 0
-			req.Since, s.places[a.at(2)] = page.Next, page.Next
+			req.Since = page.Next
+			s.mu.Lock()
+			s.places[a.at(2)] = page.Next
+			s.mu.Unlock()
 			for _, e := range page.Changes {
 				name, _ := e.Text.Lookup("transitionEvent")
 				at := e.Workflow + " " + s.named(e.Name) + ":"
