@@ -201,12 +201,3 @@ func (w *xmlWriter) end() {
 	}
 	w.inTag, w.flat = false, false
 }
-
-func (w *xmlWriter) comment(s string) {
-	if s == "" {
-		return
-	}
-	w.closeTag()
-	s = strings.ReplaceAll(strings.ToValidUTF8(s, "?"), "--", "- -")
-	w.raw(strings.Repeat("  ", len(w.open)) + "<!-- " + strings.TrimSuffix(strings.Join(strings.Fields(s), " "), "-") + " -->\n")
-}

@@ -28,6 +28,7 @@ func Export(name string, text []byte) (Exported, error) {
 	if e.semantics == "" {
 		e.semantics = "native"
 	}
+	e.demandXML(tree)
 	e.document()
 	if err := e.Err(); err != nil {
 		return Exported{}, err
@@ -47,6 +48,23 @@ type exporter struct {
 	notes     document.Faults
 	expanding []string // named actions
 	written   int      // actions
+}
+
+// demandXML refuses a character that XML 1.0 has no way to write (section 2.2).
+func (e *exporter) demandXML(n *document.Node) {
+	for _, r := range n.Text {
+		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
+			e.Add(n, "XML cannot have the character %U: remove it, or export to XState", r)
+			break
+		}
+	}
+	for _, f := range n.Fields {
+		e.demandXML(f.Key)
+		e.demandXML(f.Value)
+	}
+	for _, item := range n.Items {
+		e.demandXML(item)
+	}
 }
 
 func (e *exporter) note(n *document.Node, reason string, args ...any) {
@@ -115,7 +133,7 @@ func (e *exporter) document() {
 // isPlainMachine reports whether a machine has nothing that <scxml> cannot have.
 func isPlainMachine(n *document.Node) bool {
 	for _, f := range n.Fields {
-		if !slices.Contains([]string{"initial", "states", "description"}, f.Key.Text) {
+		if !slices.Contains([]string{"initial", "states"}, f.Key.Text) {
 			return false
 		}
 	}

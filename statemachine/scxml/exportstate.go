@@ -16,7 +16,6 @@ var stateKeys = []string{
 
 func (e *exporter) state(f document.Field) {
 	n := f.Value
-	e.comment(textOf(n.Field("description")))
 	kind := textOf(n.Field("type"))
 	element := map[string]string{"parallel": "parallel", "final": "final", "history": "history"}[kind]
 	if element == "" {
@@ -200,7 +199,6 @@ func (e *exporter) transition(n *document.Node, attributes []attribute) {
 	to := n
 	if n.Kind == document.Mapping {
 		to = n.Field("target")
-		e.comment(textOf(n.Field("description")))
 	}
 	e.start("transition", attributes...)
 	e.attribute("cond", e.condition(n.Field("guard")))
@@ -212,7 +210,7 @@ func (e *exporter) transition(n *document.Node, attributes []attribute) {
 		e.attribute("type", "internal")
 	}
 	e.rest(n, func(key string) bool {
-		return slices.Contains([]string{"event", "target", "guard", "actions", "reenter", "description"}, key)
+		return slices.Contains([]string{"event", "target", "guard", "actions", "reenter"}, key)
 	})
 	e.actions(n.Field("actions"))
 	e.end()
