@@ -160,7 +160,7 @@ func (w *watcher) stream(ctx context.Context) error {
 		}
 		alarm.Stop() // the caller may take its time
 		if b.retry >= 0 {
-			w.retry = b.retry
+			w.retry = max(b.retry, w.client.options.RetryWait)
 		}
 		w.request.LastEventID = b.id
 		w.opened, w.failures = true, 0
@@ -305,7 +305,9 @@ func (s *streamReader) next() (block, error) {
 		case "event":
 			b.kind, said = string(value), true
 		case "id":
-			b.id, said = string(value), true
+			if bytes.IndexFunc(value, unicode.IsControl) < 0 { // no header could give it back
+				b.id, said = string(value), true
+			}
 		case "retry":
 			if ms, err := strconv.ParseUint(string(value), 10, 32); err == nil {
 				b.retry, said = time.Duration(ms)*time.Millisecond, true
