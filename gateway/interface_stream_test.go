@@ -145,7 +145,8 @@ func (s *transcript) bytes(t *testing.T, input string) string {
 }
 
 // raw writes the input and prints all answers, for each of the rows behind "each". With cut it writes all
-// beginnings of the input instead, each on a connection of its own.
+// beginnings of the input instead, each on a connection of its own. With either it does not say whether the
+// connection ends.
 func (s *transcript) raw(t *testing.T, cmd *datadriven.TestData) string {
 	input, table, many := strings.Cut(cmd.Input, "\neach\n")
 	var out strings.Builder
@@ -161,7 +162,7 @@ func (s *transcript) raw(t *testing.T, cmd *datadriven.TestData) string {
 		var answers []string
 		for _, a := range s.Raw(t, text) {
 			line := s.masked(shown(a, showOf(cmd)))
-			if a.Closes {
+			if a.Closes && !cmd.HasArg("either") {
 				line += ", and the end"
 			}
 			answers = append(answers, line)
