@@ -244,10 +244,10 @@ const (
 	// its copy.
 	claimMax = 10 * time.Second
 	clockMax = time.Minute // how far the clocks of two nodes may differ
-	// settleTime is how long a node must have been heard before it is given shards to lead without need: others must
-	// notice it.
-	settleTime = 5 * time.Second
-	lagMax     = 1000 // how many entries a replica may lack that has caught up
+	// settlePaces is for how many times Options.Pace a node must have been heard before it is given shards to lead
+	// without need: others must notice it.
+	settlePaces = 5
+	lagMax      = 1000 // how many entries a replica may lack that has caught up
 )
 
 func (n *Node) news() {

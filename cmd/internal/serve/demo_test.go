@@ -62,6 +62,7 @@ func (s *service) standing(t *testing.T, workflow string, user identity.UserID) 
 // TestDemoHasEveryState: somebody who looks at the example finds each state of each workflow, and
 // a second start makes nothing more.
 func TestDemoHasEveryState(t *testing.T) {
+	t.Parallel()
 	dir := clitest.ExampleHome(t)
 	s, said := startDemo(t, dir)
 	assert.Contains(t, said, "45 example requests were created")
@@ -102,6 +103,7 @@ func (h *headed) Write(p []byte) (int, error) {
 
 // TestLinksOfAFirstStart: each link signs its person in, once. What a shell has to be told is there as it takes it.
 func TestLinksOfAFirstStart(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "my home")
 	_, err := homedir.Ensure(dir, clitest.Example())
 	require.NoError(t, err)

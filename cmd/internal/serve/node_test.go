@@ -109,6 +109,7 @@ func askNode(t *testing.T, n *service, token, path string, read func(*http.Respo
 // TestThreeNodes builds a cluster of three by the commands, works through each node, ends one, and
 // removes one.
 func TestThreeNodes(t *testing.T) {
+	t.Parallel()
 	homes := []string{clitest.ExampleHome(t), filepath.Join(t.TempDir(), "b"), filepath.Join(t.TempDir(), "c")}
 	clitest.Edit(t, homes[0], "identity.yaml", "privileges: [mod-form-portal, mod-checklist]", "privileges: [mod-form-portal, mod-checklist, mod-admin]")
 	says(t, "is the first of a new cluster", "cluster", "init", "--home", homes[0], "--cluster-listen", clitest.NodeAddress(), "--shards", "2")
@@ -165,9 +166,10 @@ func TestThreeNodes(t *testing.T) {
 	}
 
 	assert.Error(t, gateway.CheckBasePath(pathAdminOfPeer), "%s can be a base path", pathAdminOfPeer)
-	t.Setenv("TROUPE_TOKEN", token)
+	tokenFile := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(tokenFile, []byte(token), 0o600))
 	for i, n := range nodes { // one of them leads what is published
-		saysAtLast(t, "in use now", "publish", "--address", "http://"+n.gateway.Addr().String(), homes[0])
+		saysAtLast(t, "in use now", "publish", "--address", "http://"+n.gateway.Addr().String(), "--token-file", tokenFile, homes[0])
 		saysAtLast(t, "in use now", "publish", "--home", homes[i], homes[0])
 	}
 	clitest.Edit(t, homes[0], "workflows/leave-request.yaml", "version: 1", "version: 2")
@@ -202,6 +204,7 @@ func TestThreeNodes(t *testing.T) {
 
 // TestAnInitThatWasCutOff: the node has its identity, and its store stands alone. Nothing but another init goes on.
 func TestAnInitThatWasCutOff(t *testing.T) {
+	t.Parallel()
 	home, address := clitest.ExampleHome(t), clitest.NodeAddress()
 	alone := nodeOn(t, home)
 	require.NoError(t, alone.stop())
@@ -220,6 +223,7 @@ func TestAnInitThatWasCutOff(t *testing.T) {
 // TestARecoverThatWasCutOff: the store is that of the new node, and the folder that of the old one. Another
 // recover goes on.
 func TestARecoverThatWasCutOff(t *testing.T) {
+	t.Parallel()
 	home, address := clitest.ExampleHome(t), clitest.NodeAddress()
 	says(t, "is the first", "cluster", "init", "--home", home, "--cluster-listen", address, "--shards", "1")
 	first := nodeOn(t, home)
@@ -269,6 +273,7 @@ func TestWhatBindsANodeIsWrittenAsAWhole(t *testing.T) {
 
 // TestANodeIsToldThatItWasRemoved: at a real port its connections are closed at that moment.
 func TestANodeIsToldThatItWasRemoved(t *testing.T) {
+	t.Parallel()
 	homes := []string{clitest.ExampleHome(t), filepath.Join(t.TempDir(), "b")}
 	says(t, "is the first of a new cluster", "cluster", "init", "--home", homes[0], "--cluster-listen", clitest.NodeAddress(), "--shards", "1")
 	nodeOn(t, homes[0])

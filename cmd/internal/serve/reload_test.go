@@ -51,6 +51,7 @@ func wantsPending(t *testing.T, when string, r *reload, part string) {
 
 // TestAStoreThatRefusesForAMoment keeps nobody in, and gets the definitions later.
 func TestAStoreThatRefusesForAMoment(t *testing.T) {
+	t.Parallel()
 	dir := clitest.SmallHome(t)
 	disk := storetest.NewDisk()
 	o := mustOpenServiceOn(t, dir, disk, time.Minute)
@@ -81,6 +82,7 @@ func mustOpenServiceOn(t *testing.T, dir string, disk *storetest.Disk, commitWai
 // TestASetThatIsInUseButNotDurableSaysSo, until the disk has confirmed it: what is
 // changed meanwhile is not taken over.
 func TestASetThatIsInUseButNotDurableSaysSo(t *testing.T) {
+	t.Parallel()
 	dir := clitest.SmallHome(t)
 	disk := storetest.NewDisk()
 	mustOpenServiceOn(t, dir, disk, time.Minute).close()
@@ -118,6 +120,7 @@ func TestASetThatIsInUseButNotDurableSaysSo(t *testing.T) {
 
 // TestTheSetOfDefinitionsIsOneCommit: a crash leaves all of it or nothing.
 func TestTheSetOfDefinitionsIsOneCommit(t *testing.T) {
+	t.Parallel()
 	dir := clitest.SmallHome(t)
 	o := mustOpenService(t, dir)
 	defer o.close()

@@ -31,6 +31,7 @@ func newService(dir string) *service {
 	c := config.New()
 	c.Home, c.Gateway.Addr, c.Admin = dir, "127.0.0.1:0", "127.0.0.1:0"
 	c.Store.Shards, c.Store.MemTableBytes, c.Store.CacheBytes = 2, 64<<10, 1<<20
+	c.Cluster.Pace = 50 * time.Millisecond
 	c.Store.CommitWaitMax = 2 * time.Minute // a machine with much to do is not taken for a disk that hangs
 	return &service{config: c, log: zerolog.Nop()}
 }
@@ -102,6 +103,7 @@ const (
 
 // TestARestartOnFaultyTemplatesGoesOn with those that were accepted before.
 func TestARestartOnFaultyTemplatesGoesOn(t *testing.T) {
+	t.Parallel()
 	dir := clitest.SmallHome(t)
 	o := mustOpenService(t, dir)
 	modified := o.formTemplates.Get(form.KindForm, "leave-form").Modified
@@ -124,6 +126,7 @@ func TestARestartOnFaultyTemplatesGoesOn(t *testing.T) {
 // TestARestartOnTheSameTemplatesWritesNothing, so that it works on a full disk. There are no schedules and no index: what the
 // background writes of them comes at some time of the first life or the second.
 func TestARestartOnTheSameTemplatesWritesNothing(t *testing.T) {
+	t.Parallel()
 	dir := clitest.SmallHome(t)
 	clitest.RemoveFile(t, dir, "workflows/stock-take.yaml")
 	clitest.Edit(t, dir, "workflows/leave-request.yaml", "indexes: [svcPublic.requester]\n", "")
