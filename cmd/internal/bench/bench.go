@@ -42,7 +42,8 @@ type benchCommand struct {
 
 // Command is troupe bench.
 func Command() *cobra.Command {
-	b := &benchCommand{load: load.Options{WarmUp: 2 * time.Second, Duration: 10 * time.Second}}
+	// NB: plan chooses the scenario. The default is a definition to compile, and every command line makes this command.
+	b := &benchCommand{load: load.Options{WarmUp: 2 * time.Second, Duration: 10 * time.Second, Scenario: &load.Scenario{}}}
 	b.load.EnsureDefaults()
 	cmd := &cobra.Command{
 		Use:   "bench",
