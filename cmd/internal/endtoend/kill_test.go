@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -84,9 +86,10 @@ func nosync(t *testing.T) string {
 	if os.Getenv(killsName) == "" {
 		t.Skip(killsName + " is not set, as .ci/kill does")
 	}
-	binary, err := built.nosync()
-	require.NoError(t, err)
-	return binary
+	path := filepath.Join(t.TempDir(), "nosync")
+	out, err := exec.Command("go", "build", "-ldflags", "-X troupe/persistence.mutant=nosync", "-o", path, "troupe/cmd/troupe").CombinedOutput()
+	require.NoError(t, err, "build the program with the bug, %s", out)
+	return path
 }
 
 // seed is where all chance of a run comes from, except what the two processes

@@ -11,13 +11,9 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
-	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
-	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
-	"troupe/cmd/internal/credential"
-	"troupe/cmd/internal/serve"
 )
 
 // played is the program of a transcript, and its answers that have a name.
@@ -38,10 +34,6 @@ type played struct {
 //	until …           is ask again and again, until the answer is the one below
 //	await             waits for a line of the log that has all lines of the input; logged says whether one has
 func TestTranscripts(t *testing.T) {
-	_ = binary() // NB: before the folder is another one
-	clitest.Program = func() *cobra.Command {
-		return cli.NewRoot("", "", slices.Concat([]*cobra.Command{serve.Command(clitest.Example())}, credential.Commands())...)
-	}
 	p := &played{}
 	commands := clitest.Commands{}
 	for name, do := range map[string]func(cmd *datadriven.TestData, args []string) string{
