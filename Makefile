@@ -42,7 +42,7 @@ cluster: ## hurt a cluster of three processes 1,000 times, in every way; takes r
 	go test -count=1 -timeout 0 -v -run '^TestAClusterUnderFaults$$' ./cmd/internal/endtoend -episodes 1000 -workers 32 -check 60 -kinds kill,pause,stop,two,all,replace,cut,mute,deaf,bridge,split,flap,disk
 
 simulate: ## lose power and links of three stores in memory, 6,000 rounds of faults
-	go test -count=1 -timeout 0 -v -run TestNothingIsLostUnderFaults ./persistence/replica -seeds 250 -first-seed 1000
+	go test -count=1 -timeout 0 -v -run TestNothingIsLostUnderFaults ./persistence/replica/replicatest -seeds 250 -first-seed 1000
 
 vulnerabilities: ## look for known vulnerabilities with the database that GOVULNDB names
 	.ci/vulnerabilities

@@ -44,6 +44,7 @@ func feedOf(t fataler, s *Store, sh key.Shard) (rows []FeedRow) {
 // TestAFeedIsInTheOrderOfItsCommits whatever the clock says, over restarts: places and ordinals grow, and each
 // writer is told its own.
 func TestAFeedIsInTheOrderOfItsCommits(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		fs := vfs.NewMem()
 		s := mustOpen(t, "db", small(fs))

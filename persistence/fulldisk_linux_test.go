@@ -26,7 +26,7 @@ const (
 
 // fillCommits of 4 KiB are acknowledged before each filling, so that logs and
 // tables take more room over the rounds than the disk has.
-var fillCommits int64 = 6000
+var fillCommits int64 = 9000
 
 // smallDisk mounts a file system in memory of so many MiB.
 func smallDisk(t *testing.T, mib int) string {
@@ -116,7 +116,8 @@ func writeUntilFull(s *Store, round int, acked *sync.Map, enough func()) error {
 // real file system under load, checks that reads go on, and makes room again; and it starts on
 // a disk that is full.
 func TestAFullDiskHealsAgainAndAgain(t *testing.T) {
-	rounds := 3
+	t.Parallel()
+	rounds := 2
 	if testing.Short() {
 		rounds, fillCommits = 1, 2500
 	}

@@ -17,6 +17,7 @@ import (
 // persistence/PROMISES.md, "F6". Pebble repeats a failed flush without a pause, so
 // this test and the next run on real time.
 func TestATableThatFindsNoSpaceShutsTheStoreUntilItDoes(t *testing.T) {
+	t.Parallel()
 	f := &faultyFS{suffix: ".sst", kinds: []errorfs.OpKind{errorfs.OpFileWrite, errorfs.OpCreate}}
 	s := open(t, small(errorfs.Wrap(vfs.NewMem(), f)))
 	mustCommit(t, s, "a", "1")

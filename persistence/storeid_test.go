@@ -41,6 +41,7 @@ func wantBelonging(t testing.TB, when string, fs vfs.FS) {
 // of a creation, of taking over a store that has lost its id, and of beginning
 // anew, and demands that the next start finds its way.
 func TestACrashNeverLeavesAStoreThatDoesNotBelongThere(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		before func(t *testing.T, fs *vfs.MemFS)
 		do     func(o Options) error

@@ -157,6 +157,7 @@ func TestTheReceiverFindsWhatIsWrong(t *testing.T) {
 // TestKillDeliveries ends the program by SIGKILL while deliveries leave: all arrive, those of an instance in their order and
 // under one id each.
 func TestKillDeliveries(t *testing.T) {
+	t.Parallel()
 	const each = 5 // of an instance
 	kills, instances := killsOf()
 	random := rand.New(rand.NewPCG(seed(t), math.MaxUint64))
@@ -192,6 +193,7 @@ func TestKillDeliveries(t *testing.T) {
 // TestKillChildren ends the program by SIGKILL while instances have children and others leave theirs: nobody has two, all end,
 // and each parent that stayed is told once.
 func TestKillChildren(t *testing.T) {
+	t.Parallel()
 	kills, instances := killsOf()
 	random := rand.New(rand.NewPCG(seed(t), math.MaxUint64))
 	a := startAutomated(t, "http://127.0.0.1:9/")

@@ -1,4 +1,4 @@
-package replica_test
+package replicatest_test
 
 import (
 	"encoding/binary"
@@ -22,7 +22,7 @@ import (
 
 // A long run takes more of them; see the Makefile.
 var (
-	seedCount = flag.Uint64("seeds", 5, "how many runs of 24 rounds of faults")
+	seedCount = flag.Uint64("seeds", 2, "how many runs of 24 rounds of faults")
 	firstSeed = flag.Uint64("first-seed", 0, "the first of them")
 )
 

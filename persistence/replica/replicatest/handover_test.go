@@ -1,4 +1,4 @@
-package replica_test
+package replicatest_test
 
 import (
 	"context"
