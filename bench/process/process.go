@@ -207,20 +207,6 @@ func ResidentBytes(pid int) int64 {
 	return int64(stat.ResidentMemory())
 }
 
-// PeakBytes looks at the memory of a process until ctx ends, and returns the most.
-func PeakBytes(ctx context.Context, pid int) (bytes int64) {
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		bytes = max(bytes, ResidentBytes(pid))
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return bytes
-		}
-	}
-}
-
 func statOf(pid int) (procfs.ProcStat, error) {
 	p, err := procfs.NewProc(pid)
 	if err != nil {
@@ -239,16 +225,16 @@ func Build(ctx context.Context, dir string) (program string, err error) {
 	return program, err
 }
 
-// Tokens makes an API token for each of some users of a home, with a build of troupe.
-func Tokens(ctx context.Context, program, home string, users []string) (map[string]string, error) {
-	tokens := map[string]string{}
+// Serve starts a build of troupe on a home, with an API token for each of some of its users. Its log is beside the home.
+func Serve(ctx context.Context, program, home string, users []string, args ...string) (p *Process, tokens map[string]string, err error) {
+	tokens = map[string]string{}
 	for _, u := range users {
-		var err error
 		if tokens[u], err = Output(ctx, program, "token", "create", "--home", home, "--user", u); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return tokens, nil
+	p, err = Start(ctx, home+".log", program, append([]string{"serve", "--home", home}, args...)...)
+	return p, tokens, err
 }
 
 // Output runs a command and returns what it prints, without the line end.

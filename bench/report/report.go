@@ -106,6 +106,23 @@ func (t Threshold) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
+// Of returns the runs of a target.
+func (r *Report) Of(target string) []*Run {
+	return slices.DeleteFunc(slices.Clone(r.Runs), func(run *Run) bool { return run.Target != target })
+}
+
+// Ratios divides a figure of each run by that of the run of the same round in under. Where one of both has no figure, there
+// is no ratio.
+func Ratios(over, under []*Run, figure func(*Run) float64) (all []float64) {
+	for _, r := range over {
+		i := slices.IndexFunc(under, func(u *Run) bool { return u.Round == r.Round })
+		if i >= 0 && figure(r) > 0 && figure(under[i]) > 0 {
+			all = append(all, figure(r)/figure(under[i]))
+		}
+	}
+	return all
+}
+
 // Name says which run of the report it is, as far as there are several.
 func (r *Run) Name(rep *Report) string {
 	var parts []string

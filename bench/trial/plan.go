@@ -24,7 +24,7 @@ type Plan struct {
 	Command string
 	// Build is the version of this program.
 	Build string
-	// Targets are one or two servers; ratios are the first's to the second's.
+	// Targets are the servers; the ratios of the report are the first's to the second's.
 	Targets []Target
 	// Load is what each run does, but for where it goes and its rate. Its Scenario must be set.
 	Load load.Options
@@ -179,7 +179,7 @@ func (p *Plan) judge(rep *report.Report) {
 			rep.Ratios = append(rep.Ratios, ratios(rep, rate)...)
 		}
 	}
-	mine := slices.DeleteFunc(slices.Clone(rep.Runs), func(r *report.Run) bool { return r.Target != p.Targets[0].Name })
+	mine := rep.Of(p.Targets[0].Name)
 	for _, t := range p.Thresholds {
 		rep.Thresholds = append(rep.Thresholds, t.judge(mine, p.Rounds))
 	}
@@ -194,13 +194,8 @@ func (p *Plan) judge(rep *report.Report) {
 }
 
 func ratios(rep *report.Report, rate float64) (all []report.Ratio) {
-	other := func(mine *report.Run) *report.Run {
-		for _, r := range rep.Runs {
-			if r.Round == mine.Round && r.RatePerSecond == mine.RatePerSecond && r.Target != mine.Target {
-				return r
-			}
-		}
-		return nil
+	at := func(target int) []*report.Run {
+		return slices.DeleteFunc(rep.Of(rep.Targets[target].Name), func(r *report.Run) bool { return r.RatePerSecond != rate })
 	}
 	for _, figure := range []struct {
 		name string
@@ -216,16 +211,7 @@ func ratios(rep *report.Report, rate float64) (all []report.Ratio) {
 			return *r.ServerCPUMicrosPerOperation
 		}},
 	} {
-		var values []float64
-		for _, r := range rep.Runs {
-			if r.Target != rep.Targets[0].Name || r.RatePerSecond != rate {
-				continue
-			}
-			if o := other(r); o != nil && figure.of(r) > 0 && figure.of(o) > 0 {
-				values = append(values, figure.of(r)/figure.of(o))
-			}
-		}
-		if len(values) > 0 {
+		if values := report.Ratios(at(0), at(1), figure.of); len(values) > 0 {
 			all = append(all, report.Ratio{RatePerSecond: rate, Figure: figure.name, Spread: record.SpreadOf(values)})
 		}
 	}

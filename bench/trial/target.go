@@ -25,6 +25,8 @@ type Target struct {
 	Name string
 	// Program is the path of a program to start; empty: Address is asked.
 	Program string
+	// Start starts something else than troupe, which needs no token, in a folder of its own. Default: Program is started.
+	Start func(ctx context.Context, dir string) (*process.Process, error)
 	// Address is a URL that ParseAddress takes.
 	Address string
 	// Token is the credential at Address, and Tokens are those of further users of the scenario.
@@ -56,20 +58,20 @@ type server struct {
 }
 
 func (t *Target) start(ctx context.Context, dir string, scenario *load.Scenario) (*server, error) {
-	if t.Program == "" {
-		at, err := ParseAddress(t.Address)
-		return &server{Target: t, at: at, tokens: t.Tokens}, err
-	}
-	home := filepath.Join(dir, "home")
-	if err := scenario.WriteHome(home); err != nil {
-		return nil, err
-	}
-	s := &server{Target: t}
+	s := &server{Target: t, tokens: t.Tokens}
 	var err error
-	if s.tokens, err = process.Tokens(ctx, t.Program, home, scenario.UserNames()); err != nil {
-		return nil, err
+	switch {
+	case t.Start != nil:
+		s.process, err = t.Start(ctx, dir)
+	case t.Program != "":
+		home := filepath.Join(dir, "home")
+		if err = scenario.WriteHome(home); err == nil {
+			s.process, s.tokens, err = process.Serve(ctx, t.Program, home, scenario.UserNames(), "--base-path", "")
+		}
+	default:
+		s.at, err = ParseAddress(t.Address)
+		return s, err
 	}
-	s.process, err = process.Start(ctx, home+".log", t.Program, "serve", "--home", home, "--base-path", "")
 	if err != nil {
 		return nil, err
 	}

@@ -1,12 +1,13 @@
-// Package compare measures troupe beside the two ceilings of package ceiling. It starts every server as a process of
-// its own on this machine's loopback, and puts the same load on each in turn, in rounds, so that what disturbs the
-// machine disturbs all of them. What counts are the ratios within a round, with their spread.
+// Package compare measures troupe beside the two ceilings of package ceiling, and beside other builds. The measurement
+// is that of `troupe bench` (package trial), with more targets, once for each combination of connections and replies.
 package compare
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,8 @@ import (
 	"troupe/bench/internal/harness"
 	"troupe/bench/load"
 	"troupe/bench/process"
+	"troupe/bench/report"
+	"troupe/bench/trial"
 )
 
 // Commands are the measurement, and the ceilings as which the program starts itself.
@@ -31,6 +34,46 @@ func run(ctx context.Context, h *harness.Harness) error {
 	return h.Measure(ctx, p.run)
 }
 
+type plan struct {
+	*harness.Harness
+	targets []string
+	rounds  int
+	cells   []cell
+	load    load.Options // of every run, except for what a cell says
+	rate    float64
+	against string // the program of the target "other"; "" without one
+	cores   int    // that each server may use; 0: all
+}
+
+type cell struct {
+	connections int
+	minimal     bool
+	batch       int // events in a request; 0: requests are single
+}
+
+func (c cell) String() string {
+	if c.batch > 0 {
+		return fmt.Sprintf("%d connections, batches of %d", c.connections, c.batch)
+	}
+	reply := "full"
+	if c.minimal {
+		reply = "minimal"
+	}
+	return fmt.Sprintf("%d connections, %s replies", c.connections, reply)
+}
+
+// The names of the targets.
+const (
+	httpCeiling    = "http"
+	durableCeiling = "durable"
+	troupeTarget   = "troupe"
+	otherTarget    = "other" // another build, see -against
+)
+
+var targetNames = []string{httpCeiling, durableCeiling, troupeTarget}
+
+func isCeiling(name string) bool { return name == httpCeiling || name == durableCeiling }
+
 func parsePlan(h *harness.Harness) (*plan, error) {
 	p, flags := &plan{Harness: h}, h.Flags
 	targets := flags.String("targets", strings.Join(targetNames, ","), "what is measured, in this order in the first round")
@@ -43,12 +86,9 @@ func parsePlan(h *harness.Harness) (*plan, error) {
 	flags.DurationVar(&p.load.WarmUp, "warmup", time.Second, "time before it")
 	flags.IntVar(&p.load.Instances, "instances", 10_000, "instances; each run makes new ones")
 	flags.IntVar(&p.load.Preload, "preload", 0, "events that each instance gets beforehand")
-	flags.Float64Var(&p.load.Rate, "rate", 0, "requests per second in an open loop; 0: a closed loop")
-	flags.Float64Var(&p.queries, "queries", 0, "measure each run with so many queries by node a second beside it, too")
-	flags.StringVar(&p.node, "node", parkedNode, fmt.Sprintf("what the queries ask for: %s, where %d instances stand, or %s, which all others enter and leave", parkedNode, parked, movingNode))
+	flags.Float64Var(&p.rate, "rate", 0, "requests per second in an open loop; 0: a closed loop")
 	flags.StringVar(&p.against, "against", "", "another build of troupe, measured beside as the target \"other\"")
 	flags.IntVar(&p.cores, "cores", 0, "processors that each server may use (GOMAXPROCS); 0 is all")
-	flags.BoolVar(&p.profile, "profile", false, "also say what the servers' processor time goes to; the profiler costs a few per cent itself")
 	if err := h.Parse(""); err != nil {
 		return nil, err
 	}
@@ -62,13 +102,13 @@ func parsePlan(h *harness.Harness) (*plan, error) {
 			return nil, harness.Wrong("target %q is none of %s", name, strings.Join(targetNames, ", "))
 		}
 	}
+	if p.load.Mix[load.Query] > 0 && slices.ContainsFunc(p.targets, isCeiling) {
+		return nil, harness.Wrong("the ceilings answer no queries: -targets troupe")
+	}
 	if p.against != "" {
 		p.targets = append(p.targets, otherTarget)
 	}
-	if p.queries < 0 || p.queries > 0 && (slices.Contains(p.targets, httpCeiling) || slices.Contains(p.targets, durableCeiling)) {
-		return nil, harness.Wrong("-queries must not be negative, and the ceilings answer none: -targets troupe")
-	}
-	if p.cores < 0 || p.rounds < 1 || p.load.Duration <= 0 || p.load.Instances < 1 || p.load.Preload < 0 || p.load.Rate < 0 {
+	if p.cores < 0 || p.rounds < 1 || p.load.Duration <= 0 || p.load.Instances < 1 || p.load.Preload < 0 || p.rate < 0 {
 		return nil, harness.Wrong("numbers must be positive")
 	}
 	p.cells, err = parseCells(*connections, *replies, *batches)
@@ -115,109 +155,85 @@ func parseNumbers(name, text string) (numbers []int, err error) {
 	return numbers, nil
 }
 
-// run carries the plan out and returns the tables, also of runs with errors; what they found out is an error all
-// the same.
-func (p *plan) run(ctx context.Context) (string, error) {
-	if err := p.readQueries(); err != nil {
-		return "", err
+// run carries the plan out and returns the tables, also of runs with errors, which are not recorded.
+func (p *plan) run(ctx context.Context) (text string, err error) {
+	if slices.Contains(p.targets, troupeTarget) {
+		if err := p.Build(ctx); err != nil {
+			return "", err
+		}
 	}
-	all, stop, err := p.startTargets(ctx)
-	defer stop()
-	if err != nil {
-		return "", err
+	if p.cores > 0 { // NB: this process has read it at its start; those that it starts inherit it
+		if err := os.Setenv("GOMAXPROCS", strconv.Itoa(p.cores)); err != nil {
+			return "", err
+		}
 	}
-	samples, err := p.measure(ctx, all)
-	if err != nil {
-		return "", err
+	reports := map[cell]*report.Report{}
+	for _, c := range p.cells {
+		rep, err := p.measure(ctx, c)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", c, err)
+		}
+		reports[c] = rep
 	}
-	p.describe()
-	return p.report(samples), failures(samples)
+	loop := "closed loop"
+	if p.rate > 0 {
+		loop = fmt.Sprintf("open loop of %g requests/s", p.rate)
+	}
+	p.Title = "Comparison"
+	p.Rows = [][2]string{{"Load", fmt.Sprintf(
+		"%s, %s, %d new instances a run with %d events before, %d rounds of %s after %s",
+		loop, p.load.Mix, p.load.Instances, p.load.Preload, p.rounds, p.load.Duration, p.load.WarmUp)}}
+	return p.text(reports), failures(p.cells, reports)
 }
 
-// failures are the errors of all runs. Figures of which any has one are not recorded.
-func failures(samples []*sample) (err error) {
-	for _, s := range samples {
-		if s.ErrorsTotal > 0 {
-			err = errors.Join(err, fmt.Errorf("%s, %s, round %d: %d errors: %v", s.target, s.cell, s.round, s.ErrorsTotal, s.Errors))
+// measure starts the targets of a cell and measures them in turn.
+func (p *plan) measure(ctx context.Context, c cell) (*report.Report, error) {
+	plan := &trial.Plan{Load: p.load, Rounds: p.rounds, Progress: func(at trial.Progress) {
+		if at.Doing != "" {
+			fmt.Fprintf(p.Errs, "%s, round %d of %d: %s: %s\n", c, at.Round, p.rounds, at.Target, at.Doing)
 		}
-		if s.queries != nil && s.queries.ErrorsTotal > 0 {
-			err = errors.Join(err, fmt.Errorf("%s, %s, round %d: queries: %v", s.target, s.cell, s.round, s.queries.Errors))
+	}}
+	plan.Load.Scenario = load.BuiltIn()
+	plan.Load.Connections, plan.Load.Minimal, plan.Load.Batch = c.connections, c.minimal, c.batch
+	if p.rate > 0 {
+		plan.Rates = []float64{p.rate}
+	}
+	for _, name := range p.targets {
+		t := trial.Target{Name: name}
+		switch {
+		case name == troupeTarget:
+			t.Program = p.Program
+		case name == otherTarget:
+			t.Program = p.against
+		case c.batch > 0: // they take none
+			continue
+		default:
+			t.Start = func(ctx context.Context, dir string) (*process.Process, error) { return startCeiling(ctx, name, dir) }
+		}
+		plan.Targets = append(plan.Targets, t)
+	}
+	return plan.Run(ctx)
+}
+
+func startCeiling(ctx context.Context, name, dir string) (*process.Process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	store := ""
+	if name == durableCeiling {
+		store = filepath.Join(dir, "store")
+	}
+	return process.Start(ctx, filepath.Join(dir, "log"), self, ceilingCommand, "-dir", store)
+}
+
+func failures(cells []cell, reports map[cell]*report.Report) (err error) {
+	for _, c := range cells {
+		for _, r := range reports[c].Runs {
+			if r.ErrorsTotal > 0 {
+				err = errors.Join(err, fmt.Errorf("%s, %s, round %d: %d errors: %v", r.Target, c, r.Round, r.ErrorsTotal, r.Errors))
+			}
 		}
 	}
 	return err
-}
-
-type plan struct {
-	*harness.Harness
-	targets []string
-	rounds  int
-	cells   []cell
-	load    load.Options // of every run, except for what a cell says
-	against string       // the program of the target "other"; "" without one
-	profile bool         // also take processor profiles
-	cores   int          // that each server may use; 0: all
-
-	queries  float64 // a second, beside the load; 0: none
-	node     string  // that they ask for
-	scenario *load.Scenario
-}
-
-type cell struct {
-	connections int
-	minimal     bool
-	batch       int // events in a request; 0: requests are single
-}
-
-func (c cell) String() string {
-	if c.batch > 0 {
-		return fmt.Sprintf("%d connections, batches of %d", c.connections, c.batch)
-	}
-	reply := "full"
-	if c.minimal {
-		reply = "minimal"
-	}
-	return fmt.Sprintf("%d connections, %s replies", c.connections, reply)
-}
-
-// The names of the targets.
-const (
-	httpCeiling    = "http"
-	durableCeiling = "durable"
-	troupeTarget   = "troupe"
-	otherTarget    = "other" // another build, see -against
-)
-
-var targetNames = []string{httpCeiling, durableCeiling, troupeTarget}
-
-type target struct {
-	*process.Process
-	name  string
-	token string // "" when it takes none
-	admin string // where it has profiles
-	// parked: the instances that queries find were made.
-	parked bool
-}
-
-type sample struct {
-	target string
-	cell   cell
-	round  int // from 1
-	*load.Result
-	// queries is what happened to the queries beside it; nil without any.
-	queries *load.Result
-	shares  costs // of the processor time, by part; nil without a profile
-}
-
-// figures of a sample. Processor times are in microseconds for each request that was answered, and for each event of a batch.
-func perSecond(s *sample) float64  { return s.OperationsPerSecond }
-func p50(s *sample) float64        { return s.Latency.P50Ms }
-func p99(s *sample) float64        { return s.Latency.P99Ms }
-func serverCost(s *sample) float64 { return known(s.ServerCPUMicrosPerOperation) }
-func clientCost(s *sample) float64 { return known(s.GeneratorCPUMicrosPerOperation) }
-
-func known(figure *float64) float64 {
-	if figure == nil {
-		return 0
-	}
-	return *figure
 }

@@ -17,6 +17,7 @@ import (
 
 	"troupe/bench/internal/harness"
 	"troupe/bench/load"
+	"troupe/bench/process"
 	"troupe/gateway/api"
 	"troupe/gateway/client"
 )
@@ -99,9 +100,10 @@ var (
 
 // server is a server with its store, and a client of it.
 type server struct {
-	*harness.Server
-	program string
-	client  *client.Client // of its last start
+	*process.Process
+	program, home string
+	token         string
+	client        *client.Client // of its last start
 }
 
 // open starts a server on a store with so many instances at least, and makes them in an empty one.
@@ -110,11 +112,12 @@ func (m *measurement) open(ctx context.Context, name string, count int) (*server
 	if err := m.scenario.WriteHome(home); err != nil {
 		return nil, err
 	}
-	h, err := harness.Serve(ctx, m.Program, home, []string{clerk})
+	s := &server{program: m.Program, home: home}
+	p, tokens, err := process.Serve(ctx, s.program, home, []string{clerk})
 	if err != nil {
 		return nil, err
 	}
-	s := &server{Server: h, program: m.Program}
+	s.Process, s.token = p, tokens[clerk]
 	if err := s.connect(); err != nil {
 		return nil, err
 	}
@@ -136,7 +139,7 @@ func (m *measurement) open(ctx context.Context, name string, count int) (*server
 }
 
 func (s *server) connect() (err error) {
-	s.client, err = client.New(client.Options{Address: "http://" + s.Addr, Token: s.Tokens[clerk]})
+	s.client, err = client.New(client.Options{Address: "http://" + s.Addr, Token: s.token})
 	return err
 }
 
@@ -144,9 +147,12 @@ func (s *server) connect() (err error) {
 func (s *server) restart(ctx context.Context) (ms float64, err error) {
 	s.client.Close()
 	begun := time.Now()
-	err = s.Start(ctx, s.program)
-	ms = harness.Milliseconds(time.Since(begun))
-	return ms, errors.Join(err, s.connect())
+	p, err := process.Start(ctx, s.home+".log", s.program, "serve", "--home", s.home)
+	if err != nil {
+		return 0, err
+	}
+	s.Process = p
+	return harness.Milliseconds(time.Since(begun)), s.connect()
 }
 
 func (s *server) ask(ctx context.Context, r client.ListRequest) (page *client.Page[client.Instance], how api.Explain, elapsed time.Duration, err error) {

@@ -20,7 +20,7 @@ const (
 // events sends events that change the state, for a while after as long to warm up.
 func (m *measurement) events(ctx context.Context, s *server, window time.Duration) (*load.Result, error) {
 	return load.Run(ctx, load.Options{
-		Addr: s.Addr, Token: s.Tokens[clerk], PID: s.PID(), Scenario: m.scenario, Minimal: true,
+		Addr: s.Addr, Token: s.token, PID: s.PID(), Scenario: m.scenario, Minimal: true,
 		Connections: senders, Instances: eventInstances, WarmUp: window, Duration: window,
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"troupe/bench/internal/harness"
 	"troupe/bench/load"
+	"troupe/bench/process"
 )
 
 // Commands are the measurement.
@@ -34,23 +35,16 @@ type measurement struct {
 	duration    time.Duration // of the measured window of each load
 	warmUp      time.Duration // before it
 	connections int           // of a load above the capacity
-	idle        int           // idle connections
 	share       float64       // processors that the server has; 0: all
 	serve       []string      // arguments of troupe serve
 
-	probeWaitMax time.Duration
-	shared       string // what happened to the share
+	shared string // what happened to the share
 }
 
 type phase struct {
 	name, what string
-	// rate is what is sent, in capacities.
-	rate float64
-	hot  bool // to one instance
-	// storm: beside it the second user repeats each request at once.
-	storm bool
-	idle  bool // beside connections that are only held
-	deaf  bool // refused callers come again at once
+	rate       float64 // what is sent, in capacities
+	deaf       bool    // refused callers come again at once
 }
 
 var phases = []*phase{
@@ -60,27 +54,22 @@ var phases = []*phase{
 	{name: "5", what: "five times the capacity", rate: 5},
 	{name: "10", what: "ten times the capacity", rate: 10},
 	{name: "deaf", what: "ten times the capacity, by callers who do not heed Retry-After", rate: 10, deaf: true},
-	{name: "hot", what: "ten times the capacity of one instance, for one instance", rate: 10, hot: true},
-	{name: "storm", what: "half of the capacity, beside another user who repeats each request at once, refused or not", rate: 0.5, storm: true},
-	{name: "idle", what: "half of the capacity, beside idle connections", rate: 0.5, idle: true},
 }
 
 func parse(h *harness.Harness) (*measurement, error) {
-	m, flags := &measurement{Harness: h, loads: phases, probeWaitMax: probeWaitMax}, h.Flags
+	m, flags := &measurement{Harness: h, loads: phases}, h.Flags
 	names := flags.String("loads", "", "names of loads with commas; empty is all")
 	flags.IntVar(&m.rounds, "rounds", 3, "how often each load is measured, each round on a new server")
 	flags.DurationVar(&m.duration, "duration", 2*time.Second, "measured time of each load, at most 1m")
 	flags.DurationVar(&m.warmUp, "warmup", time.Second, "time under load before it")
 	flags.IntVar(&m.connections, "connections", 2048, "connections of a load above the capacity, at most 8000")
-	flags.IntVar(&m.idle, "idle", 10_000, "connections that are only held, at most 15000")
 	flags.Float64Var(&m.share, "share", 0.3, "processors that the server may use; 0 is all")
 	flags.StringVar(&m.Program, "program", "", "the build that is measured; empty builds this tree")
 	if err := h.Parse("[-- flags of troupe serve]"); err != nil {
 		return nil, err
 	}
 	m.serve = flags.Args()
-	if m.rounds < 1 || m.duration <= 0 || m.duration > time.Minute || m.warmUp <= 0 || m.share < 0 ||
-		m.connections < 1 || m.connections > 8000 || m.idle < 1 || m.idle > 15_000 {
+	if m.rounds < 1 || m.duration <= 0 || m.duration > time.Minute || m.warmUp <= 0 || m.share < 0 || m.connections < 1 || m.connections > 8000 {
 		return nil, harness.Wrong("numbers must be positive and within their bounds")
 	}
 	if *names == "" {
@@ -119,64 +108,63 @@ func (m *measurement) run(ctx context.Context) (string, error) {
 	return m.report(rounds)
 }
 
-var users = []string{load.UserID, "storm", "polite"}
-
-// start starts a server with its share of the processors. end stops it.
-func (m *measurement) start(ctx context.Context, home string) (t *harness.Server, end func() error, err error) {
-	scenario := load.BuiltIn()
-	scenario.Users = nil
-	for _, u := range users {
-		scenario.Users = append(scenario.Users, load.User{Name: u, Roles: []string{"employee"}})
+// limit gives a server its share of the processors. end is for when it has ended.
+func (m *measurement) limit(pid int) (end func() error) {
+	end = func() error { return nil }
+	if m.share == 0 {
+		m.shared = "all of them: no share was asked for"
+	} else if limited, err := limitShare("/sys/fs/cgroup", pid, m.share); err != nil {
+		m.shared = "**all of them: it could not be limited**: " + err.Error()
+	} else {
+		end, m.shared = limited, fmt.Sprintf("%g of a processor in each period of %d ms", m.share, sharePeriodMicros/1000)
 	}
-	if err := scenario.WriteHome(home); err != nil {
-		return nil, nil, err
-	}
-	t, err = harness.Serve(ctx, m.Program, home, users, append([]string{"--drain-max", "1s"}, m.serve...)...)
-	if err != nil {
-		return nil, nil, err
-	}
-	remove := func() error { return nil }
-	if m.shared = "all of them: no share was asked for"; m.share > 0 {
-		if limited, err := limitShare("/sys/fs/cgroup", t.PID(), m.share); err != nil {
-			m.shared = "**all of them: it could not be limited**: " + err.Error()
-		} else {
-			remove, m.shared = limited, fmt.Sprintf("%g of a processor in each period of %d ms", m.share, sharePeriodMicros/1000)
-		}
-	}
-	return t, func() error { t.Stop(); return remove() }, nil
+	return end
 }
 
 // errNoEvent ends a round: without a capacity there is no load.
 var errNoEvent = errors.New("no event was answered")
 
+// capacityConnections are those of the closed loop that finds the capacity, and of a load below it.
+const capacityConnections = 256
+
 func (m *measurement) round(ctx context.Context, home string) (all []*result, err error) {
-	t, end, err := m.start(ctx, home)
+	if err := load.BuiltIn().WriteHome(home); err != nil {
+		return nil, err
+	}
+	server, tokens, err := process.Serve(ctx, m.Program, home, []string{load.UserID}, append([]string{"--drain-max", "1s"}, m.serve...)...)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, end()) }()
-	capacity := map[bool]float64{} // of all instances, and of one
+	end := m.limit(server.PID())
+	defer func() {
+		server.Stop()
+		err = errors.Join(err, end())
+	}()
+	o := load.Options{
+		Addr: server.Addr, Token: tokens[load.UserID], PID: server.PID(), Minimal: true, WarmUp: m.warmUp, Duration: m.duration,
+		Every: 50 * time.Millisecond, QueueMax: -1, Connections: min(capacityConnections, m.connections), Instances: m.connections,
+	}
+	closed, err := load.Run(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	capacity := closed.OperationsPerSecond
+	if capacity == 0 {
+		return nil, fmt.Errorf("%w: %v", errNoEvent, closed.Errors)
+	}
+	fmt.Fprintf(m.Errs, "capacity %.0f/s, p50 %.0f ms\n", capacity, closed.Latency.P50Ms)
 	for _, p := range m.loads {
-		if capacity[p.hot] == 0 {
-			o := m.options(t, load.UserID)
-			if p.hot {
-				o.Connections, o.Instances = hotConnections, 1
-			}
-			r, err := load.Run(ctx, o)
-			if err != nil {
-				return nil, err
-			}
-			if capacity[p.hot] = r.OperationsPerSecond; r.OperationsPerSecond == 0 {
-				return nil, fmt.Errorf("%w: %v", errNoEvent, r.Errors)
-			}
-			fmt.Fprintf(m.Errs, "capacity %.0f/s (one instance: %v), p50 %.0f ms\n", r.OperationsPerSecond, p.hot, r.Latency.P50Ms)
+		o.Rate, o.Heed = p.rate*capacity, !p.deaf
+		if p.rate >= 1 {
+			o.Connections = m.connections
 		}
-		r, err := m.measure(ctx, t, p, capacity[p.hot])
+		loaded, err := load.Run(ctx, o)
 		if err != nil {
 			return nil, fmt.Errorf("load %s: %w", p.name, err)
 		}
+		r := &result{Result: loaded}
 		all = append(all, r)
-		fmt.Fprintln(m.Errs, r.line())
+		fmt.Fprintf(m.Errs, "load %s: %.0f/s due, %.0f/s useful, %.0f/s refused; %s\n", p.name, r.RatePerSecond, r.useful(), r.Refused.PerSecond, harness.Counts(r.Errors))
 	}
 	comparePeak(all, capacity)
 	return all, nil

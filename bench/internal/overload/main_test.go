@@ -20,7 +20,6 @@ import (
 	"go.uber.org/goleak"
 
 	"troupe/bench/internal/ceiling"
-	"troupe/bench/internal/harness"
 	"troupe/bench/load"
 )
 
@@ -47,7 +46,7 @@ func serve(args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
-	listen, admin := flags.String("listen", "", ""), flags.String("admin", "", "")
+	listen := flags.String("listen", "", "")
 	for _, unused := range []string{"home", "drain-max", "requests-max"} {
 		flags.String(unused, "", "")
 	}
@@ -63,26 +62,15 @@ func serve(args []string) error {
 		refusal = http.StatusInternalServerError
 	}
 	var events atomic.Int64
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.URL.Path == "/livez" || r.URL.Path == "/metrics":
-		case strings.HasSuffix(r.URL.Path, "/event") && events.Add(1)%4 == 0:
+	server := &http.Server{Addr: *listen, ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/event") && events.Add(1)%4 == 0 {
 			w.WriteHeader(refusal)
-		default:
+		} else {
 			s.ServeHTTP(w, r)
 		}
-	})
-	servers := []*http.Server{
-		{Addr: *listen, Handler: handler, ReadHeaderTimeout: time.Minute},
-		{Addr: *admin, Handler: handler, ReadHeaderTimeout: time.Minute},
-	}
-	defer context.AfterFunc(ctx, func() {
-		for _, s := range servers {
-			_ = s.Close()
-		}
-	})()
-	go func() { _ = servers[1].ListenAndServe() }()
-	if err := servers[0].ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+	})}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return s.Close()
@@ -97,14 +85,11 @@ func TestARunLeavesARecordAndNothingElse(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 	var out, errs bytes.Buffer
 	for _, window := range []string{"50ms", "200ms", "1s"} { // a machine may stand still for a while
-		var m *measurement
-		m, err = parse(harness.New("overload", []string{
-			"-program", self, "-loads", "0.5,hot,storm,idle", "-rounds", "2", "-duration", window, "-warmup", "1ms", "-share", "0",
-			"-connections", "4", "-idle", "3", "-o", file, "--", "--requests-max", "9",
-		}, &out, &errs))
-		require.NoError(t, err)
-		m.probeWaitMax = time.Hour // a slow machine is no error
-		if err = m.Measure(t.Context(), m.run); !errors.Is(err, errNoEvent) {
+		err = Commands[0].Main(t.Context(), []string{
+			"-program", self, "-loads", "0.5,1,deaf", "-rounds", "2", "-duration", window, "-warmup", "1ms", "-share", "0",
+			"-connections", "4", "-o", file, "--", "--requests-max", "9",
+		}, &out, &errs)
+		if !errors.Is(err, errNoEvent) {
 			break
 		}
 	}
@@ -113,7 +98,7 @@ func TestARunLeavesARecordAndNothingElse(t *testing.T) {
 	require.NoError(t, err)
 	for _, part := range []string{
 		"| Command | `go run ./bench overload -program", "| Commit |", "`troupe serve --requests-max 9`", "no share was asked for",
-		"\n| 0.5 | ", "\n| hot | ", "\n| storm | ", "\n| idle | ", "- hot: ten times",
+		"\n| 0.5 | ", "\n| 1 | ", "\n| deaf | ", "- deaf: ten times",
 	} {
 		assert.Contains(t, string(text), part, "the record lacks")
 	}
@@ -132,7 +117,7 @@ func TestErrorsLeaveNoRecord(t *testing.T) {
 	var out, errs bytes.Buffer
 	for _, window := range []string{"50ms", "200ms", "1s"} { // a machine may stand still for a while
 		err = Commands[0].Main(t.Context(), []string{
-			"-program", self, "-loads", "0.5", "-rounds", "1", "-duration", window, "-warmup", "1ms", "-share", "0", "-connections", "4", "-idle", "3", "-o", file,
+			"-program", self, "-loads", "0.5", "-rounds", "1", "-duration", window, "-warmup", "1ms", "-share", "0", "-connections", "4", "-o", file,
 		}, &out, &errs)
 		if err == nil { // so few events that none of them failed
 			_ = os.Remove(file)
@@ -157,26 +142,27 @@ func TestWhatComesTooLateIsNotUseful(t *testing.T) {
 			}
 		}
 		r.All = r.Latencies.Summary(time.Second)
-		assert.Equal(t, float64(inTime), usefulOf(&r), inTime)
+		assert.Equal(t, float64(inTime), (&result{Result: &r}).useful(), inTime)
 	}
-	assert.Zero(t, usefulOf(&load.Result{}))
+	assert.Zero(t, (&result{Result: &load.Result{}}).useful())
 }
 
-// TestThePeakIsTheMostOfItsKind: a load has no more than the best one to as many
-// instances, and the closed loop counts.
-func TestThePeakIsTheMostOfItsKind(t *testing.T) {
-	of := func(perSecond int64, hot bool) *result {
+// TestThePeakIsTheMost: a load has no more than the best one, and the closed loop counts.
+func TestThePeakIsTheMost(t *testing.T) {
+	of := func(perSecond int64) *result {
 		l := &load.Result{}
 		for range perSecond {
 			l.Latencies.Record(time.Millisecond)
 		}
 		l.All = l.Latencies.Summary(time.Second)
-		return &result{phase: &phase{hot: hot}, loads: []*load.Result{l}}
+		return &result{Result: l}
 	}
-	all := []*result{of(50, false), of(200, false), of(30, true)}
-	comparePeak(all, map[bool]float64{false: 100, true: 60})
-	assert.Equal(t, []float64{200, 200, 60}, []float64{all[0].peak, all[1].peak, all[2].peak})
-	assert.Equal(t, 0.25, tables[0].columns[3].of(all[0]), "of the peak")
+	for capacity, peak := range map[float64]float64{100: 200, 250: 250} {
+		all := []*result{of(50), of(200)}
+		comparePeak(all, capacity)
+		assert.Equal(t, []float64{peak, peak}, []float64{all[0].peak, all[1].peak})
+		assert.Equal(t, 50/peak, columns[3].of(all[0]), "of the peak")
+	}
 }
 
 // TestAFolderIsNoControlGroup: only the kernel makes the files of one.
@@ -188,14 +174,4 @@ func TestAFolderIsNoControlGroup(t *testing.T) {
 	}
 	left, err := os.ReadDir(root)
 	assert.True(t, err == nil && len(left) <= 0, "left behind: %v, %v", left, err)
-}
-
-func TestProbesSayWhatFailed(t *testing.T) {
-	slow, gone := &probe{name: "livez"}, &probe{name: "metrics"}
-	p := &probes{all: []*probe{slow, gone}, failed: map[string]int64{}}
-	p.count(slow, true, 20*time.Millisecond)
-	p.count(slow, true, 30*time.Millisecond)
-	p.count(gone, false, 0)
-	assert.InDelta(t, 30, p.worst(), 1)
-	assert.Equal(t, map[string]int64{"metrics without an answer": 1}, p.failed)
 }
