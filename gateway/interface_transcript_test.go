@@ -71,7 +71,9 @@ const annsPassword = `an "old" oak, 1843`
 // desk a user comes with a session. With same all answers must be the first, byte for byte; with follow all pages are
 // printed, and with times those are as they came.
 func TestInterface(t *testing.T) {
+	t.Parallel()
 	datadriven.Walk(t, "testdata/interface", func(t *testing.T, path string) {
+		t.Parallel() // they wait for streams that end, and for what comes later
 		s := &transcript{at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 		datadriven.RunTest(t, path, s.run)
 	})

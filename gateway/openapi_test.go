@@ -135,12 +135,14 @@ func TestTheDocumentIsTheTableControl(t *testing.T) {
 }
 
 // TestTheDocumentsExamples holds that a wrong example is found: describe validates
-// all of them.
+// all of them; and that a keyword is found which it would pass over.
 func TestTheDocumentsExamples(t *testing.T) {
 	right, wrong := []byte(`"targets": ["approved"]`), []byte(`"targets": "approved"`)
 	require.Equal(t, 1, bytes.Count(openapiYAML, right), "the document has not one %s", right)
 	_, err := describe(bytes.Replace(openapiYAML, right, wrong, 1))
 	assert.Error(t, err, "an example that does not fit its schema is not found")
+	_, err = describe(bytes.Replace(openapiYAML, []byte("properties:"), []byte("patternProperties:"), 1))
+	assert.ErrorContains(t, err, "patternProperties")
 }
 
 // TestObserverControl plays testdata/observer.txt: exchanges, and what of each the document does not describe. "> " begins the body of the
