@@ -22,7 +22,7 @@ var (
 	stock           = workflowtest.Stock
 	leave, order    = workflowtest.Leave, workflowtest.Order
 	john, mary, eve = workflowtest.John, workflowtest.Mary, workflowtest.Eve
-	boss            = workflowtest.Boss
+	member, boss    = workflowtest.Member, workflowtest.Boss
 )
 
 type harness struct {

@@ -1,4 +1,4 @@
-package watch_test
+package workflow_test
 
 import (
 	"bytes"
@@ -21,32 +21,26 @@ import (
 	"troupe/statemachine/data"
 )
 
-var (
-	stock        = workflowtest.Stock
-	john         = workflowtest.John
-	member, boss = workflowtest.Member, workflowtest.Boss
-)
-
 const heartbeatEvery = 15 * time.Second
 
-// harness is a router that has the workflow stock.
-type harness struct {
+// watched is a router that has the workflow stock, and is watched.
+type watched struct {
 	*workflowtest.Router
 	t       *testing.T
 	own     *watch.Service // watched in place of the router's, see startOwn
 	queries *query.Service // of own
 }
 
-func start(t *testing.T, o workflow.Options) *harness {
-	h := &harness{Router: workflowtest.Start(t, workflowtest.Options{Workflow: o}), t: t}
+func startWatched(t *testing.T, o workflow.Options) *watched {
+	h := &watched{Router: workflowtest.Start(t, workflowtest.Options{Workflow: o}), t: t}
 	h.Publish(workflowtest.Order, stock("stock", 1))
 	return h
 }
 
 // startOwn is start with a watch service of the test's own: only announce tells it of
 // entries, and the test sees its feeds, and the two slots for filters that take long.
-func startOwn(t *testing.T) *harness {
-	h := start(t, workflow.Options{})
+func startOwn(t *testing.T) *watched {
+	h := startWatched(t, workflow.Options{})
 	h.queries = query.New(query.Options{
 		Store: h.Store, Catalog: h.Catalog, Clock: h.Clock, InFlight: new(atomic.Int64),
 		QueriesMax: 2, ListsMax: 2, QueriesOpenMax: 2, ListsOpenMax: 2, TimeMax: time.Minute,
@@ -59,7 +53,7 @@ func startOwn(t *testing.T) *harness {
 
 // announce sends an event to an instance of stock and puts its entry into the feeds of
 // the own service.
-func (h *harness) announce(id, name, body string) {
+func (h *watched) announce(id, name, body string) {
 	h.t.Helper()
 	h.MustSend(boss, "stock", id, name, body)
 	s := h.stored(id)
@@ -80,7 +74,7 @@ func (h *harness) announce(id, name, body string) {
 }
 
 // stored is an instance of stock as the store has it.
-func (h *harness) stored(id string) workflowtest.Stored {
+func (h *watched) stored(id string) workflowtest.Stored {
 	all := h.Instances("stock")
 	return all[slices.IndexFunc(all, func(s workflowtest.Stored) bool { return s.Name == id })]
 }
@@ -108,8 +102,8 @@ func (e heard) String() string {
 	return fmt.Sprintf("%d %s", e.Sequence, name.Text())
 }
 
-// ear is one call of Watch.
-type ear struct {
+// listener is one call of Watch.
+type listener struct {
 	t      *testing.T
 	events chan heard
 	done   chan error
@@ -121,16 +115,16 @@ type ear struct {
 }
 
 // listen calls Watch, and returns when the stream is open.
-func (h *harness) listen(req watch.Request) *ear {
+func (h *watched) listen(req watch.Request) *listener {
 	h.t.Helper()
 	e := h.watch(req, nil)
 	require.Equal(h.t, watch.Opened, e.next().Kind, "the first event")
 	return e
 }
 
-func (h *harness) watch(req watch.Request, hold chan struct{}) *ear {
+func (h *watched) watch(req watch.Request, hold chan struct{}) *listener {
 	ctx, cancel := context.WithCancel(h.t.Context())
-	e := &ear{t: h.t, events: make(chan heard, 20_000), done: make(chan error, 1), stop: cancel, hold: hold}
+	e := &listener{t: h.t, events: make(chan heard, 20_000), done: make(chan error, 1), stop: cancel, hold: hold}
 	if req.WorkflowID == "" {
 		req.WorkflowID = "stock"
 	}
@@ -143,7 +137,7 @@ func (h *harness) watch(req watch.Request, hold chan struct{}) *ear {
 	return e
 }
 
-func (e *ear) take(event watch.Event) error {
+func (e *listener) take(event watch.Event) error {
 	if event.Kind == watch.Heartbeat && !e.beats.Load() {
 		return nil
 	}
@@ -163,7 +157,7 @@ func (e *ear) take(event watch.Event) error {
 }
 
 // next is the next event.
-func (e *ear) next() heard {
+func (e *listener) next() heard {
 	e.t.Helper()
 	select {
 	case got := <-e.events:
@@ -175,7 +169,7 @@ func (e *ear) next() heard {
 }
 
 // expect holds the next events against their texts.
-func (e *ear) expect(what string, want ...string) (all []heard) {
+func (e *listener) expect(what string, want ...string) (all []heard) {
 	e.t.Helper()
 	for n, text := range want {
 		got := e.next()
@@ -186,7 +180,7 @@ func (e *ear) expect(what string, want ...string) (all []heard) {
 }
 
 // end ends the watch, which has nothing more to hear.
-func (e *ear) end() {
+func (e *listener) end() {
 	e.t.Helper()
 	e.stop()
 	assert.ErrorIs(e.t, e.ended(), context.Canceled, "ended")
@@ -195,7 +189,7 @@ func (e *ear) end() {
 	}
 }
 
-func (e *ear) ended() error {
+func (e *listener) ended() error {
 	e.t.Helper()
 	return <-e.done
 }

@@ -1,4 +1,4 @@
-package batch_test
+package workflow_test
 
 import (
 	"cmp"
@@ -40,19 +40,19 @@ func (s *scripted) PostCreate(*message.Create, message.Recipient) (workflow.Post
 	return workflow.Posted{}, failure.Elsewhere(3)
 }
 
-// parts is a forwarder that keeps what it gets.
-type parts struct {
+// forwarded is a forwarder that keeps what it gets.
+type forwarded struct {
 	items [][]*batch.Item
 	ends  []func(bool)
 	of    map[uint16]func(bool) // the last end of a shard
 }
 
-func (p *parts) Forward(shard uint16, items []*batch.Item, end func(bool)) {
+func (p *forwarded) Forward(shard uint16, items []*batch.Item, end func(bool)) {
 	p.items, p.ends = append(p.items, items), append(p.ends, end)
 	p.of[shard] = end
 }
 
-func (p *parts) String() string {
+func (p *forwarded) String() string {
 	var all []string
 	for _, items := range p.items {
 		names := ""
@@ -77,7 +77,7 @@ func (p *parts) String() string {
 func TestForwarding(t *testing.T) {
 	datadriven.Walk(t, "testdata/forward", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, cmd *datadriven.TestData) string {
-			s, p := &scripted{}, &parts{of: map[uint16]func(bool){}}
+			s, p := &scripted{}, &forwarded{of: map[uint16]func(bool){}}
 			b := batch.New(s, p)
 			if cmd.HasArg("alone") {
 				b = batch.New(s, nil)
@@ -96,7 +96,7 @@ func TestForwarding(t *testing.T) {
 
 var answers = map[string]error{"unknown": failure.ErrOutcomeUnknown, "unavailable": failure.ErrUnavailable, "elsewhere": failure.Elsewhere(3)}
 
-func forwarding(t *testing.T, b *batch.Batch, s *scripted, p *parts, words []string) string {
+func forwarding(t *testing.T, b *batch.Batch, s *scripted, p *forwarded, words []string) string {
 	at := func(k int) string { return append(words, "", "", "", "")[k] }
 	n, _ := strconv.Atoi(at(1))
 	switch words[0] {
@@ -119,7 +119,7 @@ func forwarding(t *testing.T, b *batch.Batch, s *scripted, p *parts, words []str
 	case "posted":
 		return strings.Join(s.names, "")
 	case "results":
-		return results(t, b)
+		return batchResults(t, b)
 	case "begin":
 		turn := message.Turn{Shard: 3}
 		if at(2) != "" {

@@ -1,4 +1,4 @@
-package watch_test
+package workflow_test
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ func TestSlowFiltersOfWatchesShareTheSlots(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := startOwn(t)
 			id := h.Make(boss, "stock", workflowtest.Large(size))
-			var ears []*ear
+			var ears []*listener
 			for range 8 {
 				ears = append(ears, h.listen(watch.Request{Caller: member, InstanceID: id, Filter: workflowtest.Slow}))
 			}
@@ -54,7 +54,7 @@ func TestSlowFiltersOfWatchesShareTheSlots(t *testing.T) {
 // TestALookThatTakesTooLongIsLost: it says neither that the entry matches nor
 // that it does not.
 func TestALookThatTakesTooLongIsLost(t *testing.T) {
-	h := start(t, workflow.Options{QueryTimeMax: 30 * time.Millisecond})
+	h := startWatched(t, workflow.Options{QueryTimeMax: 30 * time.Millisecond})
 	big, small := h.Make(boss, "stock", workflowtest.Large(900_000)), h.Make(boss, "stock", `{"t":"xy"}`)
 	for _, filter := range []string{workflowtest.Slow, `{"$nor":[` + workflowtest.Slow + `,{"svcPublic.a":1}]}`} {
 		all := h.listen(watch.Request{Caller: member, Filter: filter})
@@ -66,7 +66,7 @@ func TestALookThatTakesTooLongIsLost(t *testing.T) {
 		if filter == workflowtest.Slow {
 			all.expect("all", fmt.Sprintf("%d set", n))
 		}
-		for _, e := range []*ear{all, one} {
+		for _, e := range []*listener{all, one} {
 			e.end()
 		}
 	}
@@ -93,7 +93,7 @@ func TestAWatcherHearsBeatsWhileItWaitsForASlot(t *testing.T) {
 
 // holdSlots takes both slots to match with, until release is called: a filter that looks
 // at a history waits for it.
-func (h *harness) holdSlots() (release func()) {
+func (h *watched) holdSlots() (release func()) {
 	h.t.Helper()
 	f, err := filter.Parse([]byte(`{"svcHistory.user":"x"}`), filter.Options{})
 	h.Must(err)
@@ -118,7 +118,7 @@ func TestASlowWatcherLosesItsPlace(t *testing.T) {
 		all := h.watch(watch.Request{Caller: member}, hold)
 		one := h.watch(watch.Request{Caller: member, InstanceID: id}, hold)
 		filtered := h.watch(watch.Request{Caller: member, InstanceID: id, Filter: `{"svcPublic.a":null}`}, hold)
-		for _, e := range []*ear{all, one, filtered} {
+		for _, e := range []*listener{all, one, filtered} {
 			e.expect("at first", "open") // and hangs in yield
 		}
 		h.announce(id, "set", "")
@@ -151,7 +151,7 @@ func TestWhatOtherFeedsPushOutIsToldOrFilled(t *testing.T) {
 		one := h.watch(watch.Request{Caller: member, InstanceID: id}, hold)
 		filtered := h.watch(watch.Request{Caller: member, InstanceID: id, Filter: `{"svcPublic.a":null}`}, hold)
 		all := h.watch(watch.Request{Caller: member}, hold)
-		for _, e := range []*ear{one, filtered, all} {
+		for _, e := range []*listener{one, filtered, all} {
 			e.expect("at first", "open") // and hangs in yield
 		}
 		h.announce(id, "set", "")
@@ -165,7 +165,7 @@ func TestWhatOtherFeedsPushOutIsToldOrFilled(t *testing.T) {
 		filtered.expect("with a filter that cannot be", "lost")
 		all.expect("all is read from the store", "2 set", "3 close")
 		h.announce(id, "open", "")
-		for _, e := range []*ear{one, filtered, all} {
+		for _, e := range []*listener{one, filtered, all} {
 			e.expect("afterwards", "4 open")
 			e.end()
 		}

@@ -1,4 +1,4 @@
-package watch_test
+package workflow_test
 
 import (
 	"math/rand/v2"
@@ -17,7 +17,7 @@ import (
 // TestAWatcherThatComesBackMissesNothing holds persistence/PROMISES.md, "P31": its stream breaks at any event, in the process and over
 // restarts, while entries are committed at the same time.
 func TestAWatcherThatComesBackMissesNothing(t *testing.T) {
-	h := start(t, workflow.Options{})
+	h := startWatched(t, workflow.Options{})
 	r := rand.New(rand.NewPCG(31, 2))
 	const instances = 8
 	var ids []string
@@ -74,7 +74,7 @@ func TestAWatcherThatComesBackMissesNothing(t *testing.T) {
 
 // TestADamagedInstanceIsLostAndDoesNotEndAStream: the others go on.
 func TestADamagedInstanceIsLostAndDoesNotEndAStream(t *testing.T) {
-	h := start(t, workflow.Options{})
+	h := startWatched(t, workflow.Options{})
 	first := h.watch(watch.Request{Caller: member}, nil)
 	place := first.next().ID
 	first.end()

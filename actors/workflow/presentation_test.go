@@ -1,4 +1,4 @@
-package presentation_test
+package workflow_test
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 	"troupe/actors/workflow/workflowtest"
 )
 
-// told is a workflow with a title and a column, which counts.
-const told = `
-id: told
+// counting is a workflow with a title and a column.
+const counting = `
+id: counting
 title: 'Number ${svcPublic.n}'
 columns: [svcPublic.n, svcPublic.none]
 allow: {read: {roles: [member]}, create: {roles: [member]}}
@@ -30,15 +30,14 @@ stateMachines:
 func TestSummaryAndWayOfAnInstance(t *testing.T) {
 	h := workflowtest.Start(t, workflowtest.Options{})
 	shown := presentation.New(presentation.Options{Instances: h.Router, Queries: h.Router.Queries, Catalog: h.Catalog, Store: h.Store, Clock: h.Clock})
-	member, boss, eve := workflowtest.Member, workflowtest.Boss, workflowtest.Eve
-	h.Publish(told)
-	id := h.Make(member, "told", `{}`)
-	of := &message.Load{Caller: boss, WorkflowID: "told", InstanceID: id}
+	h.Publish(counting)
+	id := h.Make(member, "counting", `{}`)
+	of := &message.Load{Caller: boss, WorkflowID: "counting", InstanceID: id}
 	const events = 601
 	for range events - 1 {
-		h.MustSend(boss, "told", id, "count", "")
+		h.MustSend(boss, "counting", id, "count", "")
 	}
-	h.MustSend(boss, "told", id, "end", "")
+	h.MustSend(boss, "counting", id, "end", "")
 
 	s, err := shown.Summary(t.Context(), of)
 	if err != nil || s.Title.For() != "Number 600" || s.Requester != "mem" || s.Sequence != events+1 || !s.IsDone || s.IsEnded || s.Form != nil || s.Created.After(s.Updated) {
@@ -61,10 +60,10 @@ func TestSummaryAndWayOfAnInstance(t *testing.T) {
 	_, err = shown.Trace(t.Context(), of)
 	assert.ErrorIs(t, err, failure.ErrForbidden, "a way for who may not read")
 	for version, want := range map[uint64]error{0: nil, 1: nil, 2: failure.ErrNotFound} {
-		d, err := shown.Presented(member, "told", version)
+		d, err := shown.Presented(member, "counting", version)
 		assert.True(t, errors.Is(err, want) && (err != nil || d.Version == 1), "version %d: got %v", version, err)
 	}
-	_, err = shown.Presented(eve, "told", 0)
+	_, err = shown.Presented(eve, "counting", 0)
 	assert.ErrorIs(t, err, failure.ErrForbidden, "a presentation for who may not read")
 	_, err = shown.Presented(boss, "none", 0)
 	assert.ErrorIs(t, err, failure.ErrNotFound, "a presentation of nothing")

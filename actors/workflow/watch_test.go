@@ -1,4 +1,4 @@
-package watch_test
+package workflow_test
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ import (
 )
 
 func TestAWatcherHearsEachEntryInOrder(t *testing.T) {
-	h := start(t, workflow.Options{})
+	h := startWatched(t, workflow.Options{})
 	one := h.Make(boss, "stock", `{"a":1}`)
 	all, single, other := h.listen(watch.Request{Caller: member}), h.listen(watch.Request{Caller: member, InstanceID: one}), h.listen(watch.Request{Caller: john, WorkflowID: "order"})
 	const senders, each = 8, 30
@@ -55,13 +55,13 @@ func TestAWatcherHearsEachEntryInOrder(t *testing.T) {
 	for n, e := range entries {
 		assert.Equal(t, fmt.Sprint(n+2), e.ID, "place of entry %d", n+2)
 	}
-	for _, e := range []*ear{all, single, other} {
+	for _, e := range []*listener{all, single, other} {
 		e.end()
 	}
 }
 
 // holdEntries holds what was heard of an instance against its history.
-func (h *harness) holdEntries(id string, entries []heard) {
+func (h *watched) holdEntries(id string, entries []heard) {
 	h.t.Helper()
 	var history []data.Value
 	for _, e := range h.StoredHistory(h.Store, h.ID(id)).Elements() {
@@ -88,14 +88,14 @@ func (h *harness) holdEntries(id string, entries []heard) {
 }
 
 func TestAWatchEndsWithItsReader(t *testing.T) {
-	h := start(t, workflow.Options{})
+	h := startWatched(t, workflow.Options{})
 	failed := errors.New("the writer is gone")
 	assert.ErrorIs(t, h.Watches.Watch(t.Context(), &watch.Request{Caller: boss, WorkflowID: "stock"}, func(watch.Event) error { return failed }), failed)
 }
 
 // TestStopWatchingEndsAWatch of one who never catches up.
 func TestStopWatchingEndsAWatch(t *testing.T) {
-	h := start(t, workflow.Options{})
+	h := startWatched(t, workflow.Options{})
 	id := h.Make(boss, "stock", "")
 	told := 0
 	assert.NoError(t, h.Watches.Watch(t.Context(), &watch.Request{Caller: member, WorkflowID: "stock"}, func(watch.Event) error {
@@ -110,7 +110,7 @@ func TestStopWatchingEndsAWatch(t *testing.T) {
 // TestWhatIsAcknowledgedAfterTheOpeningIsHeard: watches open while events are on
 // their way, also several at a time.
 func TestWhatIsAcknowledgedAfterTheOpeningIsHeard(t *testing.T) {
-	h := start(t, workflow.Options{})
+	h := startWatched(t, workflow.Options{})
 	const senders, rounds = 3, 20
 	var definitions []string
 	for n := range rounds {
@@ -140,7 +140,7 @@ func TestWhatIsAcknowledgedAfterTheOpeningIsHeard(t *testing.T) {
 		}
 		workflowtest.Await(t, "events", func() bool { return acked[0].Load() > 0 && acked[1].Load() > 0 && acked[2].Load() > 0 })
 		every := watch.Request{Caller: member, WorkflowID: workflowID}
-		all := []*ear{h.watch(every, nil), h.watch(every, nil)}
+		all := []*listener{h.watch(every, nil), h.watch(every, nil)}
 		every.InstanceID, every.Filter = busy, `{"svcPublic.u":null}` // with a filter, what was missed is lost
 		one := h.watch(every, nil)
 		opened, atOpening := one.next(), map[string]uint64{}
@@ -170,7 +170,7 @@ func TestWhatIsAcknowledgedAfterTheOpeningIsHeard(t *testing.T) {
 
 // holdSince listens until each instance is closed, and holds that no entry was
 // missed since the opening.
-func (h *harness) holdSince(e *ear, ids []string, atOpening map[string]uint64) {
+func (h *watched) holdSince(e *listener, ids []string, atOpening map[string]uint64) {
 	h.t.Helper()
 	last := map[string]uint64{}
 	for closed := 0; closed < len(ids); {

@@ -1,4 +1,4 @@
-package batch_test
+package workflow_test
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"troupe/actors/failure"
 	"troupe/actors/message"
@@ -21,25 +20,21 @@ import (
 	"troupe/persistence/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var john = workflowtest.John
-
-func start(t *testing.T, o workflow.Options) *workflowtest.Router {
+func startBatches(t *testing.T, o workflow.Options) *workflowtest.Router {
 	t.Helper()
 	r := workflowtest.Start(t, workflowtest.Options{Workflow: o, Disk: storetest.NewDisk()})
 	r.Publish(workflowtest.Leave, workflowtest.Order, workflowtest.Stock("stock", 1))
 	return r
 }
 
-func note(id string) *message.Event {
+func noteOn(id string) *message.Event {
 	e := workflowtest.Event(john, "leave", id, "note", "", "")
 	e.WithHistory = false
 	return e
 }
 
 // results takes the answers to all items, in order.
-func results(t *testing.T, b *batch.Batch) (all string) {
+func batchResults(t *testing.T, b *batch.Batch) (all string) {
 	t.Helper()
 	for b.Len() > 0 {
 		answer, ok := b.Next()
@@ -57,7 +52,7 @@ func results(t *testing.T, b *batch.Batch) (all string) {
 	return strings.TrimSpace(all)
 }
 
-func want(t *testing.T, what, got, want string) {
+func wantResults(t *testing.T, what, got, want string) {
 	t.Helper()
 	assert.Equal(t, want, got, what)
 }
@@ -66,51 +61,51 @@ func want(t *testing.T, what, got, want string) {
 // not done, and those of others are.
 func TestNoneOvertakesOneThatWasNotDone(t *testing.T) {
 	t.Run("quota of a user", func(t *testing.T) {
-		h := start(t, workflow.Options{Quotas: quota.Limits{EventsPerSecond: 3}})
+		h := startBatches(t, workflow.Options{Quotas: quota.Limits{EventsPerSecond: 3}})
 		a, c := h.Make(john, "leave", ""), h.Make(john, "leave", "")
 		b := batch.New(h.Router, nil)
 		for _, id := range []string{a, c, a, a} {
-			b.Event(note(id), nil)
+			b.Event(noteOn(id), nil)
 		}
 		h.Pass(10e9) // new tokens
 		for _, id := range []string{a, c, a} {
-			b.Event(note(id), nil)
+			b.Event(noteOn(id), nil)
 		}
-		want(t, "results", results(t, b), "2 2 3 quota is used up unavailable 3 unavailable")
+		wantResults(t, "results", batchResults(t, b), "2 2 3 quota is used up unavailable 3 unavailable")
 		b = batch.New(h.Router, nil)
-		b.Event(note(a), nil)
-		want(t, "another batch", results(t, b), "4")
+		b.Event(noteOn(a), nil)
+		wantResults(t, "another batch", batchResults(t, b), "4")
 	})
 	t.Run("quota of a history", func(t *testing.T) {
-		h := start(t, workflow.Options{Quotas: quota.Limits{HistoryEntries: 2}})
+		h := startBatches(t, workflow.Options{Quotas: quota.Limits{HistoryEntries: 2}})
 		a, c := h.Make(john, "leave", ""), h.Make(john, "leave", "")
 		b := batch.New(h.Router, nil)
 		for _, id := range []string{a, a, c, a, a} {
-			e := note(id)
+			e := noteOn(id)
 			if b.Len() > 2 {
 				e.Name = "drop" // would leave no entry
 			}
 			b.Event(e, nil)
 		}
-		want(t, "results", results(t, b), "2 quota is used up 2 unavailable unavailable")
+		wantResults(t, "results", batchResults(t, b), "2 quota is used up 2 unavailable unavailable")
 	})
 	t.Run("refused by the store", refusedByTheStore)
 	t.Run("other refusals", func(t *testing.T) {
-		h := start(t, workflow.Options{})
+		h := startBatches(t, workflow.Options{})
 		a := h.Make(john, "leave", "")
 		b := batch.New(h.Router, nil)
-		e := note(a)
+		e := noteOn(a)
 		e.Name = "refuse"
 		b.Event(e, nil)
-		b.Event(note(a), nil)
-		e = note(a)
+		b.Event(noteOn(a), nil)
+		e = noteOn(a)
 		e.Name = "unknown"
 		b.Event(e, nil)
 		b.Refuse(failure.ErrBusy)
-		b.Event(note(a), nil)
+		b.Event(noteOn(a), nil)
 		b.Create(&message.Create{Caller: john, WorkflowID: "nowhere"}, nil)
 		b.Create(&message.Create{Caller: john, WorkflowID: "leave"}, nil)
-		want(t, "results", results(t, b), "2 3 invalid content busy 4 not found 1")
+		wantResults(t, "results", batchResults(t, b), "2 3 invalid content busy 4 not found 1")
 	})
 }
 
@@ -118,16 +113,16 @@ func TestNoneOvertakesOneThatWasNotDone(t *testing.T) {
 // of them is left, and later items do not build on them.
 func refusedByTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := start(t, workflow.Options{})
+		h := startBatches(t, workflow.Options{})
 		defer h.End()
 		a, c := h.Make(john, "leave", ""), h.Make(john, "leave", "")
 		b, hold := batch.New(h.Router, nil), make(held)
 		for _, id := range []string{a, c} {
-			go func() { _, _ = h.Router.PostEvent(note(id), hold) }() // runs the instance, and stops in it
+			go func() { _, _ = h.Router.PostEvent(noteOn(id), hold) }() // runs the instance, and stops in it
 		}
 		synctest.Wait()
 		for _, id := range []string{a, a, c} {
-			b.Event(note(id), nil)
+			b.Event(noteOn(id), nil)
 		}
 		h.Disk.SetFree(0)
 		clocktest.Advance(1e9)
@@ -137,11 +132,11 @@ func refusedByTheStore(t *testing.T) {
 		h.Disk.SetFree(1 << 40)
 		clocktest.Advance(1e9)
 		for _, id := range []string{a, c} {
-			b.Event(note(id), nil) // before anybody has looked at the answers
+			b.Event(noteOn(id), nil) // before anybody has looked at the answers
 		}
 		free := h.Make(john, "leave", "")
-		b.Event(note(free), nil)
-		want(t, "results", results(t, b), "unavailable unavailable unavailable unavailable unavailable 2")
+		b.Event(noteOn(free), nil)
+		wantResults(t, "results", batchResults(t, b), "unavailable unavailable unavailable unavailable unavailable 2")
 		for _, id := range []string{a, c} {
 			assert.Equal(t, uint64(2), h.MustSend(john, "leave", id, "submit", "").Sequence)
 		}
@@ -156,22 +151,22 @@ func (held) Refused(error)                  {}
 func (held) Answered(*message.Reply, error) {}
 
 func TestARepetitionInABatchGetsTheFirstAnswer(t *testing.T) {
-	h := start(t, workflow.Options{})
+	h := startBatches(t, workflow.Options{})
 	a := h.Make(john, "leave", "")
 	b := batch.New(h.Router, nil)
 	for range 2 {
-		e := note(a)
+		e := noteOn(a)
 		e.Retry = message.Retry{Key: "k"}
 		b.Event(e, nil)
 	}
-	b.Event(note(a), nil)
-	want(t, "results", results(t, b), "2 2 3")
+	b.Event(noteOn(a), nil)
+	wantResults(t, "results", batchResults(t, b), "2 2 3")
 }
 
 // TestACreateWaitsForAnotherWithItsKey, which is not done yet, and is its repetition then.
 func TestACreateWaitsForAnotherWithItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := start(t, workflow.Options{})
+		h := startBatches(t, workflow.Options{})
 		defer h.End()
 		h.Disk.Hold()
 		first, second := batch.New(h.Router, nil), batch.New(h.Router, nil)
@@ -182,8 +177,8 @@ func TestACreateWaitsForAnotherWithItsKey(t *testing.T) {
 		_, ok := second.Next()
 		assert.False(t, ok, "two creates with a key were done at the same time")
 		h.Disk.Release()
-		want(t, "the first", results(t, first), "1")
-		want(t, "the second", results(t, second), "1")
+		wantResults(t, "the first", batchResults(t, first), "1")
+		wantResults(t, "the second", batchResults(t, second), "1")
 		assert.Len(t, h.Instances("leave"), 1, "instances, want 1")
 	})
 }
@@ -191,14 +186,14 @@ func TestACreateWaitsForAnotherWithItsKey(t *testing.T) {
 // TestAnUnknownOutcomeIsSaidOfAllThatWereOnTheirWay, and what comes later is not done.
 func TestAnUnknownOutcomeIsSaidOfAllThatWereOnTheirWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := start(t, workflow.Options{})
+		h := startBatches(t, workflow.Options{})
 		defer h.End()
 		a := h.Make(john, "leave", "")
 		b := batch.New(h.Router, nil)
 		hanging := h.Disk.Hold()
-		b.Event(note(a), nil)
+		b.Event(noteOn(a), nil)
 		<-hanging
-		b.Event(note(a), nil)
+		b.Event(noteOn(a), nil)
 		for done := false; !done; {
 			clocktest.Advance(workflowtest.CommitWaitMax)
 			answer, ok := b.Next()
@@ -207,9 +202,9 @@ func TestAnUnknownOutcomeIsSaidOfAllThatWereOnTheirWay(t *testing.T) {
 		}
 		h.Disk.Release()
 		clocktest.Advance(2e9)
-		b.Event(note(a), nil)
-		want(t, "results", results(t, b), "outcome unknown unavailable")
-		want(t, "the instance", fmt.Sprint(h.MustLook(john, "leave", a).Sequence), "3")
+		b.Event(noteOn(a), nil)
+		wantResults(t, "results", batchResults(t, b), "outcome unknown unavailable")
+		wantResults(t, "the instance", fmt.Sprint(h.MustLook(john, "leave", a).Sequence), "3")
 	})
 }
 
@@ -230,26 +225,26 @@ func TestWhatWasDoneBehindAnUnknownOutcomeIsUnknownToo(t *testing.T) {
 	var told []message.Recipient
 	b := batch.New(recording{&told}, nil)
 	for _, id := range []string{"a", "a", "c"} {
-		b.Event(note(id), nil)
+		b.Event(noteOn(id), nil)
 	}
 	told[1].Answered(&message.Reply{Sequence: 3}, nil)
 	told[2].Answered(&message.Reply{Sequence: 2}, nil)
 	told[0].Answered(nil, failure.ErrOutcomeUnknown)
-	want(t, "results", results(t, b), "outcome unknown outcome unknown 2")
+	wantResults(t, "results", batchResults(t, b), "outcome unknown outcome unknown 2")
 }
 
 // TestAFewResultsDoNotWaitForASlowOne: of many, half is worth a look.
 func TestAFewResultsDoNotWaitForASlowOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := start(t, workflow.Options{})
+		h := startBatches(t, workflow.Options{})
 		defer h.End()
 		a := h.Make(john, "leave", "")
 		b := batch.New(h.Router, nil)
-		b.Event(note(a), nil)
+		b.Event(noteOn(a), nil)
 		synctest.Wait() // it is answered
 		hanging := h.Disk.Hold()
 		for range 3 {
-			b.Event(note(a), nil)
+			b.Event(noteOn(a), nil)
 		}
 		<-hanging
 		synctest.Wait()
@@ -264,7 +259,7 @@ func TestAFewResultsDoNotWaitForASlowOne(t *testing.T) {
 			t.Error("the oldest is answered, and there was no entry")
 		}
 		h.Disk.Release()
-		want(t, "results", results(t, b), "2 3 4 5")
+		wantResults(t, "results", batchResults(t, b), "2 3 4 5")
 	})
 }
 
@@ -272,13 +267,13 @@ func TestAFewResultsDoNotWaitForASlowOne(t *testing.T) {
 func TestLimitsWaitForABatchsOwnItems(t *testing.T) { synctest.Test(t, limitsWait) }
 
 func limitsWait(t *testing.T) {
-	h := start(t, workflow.Options{InstanceInFlightMax: 2, InFlightMax: 3, Quotas: quota.Limits{EventsPerSecond: 100}})
+	h := startBatches(t, workflow.Options{InstanceInFlightMax: 2, InFlightMax: 3, Quotas: quota.Limits{EventsPerSecond: 100}})
 	defer h.End()
 	a := h.Make(john, "leave", "")
 	b := batch.New(h.Router, nil)
 	sent, all := 0, ""
 	for sent < 10 {
-		if b.Event(note(a), nil) {
+		if b.Event(noteOn(a), nil) {
 			sent++
 			continue
 		}
@@ -288,17 +283,17 @@ func limitsWait(t *testing.T) {
 			all += fmt.Sprint(answer.Reply.Sequence, " ")
 		}
 	}
-	want(t, "results", all+results(t, b), "2 3 4 5 6 7 8 9 10 11")
+	wantResults(t, "results", all+batchResults(t, b), "2 3 4 5 6 7 8 9 10 11")
 	create := func(key string) bool {
 		return b.Create(&message.Create{Caller: john, WorkflowID: "leave", Retry: message.Retry{Key: key}}, nil)
 	}
 	h.Disk.Hold() // so that the two events stay on their way
-	b.Event(note(a), nil)
-	b.Event(note(a), nil)
+	b.Event(noteOn(a), nil)
+	b.Event(noteOn(a), nil)
 	assert.True(t, create("k1") && !create("k2") && !create("k1"), "a create was refused with room for it, or taken without")
 	h.Disk.Release()
-	want(t, "creates", results(t, b), "12 13 1")
+	wantResults(t, "creates", batchResults(t, b), "12 13 1")
 	create("k1")
 	create("k2")
-	want(t, "the creates again", results(t, b), "1 1")
+	wantResults(t, "the creates again", batchResults(t, b), "1 1")
 }

@@ -1,9 +1,11 @@
-package changefeed_test
+package workflow_test
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,13 +20,18 @@ import (
 	"troupe/persistence/key"
 )
 
-func (h *harness) log() zerolog.Logger { return zerolog.New(&h.Log) }
+// startFeed runs a router that has the workflow stock, too.
+func startFeed(t testing.TB) *harness {
+	h := start(t, workflow.Options{})
+	h.Publish(leave, order, stock("stock", 1))
+	return h
+}
 
 func isCurrent(context.Context, key.Shard) error { return nil }
 
 // TestWhoWaitsMayBeRefused when there is nothing, which is when Waiting is asked.
 func TestWhoWaitsMayBeRefused(t *testing.T) {
-	h := start(t, workflow.Options{})
+	h := startFeed(t)
 	h.Make(boss, "stock", "")
 	refused := errors.New("too many wait")
 	req := changefeed.Request{Caller: member, Since: "0", Limit: 1, Wait: time.Second, Waiting: func() error { return refused }}
@@ -38,7 +45,7 @@ func TestWhoWaitsMayBeRefused(t *testing.T) {
 // TestAReaderMissesNothing holds persistence/PROMISES.md, "P31": while events come at the same time, in pages of any size, over
 // restarts. It takes each page twice now and then, as one does who is cut off.
 func TestAReaderMissesNothing(t *testing.T) {
-	h := start(t, workflow.Options{})
+	h := startFeed(t)
 	r := rand.New(rand.NewPCG(31, 1))
 	const instances, rounds, each = 12, 4, 60
 	var ids []string
@@ -95,7 +102,7 @@ func TestAReaderMissesNothing(t *testing.T) {
 
 // TestAPageIsShortWhenTooMuchIsPassedOver: its cursor goes on behind what it has looked at.
 func TestAPageIsShortWhenTooMuchIsPassedOver(t *testing.T) {
-	h := start(t, workflow.Options{})
+	h := startFeed(t)
 	w := h.Store.NewBatch(0)
 	s := h.service(changefeed.Options{})
 	for n := range 20_001 {
@@ -116,3 +123,36 @@ func TestAPageIsShortWhenTooMuchIsPassedOver(t *testing.T) {
 type ignore struct{}
 
 func (ignore) Committed(error) {}
+
+// page asks for a page that must come. Its zero limit is 1,000.
+func (h *harness) page(req changefeed.Request) (texts []string, next string) {
+	h.t.Helper()
+	if req.Limit == 0 {
+		req.Limit = 1000
+	}
+	if req.Caller == nil {
+		req.Caller = member
+	}
+	page, err := h.Changes.Changes(h.t.Context(), &req)
+	h.Must(err)
+	for _, e := range page.Changes {
+		name, _ := e.Text.Lookup("transitionEvent")
+		texts = append(texts, fmt.Sprintf("%s %s %d %s", e.Workflow, e.Name, e.Sequence, name.Text()))
+	}
+	return texts, page.Next
+}
+
+// expect holds a page against its texts, in any order of instances but each in its own.
+func (h *harness) expect(what string, got []string, want ...string) {
+	h.t.Helper()
+	slices.Sort(got)
+	slices.Sort(want)
+	assert.True(h.t, slices.Equal(got, want), "%s: got %q, want %q", what, got, want)
+}
+
+// service is one with other bounds over the store of the router.
+func (h *harness) service(o changefeed.Options) *changefeed.Service {
+	o.Store, o.Catalog, o.Clock, o.Log = h.Store, h.Catalog, h.Clock, zerolog.New(&h.Log)
+	o.Current = isCurrent
+	return changefeed.New(o)
+}

@@ -1,4 +1,4 @@
-package migration_test
+package workflow_test
 
 import (
 	"context"
@@ -20,32 +20,32 @@ import (
 )
 
 const (
-	old = "id: order\nversion: 1\nowners: {users: [mary, john]}\nindexes: [svcPublic.n]\ncreate: {svcPrivate: false}\n" +
+	orderOld = "id: order\nversion: 1\nowners: {users: [mary, john]}\nindexes: [svcPublic.n]\ncreate: {svcPrivate: false}\n" +
 		"stateMachines: {m: {initial: checking, states: {checking: {after: {P2D: {actions: [{log: late}]}}, on: {go: packed}}, packed: {on: {go: checking, odd: strange}}, strange: {on: {go: packed}}}}}\n"
-	next = "id: order\nversion: 2\nowners: {users: [mary, john]}\nindexes: [svcPublic.n, svcPublic.by]\nallow: {read: {users: [john]}}\n" +
+	orderNext = "id: order\nversion: 2\nowners: {users: [mary, john]}\nindexes: [svcPublic.n, svcPublic.by]\nallow: {read: {users: [john]}}\n" +
 		"stateMachines: {m: {initial: review, states: {review: {after: {P2D: {actions: [{log: late}]}}, on: {done: packed}}, packed: {on: {done: review}}}}}\n"
-	plan = "from: 1\nto: 2\nnodes: {m: {checking: review}}\nassign: {svcPublic.by: '${user.id}'}\n"
+	orderPlan = "from: 1\nto: 2\nnodes: {m: {checking: review}}\nassign: {svcPublic.by: '${user.id}'}\n"
 )
 
-type harness struct {
+type migrations struct {
 	*workflowtest.Router
 	*migration.Service
 }
 
-func start(t *testing.T) *harness {
-	h := &harness{Router: workflowtest.Start(t, workflowtest.Options{})}
-	h.Publish(old)
+func startMigrations(t *testing.T) *migrations {
+	h := &migrations{Router: workflowtest.Start(t, workflowtest.Options{})}
+	h.Publish(orderOld)
 	h.serve()
 	return h
 }
 
 // serve makes the service for the router that runs.
-func (h *harness) serve() {
+func (h *migrations) serve() {
 	h.Service = migration.New(migration.Options{Instances: h.Router.Router, Queries: h.Router.Queries, Parser: h.Parser, Newest: h.Catalog.Newest, Pin: h.Catalog.PinVersion, MayAssign: h.Catalog.MayAssign, Log: zerolog.Nop()})
 }
 
 // run asks for one page after the other.
-func (h *harness) run(t *testing.T, req migration.Request) (total migration.Answer, pages int) {
+func (h *migrations) run(t *testing.T, req migration.Request) (total migration.Answer, pages int) {
 	t.Helper()
 	for {
 		a, err := h.Service.Migrate(t.Context(), &req)
@@ -60,12 +60,12 @@ func (h *harness) run(t *testing.T, req migration.Request) (total migration.Answ
 	}
 }
 
-func request(text string) migration.Request {
+func migrationBy(text string) migration.Request {
 	return migration.Request{Caller: workflowtest.Mary, WorkflowID: "order", File: "plan.yaml", Plan: []byte(text), Limit: 10}
 }
 
 // versions counts the instances of each version, as the store has it.
-func (h *harness) versions(t *testing.T) (one, two int64) {
+func (h *migrations) versions(t *testing.T) (one, two int64) {
 	t.Helper()
 	for number, to := range map[uint64]*int64{1: &one, 2: &two} {
 		n, err := h.Store.CountAll(key.Count(nil, key.EveryShard, "order", number))
@@ -89,37 +89,37 @@ func (m meanwhile) Query(ctx context.Context, req *query.Request, item func([]by
 
 // TestAPlanKeepsItsVersions: a version without instances may get other content, but not between a plan and its instances.
 func TestAPlanKeepsItsVersions(t *testing.T) {
-	h := start(t)
+	h := startMigrations(t)
 	id := h.Make(workflowtest.John, "order", "{}")
-	h.Publish(next)
-	other := strings.Replace(next, "done: packed", "ready: packed", 1)
+	h.Publish(orderNext)
+	other := strings.Replace(orderNext, "done: packed", "ready: packed", 1)
 	var refused error
 	h.Service = migration.New(migration.Options{
 		Instances: h.Router.Router, Queries: meanwhile{h.Router.Queries, func() { refused = h.Catalog.Publish(h.Sources(other)) }},
 		Parser: h.Parser, Newest: h.Catalog.Newest, Pin: h.Catalog.PinVersion, MayAssign: h.Catalog.MayAssign, Log: zerolog.Nop(),
 	})
-	dry := request(plan)
+	dry := migrationBy(orderPlan)
 	dry.DryRun = true
 	if h.run(t, dry); refused == nil {
 		t.Error("other content was published under a plan")
 	}
 	h.Publish(other)
-	a, _ := h.run(t, request(plan))
+	a, _ := h.run(t, migrationBy(orderPlan))
 	assert.Equal(t, 1, a.Migrated)
 	h.MustSend(workflowtest.John, "order", id, "ready", "")
 }
 
 // TestInstancesMoveWhileTheyAreMigrated: each instance is migrated once, whatever comes in between.
 func TestInstancesMoveWhileTheyAreMigrated(t *testing.T) {
-	h := start(t)
+	h := startMigrations(t)
 	ids := h.Fill("order", slices.Repeat([]string{`{"n":1}`}, 40))
-	h.Publish(next)
-	back := request("from: 2\nto: 1\nnodes: {m: {review: checking}}\n")
+	h.Publish(orderNext)
+	back := migrationBy("from: 2\nto: 1\nnodes: {m: {review: checking}}\n")
 	var all sync.WaitGroup
 	migrated := make([]int, 4)
 	for i := range migrated {
 		all.Go(func() {
-			req := request(plan)
+			req := migrationBy(orderPlan)
 			for {
 				a, err := h.Service.Migrate(context.Background(), &req)
 				if !assert.True(t, err == nil && len(a.Refused) <= 0, "got %+v, %v", a, err) {
