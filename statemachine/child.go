@@ -70,7 +70,7 @@ func (m *macrostep) endChildren(n *chart.Node) {
 	}
 	m.toInvoke = slices.DeleteFunc(m.toInvoke, func(other *chart.Node) bool { return other == n })
 	m.cancelChildren(func(c *record.ChildState) bool { return c.Invoke.Node == n })
-	m.end(func(t *record.TimerState) bool { return t.Child != nil && t.Child.Invoke.Node == n })
+	m.end(func(t record.TimerState) bool { return t.Child != nil && t.Child.Invoke.Node == n })
 }
 
 func (m *macrostep) cancelChildren(matches func(*record.ChildState) bool) {

@@ -61,7 +61,8 @@ func (m *macrostep) endTask(n *chart.Node) {
 	}
 	m.in.State.Tasks = slices.Delete(own(m.in.State.Tasks, &m.ownsTasks), i, i+1)
 	if !t.Due.IsZero() && m.d.RaisesOverdue {
-		m.end(func(other *record.TimerState) bool { return other.Send == t.OverdueName() })
+		name := t.OverdueName()
+		m.end(func(other record.TimerState) bool { return other.Send == name })
 	}
 }
 
@@ -94,12 +95,12 @@ func (m *macrostep) nextPart() ElementID {
 	return ElementID{Sequence: m.in.Sequence + 1, Number: m.parts - 1}
 }
 
-func (m *macrostep) end(matches func(*record.TimerState) bool) {
+func (m *macrostep) end(matches func(record.TimerState) bool) {
 	m.Look(len(m.in.State.Timers))
-	at := func(t record.TimerState) bool { return matches(&t) }
-	if slices.ContainsFunc(m.in.State.Timers, at) {
-		m.Look(transit.LooksPerUnit * len(m.in.State.Timers)) // they move up
-		m.in.State.Timers = slices.DeleteFunc(own(m.in.State.Timers, &m.ownsTimers), at)
+	if first := slices.IndexFunc(m.in.State.Timers, matches); first >= 0 {
+		m.Look(transit.LooksPerUnit * len(m.in.State.Timers)) // those behind it move up
+		timers := own(m.in.State.Timers, &m.ownsTimers)
+		m.in.State.Timers = timers[:first+len(slices.DeleteFunc(timers[first:], matches))]
 	}
 }
 
@@ -132,6 +133,6 @@ func (m *macrostep) beginTimer(a *chart.After) {
 
 func (m *macrostep) endAfter(n *chart.Node) {
 	if len(n.After) > 0 {
-		m.end(func(t *record.TimerState) bool { return t.After != nil && t.After.Node == n })
+		m.end(func(t record.TimerState) bool { return t.After != nil && t.After.Node == n })
 	}
 }

@@ -76,7 +76,7 @@ func TestWarnings(t *testing.T) {
 const mostToParse = 20 * time.Second
 
 // TestWhatWasAcceptedStaysReadable plays testdata/stored: a stored text is read although it has what an author is told, and
-// is refused for what cannot run; by parsers that were made for it and by others.
+// is refused for what cannot run; by parsers that were made for it and, unless it is long, by others.
 func TestWhatWasAcceptedStaysReadable(t *testing.T) {
 	parser, err := statemachine.NewParser(options)
 	require.NoError(t, err)
@@ -87,10 +87,12 @@ func TestWhatWasAcceptedStaysReadable(t *testing.T) {
 		took := cputest.Watch()
 		_, err := parser.Parse(src)
 		assert.LessOrEqual(t, took(), mostToParse, cmd.Pos)
-		_, asNew := stored.With(options).Parse(src)
-		_, asStored := stored.Parse(src)
 		_, read := parser.With(statemachine.ParserOptions{Stored: true}).Parse(src)
-		assert.True(t, written(asNew) == written(err) && written(read) == written(asStored), "%s: the parsers differ", cmd.Pos)
+		if len(src.Text) < 10_000 {
+			_, asNew := stored.With(options).Parse(src)
+			_, asStored := stored.Parse(src)
+			assert.True(t, written(asNew) == written(err) && written(read) == written(asStored), "%s: the parsers differ", cmd.Pos)
+		}
 		return "new: " + written(err) + "stored: " + written(read)
 	})
 }

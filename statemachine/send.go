@@ -187,6 +187,6 @@ func (m *macrostep) runCancel(a *chart.Cancel) error {
 	if v.Kind() != data.String || v.TextIs("") {
 		return errors.New("cancel: the id is not a text")
 	}
-	m.end(func(t *record.TimerState) bool { return t.Send != "" && v.TextIs(t.Send) })
+	m.end(func(t record.TimerState) bool { return t.Send != "" && v.TextIs(t.Send) })
 	return nil
 }
