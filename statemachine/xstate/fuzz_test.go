@@ -50,12 +50,9 @@ func FuzzImport(f *testing.F) {
 }
 
 func checkComesBack(t *testing.T, file File) {
-	src := statemachine.Source{File: "w.yaml", Text: file.Text}
-	parser, err := newParser()
-	require.NoError(t, err)
-	parsed, err := parser.Parse(src)
-	require.True(t, err == nil && string(parsed.ID) == file.ID, "%s cannot be parsed: %v", file.Text, err)
-	machine, _, err := Export(src)
+	definition, err := document.Parse("w.yaml", file.Text)
+	require.True(t, err == nil && definition.Field("id").Text == file.ID, "%s is no definition of %s: %v", file.Text, file.ID, err)
+	machine, _, err := Export(statemachine.Source{File: "w.yaml", Text: file.Text}) // which parses it
 	require.NoError(t, err, "Export(%s)", file.Text)
 	_, err = Import("again.json", machine)
 	require.NoError(t, err, "%s\n%s does not come back", file.Text, machine)

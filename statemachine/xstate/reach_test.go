@@ -63,11 +63,16 @@ func recording(t *testing.T, name string) []reached {
 	return lines
 }
 
+var importedOnce = map[string]File{}
+
 func imported(t *testing.T, name string) File {
 	t.Helper()
-	files, err := Import(filepath.Base(name)+".json", load(t, name+".json"))
-	require.NoError(t, err, "Import")
-	return files[0]
+	if _, known := importedOnce[name]; !known {
+		files, err := Import(filepath.Base(name)+".json", load(t, name+".json"))
+		require.NoError(t, err, "Import")
+		importedOnce[name] = files[0]
+	}
+	return importedOnce[name]
 }
 
 // TestImportedMachinesReachWhatXStateReaches plays each machine, 24 of them drawn at random, and compares with the recording

@@ -106,8 +106,9 @@ func TestRoundTripKeepsBehavior(t *testing.T) {
 				require.NoError(t, err, "Import, %s", exported)
 				after, err := parser.Parse(statemachine.Source{File: "again.yaml", Text: text})
 				require.NoError(t, err, "%s\n%s", text, exported)
-				for seed := range uint64(20) {
-					if different := walk(before.Definition, after.Definition, eventsOf(t, src), seed); different != "" {
+				events := eventsOf(t, src)
+				for seed := range uint64(seeds) {
+					if different := walk(before.Definition, after.Definition, events, seed); different != "" {
 						t.Fatalf("seed %d: %s\nbefore:\n%s\nafter:\n%s", seed, different, src.Text, text)
 					}
 				}
@@ -136,8 +137,9 @@ func TestRoundTripControl(t *testing.T) {
 		require.NotEqual(t, text, changed, "no %q", old)
 		events := eventsOf(t, statemachine.Source{File: "w.yaml", Text: []byte(text)})
 		seen := ""
-		for seed := uint64(0); seed < 40 && seen == ""; seed++ {
-			seen = walk(parse(text), parse(changed), events, seed)
+		a, b := parse(text), parse(changed)
+		for seed := uint64(0); seed < seeds && seen == ""; seed++ {
+			seen = walk(a, b, events, seed)
 		}
 		assert.NotEmpty(t, seen, "the walk does not see %q instead of %q", replacement, old)
 	}
@@ -167,6 +169,9 @@ var values = []string{
 	``, `{}`, `{"value":50}`, `{"value":200}`, `{"n":3,"floor":2,"degrees":30,"right":true,"text":"a","x":1,"y":2}`, `{"amount":5,"days":1,"button":1}`,
 	`{"amount":5000,"days":9,"button":2,"comment":"c","items":[{"price":1}]}`, `{"svcPublic":{"a":1}}`, `{"customer":"x","status":"new"}`,
 }
+
+// seeds is how many walks two definitions take.
+const seeds = 8
 
 // walk plays the same random events to two definitions and returns the first difference.
 func walk(a, b *statemachine.Definition, events []string, seed uint64) string {
