@@ -15,7 +15,8 @@ import (
 	"troupe/statemachine/document"
 )
 
-// TestFaultyFilesAreDrawn leaves out each line of a definition in turn, and what stands behind it, and draws the rest.
+// TestFaultyFilesAreDrawn leaves out each line of a definition in turn, and in turns what stands behind it or writes what is no YAML, and draws
+// the rest.
 func TestFaultyFilesAreDrawn(t *testing.T) {
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
 	require.NoError(t, err)
@@ -27,11 +28,8 @@ func TestFaultyFilesAreDrawn(t *testing.T) {
 		require.NoError(t, err)
 		lines := strings.SplitAfter(string(text), "\n")
 		for at := range lines {
-			for _, draft := range []string{
-				strings.Join(lines[:at], "") + strings.Join(lines[at+1:], ""),
-				strings.Join(lines[:at], ""),
-				strings.Join(lines[:at], "") + "  }: [\n" + strings.Join(lines[at:], ""),
-			} {
+			before, behind := strings.Join(lines[:at], ""), strings.Join(lines[at+1:], "")
+			for _, draft := range []string{before + behind, before + []string{"", "  }: [\n" + behind}[at%2]} {
 				chart, err := parser.Sketch(statemachine.Source{File: "w.yaml", Text: []byte(draft)})
 				faults := document.Faults(nil)
 				require.False(t, err != nil && !errors.As(err, &faults), "%s without line %d: %v, want Faults", file, at+1, err)

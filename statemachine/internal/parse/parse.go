@@ -17,7 +17,7 @@ import (
 type Parser struct {
 	options clause.Options
 	Env     *expr.Env
-	ended   func() error // nil: never
+	ended   func() error
 }
 
 // Until returns a parser like p that gives up when ended says why nobody waits for a definition any more. It asks between
@@ -32,7 +32,7 @@ func New(o clause.Options) (*Parser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up expressions: %w", err)
 	}
-	return (&Parser{Env: env}).With(o), nil
+	return (&Parser{Env: env, ended: func() error { return nil }}).With(o), nil
 }
 
 // With returns a parser with other options that shares p's expression language.
@@ -51,26 +51,25 @@ type Parsed struct {
 // Parse reads and checks one definition (statemachine/DEFINITION.md). The error is
 // document.Faults: all faults of the file, with their lines; or that of Until.
 func (p *Parser) Parse(src clause.Source) (*Parsed, error) {
-	ended := p.ended
-	if ended == nil {
-		ended = func() error { return nil }
-	}
-	tree, err := document.ParseUntil(src.File, src.Text, ended)
+	b, err := p.build(src)
 	if err != nil {
-		return nil, cmp.Or(ended(), err)
+		return nil, err
+	}
+	return &Parsed{b.Definition, b.Refs, b.checker().Warn(b.Doubts)}, nil
+}
+
+// build returns what could be read also when it has faults, and nil when the text is none that can be read at all.
+func (p *Parser) build(src clause.Source) (*builder, error) {
+	tree, err := document.ParseUntil(src.File, src.Text, p.ended)
+	if err != nil {
+		return nil, cmp.Or(p.ended(), err)
 	}
 	b := p.builder(src)
 	b.definition(tree)
 	if b.GoesOn() {
 		b.checker().Check(b.misshapen)
 	}
-	if b.Cost.Stopped != nil {
-		return nil, b.Cost.Stopped
-	}
-	if err := b.Err(); err != nil {
-		return nil, err
-	}
-	return &Parsed{b.Definition, b.Refs, b.checker().Warn(b.Doubts)}, nil
+	return b, cmp.Or(b.Cost.Stopped, b.Err())
 }
 
 func (p *Parser) builder(src clause.Source) *builder {

@@ -15,23 +15,22 @@ const maxCuts = 64
 // Sketch returns as much of a definition's chart as can be drawn, and its faults as Parse has them. The Chart is nil when nothing can. Of a
 // text whose syntax is wrong it is what stands before the fault.
 func (p *Parser) Sketch(src clause.Source) (*chart.Picture, error) {
-	parsed, err := p.Parse(src)
-	if err == nil {
-		return parsed.Chart(), nil
-	}
-	tree, syntax := document.Parse(src.File, src.Text)
-	var faults document.Faults
-	if errors.As(syntax, &faults) && len(faults) > 0 {
-		lines := bytes.SplitAfter(src.Text, []byte("\n"))
-		for end := min(faults[0].Line-1, len(lines)); tree == nil && end > max(faults[0].Line-1-maxCuts, 0); end-- {
-			tree, _ = document.Parse(src.File, bytes.Join(lines[:end], nil))
+	b, err := p.build(src)
+	if b == nil {
+		var tree *document.Node
+		var faults document.Faults
+		if errors.As(err, &faults) && len(faults) > 0 {
+			lines := bytes.SplitAfter(src.Text, []byte("\n"))
+			for end := min(faults[0].Line-1, len(lines)); tree == nil && end > max(faults[0].Line-1-maxCuts, 0); end-- {
+				tree, _ = document.Parse(src.File, bytes.Join(lines[:end], nil))
+			}
 		}
+		if tree == nil {
+			return nil, err
+		}
+		b = p.builder(src)
+		b.definition(tree)
 	}
-	if tree == nil {
-		return nil, err
-	}
-	b := p.builder(src)
-	b.definition(tree)
 	if len(b.Definition.Nodes) < 2 { // the first is no node of a chart
 		return nil, err
 	}
