@@ -19,6 +19,7 @@ import (
 	"troupe/actors/message"
 	"troupe/gateway/api"
 	"troupe/gateway/wiretest"
+	"troupe/persistence/clocktest"
 	"troupe/statemachine/data"
 )
 
@@ -281,4 +282,23 @@ func TestDrainCutsWhatIsLeft(t *testing.T) {
 
 func (f *fakeWorkflows) vitals() api.Vitals {
 	return api.Vitals{Store: api.StoreVitals{DiskBytes: 4096, FreeBytes: -1, Committed: 7}, Work: api.WorkVitals{Awake: 2, Events: 5}}
+}
+
+// TestVitalsAreReadSeldom holds gateway/INTERFACE.md, "Service health": they are asked for at most once in a second.
+func TestVitalsAreReadSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := int64(0)
+		s, err := New(Options{})
+		require.NoError(t, err)
+		s.Open((&fakeWorkflows{}).with(Services{Credentials: fakeCredentials{}, Sessions: new(fakeSessions), Vitals: func() api.Vitals {
+			asked++
+			return api.Vitals{Work: api.WorkVitals{Events: asked}}
+		}}))
+		for i, after := range []time.Duration{0, time.Second - 1, 1} {
+			clocktest.Advance(after)
+			w := newRecorder()
+			s.ServeHTTP(w, newTestRequest("GET", "/admin/api/v1/health", "", "Cookie: session="+sessionOf(privilegeAdmin)))
+			assert.Contains(t, w.body.String(), []string{`"events":1,`, `"events":1,`, `"events":2,`}[i])
+		}
+	})
 }

@@ -224,6 +224,7 @@ func TestWatchersMax(t *testing.T) {
 // TestWatchDrainIsBounded holds that a stream that does not end by itself does
 // not keep Stop.
 func TestWatchDrainIsBounded(t *testing.T) {
+	t.Parallel() // it waits for a second
 	f := newFeed()
 	s := startServer(t, Options{DrainMax: time.Hour}, &fakeWorkflows{watch: f.watch, stop: func() {}})
 	w := s.watch(t, withToken)

@@ -1,4 +1,4 @@
-package servertest
+package client_test
 
 import (
 	"io"
@@ -9,15 +9,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"troupe/gateway/api"
+	"troupe/gateway/servertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
 // open sends a request and returns the answer; nil for a connection that was cut.
-func open(t *testing.T, s *Server, method, path, body string) *http.Response {
+func open(t *testing.T, s *servertest.Server, method, path, body string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.URL+api.BasePath+path, strings.NewReader(body))
 	require.NoError(t, err)
@@ -32,7 +30,7 @@ func open(t *testing.T, s *Server, method, path, body string) *http.Response {
 }
 
 // ask is open for a whole answer; a status of 0 is a cut connection.
-func ask(t *testing.T, s *Server, method, path, body string) (status int, text string) {
+func ask(t *testing.T, s *servertest.Server, method, path, body string) (status int, text string) {
 	t.Helper()
 	in := open(t, s, method, path, body)
 	if in == nil {
@@ -44,11 +42,11 @@ func ask(t *testing.T, s *Server, method, path, body string) (status int, text s
 	return in.StatusCode, string(read)
 }
 
-// TestFaults holds that a fault comes once, in its turn, before or after the
+// TestServerFaults holds that a fault comes once, in its turn, before or after the
 // request was carried out.
-func TestFaults(t *testing.T) {
-	s := Start(t)
-	s.Fail("create", Fault{Status: 503, Code: "Busy"}, Fault{}, Fault{Status: 504, Done: true}, Fault{Done: true})
+func TestServerFaults(t *testing.T) {
+	s := servertest.Start(t)
+	s.Fail("create", servertest.Fault{Status: 503, Code: "Busy"}, servertest.Fault{}, servertest.Fault{Status: 504, Done: true}, servertest.Fault{Done: true})
 	for n, want := range []struct{ status, instances int }{{503, 0}, {0, 0}, {504, 1}, {0, 2}, {200, 3}} {
 		status, text := ask(t, s, "POST", "/create", `{"workflowId":"leave"}`)
 		assert.Equal(t, want.status, status, "request %d, %s", n, text)
@@ -59,10 +57,10 @@ func TestFaults(t *testing.T) {
 	assert.True(t, len(r) == 10 && r[0].Body == `{"workflowId":"leave"}` && r[1].Path == "/workflow/api/v1/instances/leave", "got the requests %+v", r)
 }
 
-// TestDrain holds that a stream has ended when Drain returns, and that what comes
+// TestServerDrain holds that a stream has ended when Drain returns, and that what comes
 // then is not in it.
-func TestDrain(t *testing.T) {
-	s := Start(t)
+func TestServerDrain(t *testing.T) {
+	s := servertest.Start(t)
 	id := s.Create(`{}`)
 	stream := open(t, s, "GET", "/watch/leave/"+id, "")
 	defer func() { _ = stream.Body.Close() }()
@@ -73,8 +71,8 @@ func TestDrain(t *testing.T) {
 	assert.True(t, err == nil && strings.HasPrefix(string(text), "retry: ") && !strings.Contains(string(text), "approve"), "%v %v", text, err)
 }
 
-func TestNobody(t *testing.T) {
-	address := Nobody(t)
+func TestServerOfNobody(t *testing.T) {
+	address := servertest.Nobody(t)
 	if c, err := net.Dial("tcp", address); err == nil {
 		_ = c.Close()
 		t.Errorf("somebody listens at %s", address)
