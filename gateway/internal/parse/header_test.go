@@ -1,4 +1,4 @@
-package parse
+package parse_test
 
 import (
 	"encoding/json"
@@ -15,10 +15,10 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/gateway/internal/parse"
 )
 
 // TestHeaders plays testdata/header.txt.
@@ -32,10 +32,10 @@ func TestHeaders(t *testing.T) {
 			}
 			require.NoError(t, json.NewDecoder(strings.NewReader(text)).Decode(&lines), line)
 			got := map[string]func() any{
-				"prefer":          func() any { return PrefersMinimal(lines) },
-				"accept-language": func() any { return AcceptLanguage(lines) },
-				"accepts-gzip":    func() any { return AcceptsGzip(lines) },
-				"quote":           func() any { return Quote(strings.Replace(lines[0], "{ff}", "\xff", 1)) },
+				"prefer":          func() any { return parse.PrefersMinimal(lines) },
+				"accept-language": func() any { return parse.AcceptLanguage(lines) },
+				"accepts-gzip":    func() any { return parse.AcceptsGzip(lines) },
+				"quote":           func() any { return parse.Quote(strings.Replace(lines[0], "{ff}", "\xff", 1)) },
 			}[d.Cmd]()
 			out += fmt.Sprintln(line, "=>", got)
 		}
@@ -48,9 +48,12 @@ func FuzzAcceptLanguage(f *testing.F) {
 		f.Add(header)
 	}
 	f.Fuzz(func(t *testing.T, header string) {
-		assert.LessOrEqual(t, len(AcceptLanguage([]string{header})), LanguagesMax, "languages")
+		assert.LessOrEqual(t, len(parse.AcceptLanguage([]string{header})), parse.LanguagesMax, "languages")
 	})
 }
+
+// Limits of gateway/INTERFACE.md, "Limits of inputs".
+const entityTagsMax, lastEventIDCharsMax = 256, 8 << 10
 
 // The oracles of this file are the obvious versions of the readers: regular
 // expressions and the standard library instead of loops.
@@ -64,7 +67,7 @@ const (
 
 var tokenHeader = regexp.MustCompile(`^(?:[sS][vV][cC]\.[tT][oO][kK][eE][nN]|[bB][eE][aA][rR][eE][rR]) ([A-Za-z0-9._-]{43,255})$`)
 
-// referenceToken is the oracle of readTokens.
+// referenceToken is the oracle of the headers with a token.
 func referenceToken(authorization, authentication []string) (token string, present, ambiguous bool) {
 	lines := slices.Concat(authorization, authentication)
 	if len(authorization) > 1 || len(authentication) > 1 || slices.ContainsFunc(lines, func(s string) bool { return strings.Contains(s, ",") }) {
@@ -97,10 +100,14 @@ func FuzzTokenHeaders(f *testing.F) {
 	f.Fuzz(func(t *testing.T, first, second string, n, m uint8) {
 		authorization := slices.Repeat([]string{first}, int(n%3))
 		authentication := slices.Repeat([]string{second}, int(m%3))
-		token, present, err := readTokens(authorization, authentication)
-		wantToken, wantPresent, ambiguous := referenceToken(authorization, authentication)
-		assert.True(t, token == wantToken && present == wantPresent && errors.Is(err, failure.ErrInvalid) == ambiguous,
-			"%q %q: got %q, %v, %v; want %q, %v, ambiguous %v", authorization, authentication, token, present, err, wantToken, wantPresent, ambiguous)
+		c, err := parse.ReadCredentials(http.Header{"Authorization": authorization, "Authentication": authentication, "Cookie": {"session=" + sessionSeed}}, "session")
+		want, present, ambiguous := referenceToken(authorization, authentication)
+		require.Equal(t, ambiguous, errors.Is(err, failure.ErrInvalid), "%q %q: got %v", authorization, authentication, err)
+		if !present && !ambiguous {
+			want = sessionSeed // nothing stood there that could be meant
+		}
+		_, got, _ := c.Pick(identity.Token | identity.Session)
+		assert.Equal(t, want, got, "%q %q", authorization, authentication)
 	})
 }
 
@@ -116,7 +123,7 @@ func FuzzCookie(f *testing.F) {
 	shape := regexp.MustCompile(`^[A-Za-z0-9._-]{43,255}$`)
 	f.Fuzz(func(t *testing.T, first, second string) {
 		lines := []string{first, second}
-		session, present, err := Session(lines, "session")
+		session, present, err := parse.Session(lines, "session")
 		var values []string
 		for _, pair := range strings.Split(first+";"+second, ";") {
 			name, value, ok := strings.Cut(pair, "=")
@@ -153,7 +160,7 @@ func FuzzIdempotencyKey(f *testing.F) {
 	quoted := regexp.MustCompile(`^"(?:[!#-\[\]-~]|\\["\\])*"$`)
 	bare := regexp.MustCompile(`^[!#-~][!-~]*$`)
 	f.Fuzz(func(t *testing.T, line string) {
-		got, err := IdempotencyKey([]string{line})
+		got, err := parse.IdempotencyKey([]string{line})
 		want := ""
 		switch {
 		case quoted.MatchString(line):
@@ -183,7 +190,7 @@ func FuzzIfMatch(f *testing.F) {
 	number := regexp.MustCompile(`^([1-9][0-9]*)(?:-gzip)?$`)
 	f.Fuzz(func(t *testing.T, text string) {
 		lines := strings.Split(text, "\n")
-		got, err := IfMatch(lines)
+		got, err := parse.IfMatch(lines)
 		if text == "*" {
 			assert.True(t, got == nil && err == nil, "*: got %v, %v, want any", got, err)
 			return
@@ -228,12 +235,12 @@ func FuzzPrefer(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		got := PrefersMinimal([]string{line})
+		got := parse.PrefersMinimal([]string{line})
 		assert.False(t, got && !strings.Contains(line, "minimal"), "%q: got a wish that is not there", line)
 		assert.False(t, !strings.ContainsAny(line, `",`) && regexp.MustCompile(`(?i)^[ \t]*return[ \t]*=[ \t]*(?-i:minimal)[ \t]*(;.*)?$`).MatchString(line) && !got, "%q: the wish was not heard", line)
 		// A list is what its lines are.
 		before, after, found := strings.Cut(line, ",")
-		assert.False(t, found && !strings.Contains(line, `"`) && PrefersMinimal([]string{before, after}) != got, "%q: two lines mean something else", line)
+		assert.False(t, found && !strings.Contains(line, `"`) && parse.PrefersMinimal([]string{before, after}) != got, "%q: two lines mean something else", line)
 	})
 }
 
@@ -243,33 +250,33 @@ func FuzzContentType(f *testing.F) {
 	}
 	simple := regexp.MustCompile(`(?i)^application/json[ \t]*(;[ \t]*charset=("utf-8"|utf-8)[ \t]*)?;?[ \t]*$`)
 	f.Fuzz(func(t *testing.T, line string) {
-		err := CheckContentType(http.Header{"Content-Type": {line}}, "application/json", HeaderRequired)
+		err := parse.CheckContentType(http.Header{"Content-Type": {line}}, "application/json", parse.HeaderRequired)
 		assert.False(t, err == nil && !strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "application/json"), "%q passed", line)
 		assert.False(t, err != nil && !errors.Is(err, failure.ErrMediaType), "%q: got %v", line, err)
 		assert.False(t, err != nil && simple.MatchString(line) && !strings.ContainsFunc(line, func(r rune) bool { return r > '~' }), "%q was refused", line)
 	})
 }
 
-// TestCredentialsProperty holds pick: never another kind than the route takes,
-// never a fall back from a token that stands there.
-func TestCredentialsProperty(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := Credentials{
-			token: rapid.SampledFrom([]string{"", "T"}).Draw(t, "token"), session: rapid.SampledFrom([]string{"", "S"}).Draw(t, "session"),
+// TestCredentials: never another kind than the route takes, never a fall back from a token that stands there.
+func TestCredentials(t *testing.T) {
+	for authorization, token := range map[string]string{"": "", "Basic YTpi": "", "Bearer " + tokenSeed: tokenSeed} {
+		for cookie, session := range map[string]string{"": "", "session=x": "", "session=" + sessionSeed: sessionSeed} {
+			h := http.Header{"Cookie": {cookie}}
+			if authorization != "" {
+				h.Set("Authorization", authorization)
+			}
+			c, err := parse.ReadCredentials(h, "session")
+			require.NoError(t, err)
+			for kinds, want := range map[identity.Kind]string{identity.Token: token, identity.Session: session, identity.Token | identity.Session: token} {
+				if authorization == "" && kinds&identity.Session != 0 {
+					want = session
+				}
+				kind, text, err := c.Pick(kinds)
+				assert.True(t, text == want && (err == nil) == (text != "") && (kind == 0) == (text == "") && kind&kinds == kind,
+					"%q and %q on a route that takes %d: got kind %d and %q, %v; want %q", authorization, cookie, kinds, kind, text, err, want)
+			}
 		}
-		c.hasToken = c.token != "" || rapid.Bool().Draw(t, "hasToken")
-		c.hasSession = c.session != "" || rapid.Bool().Draw(t, "hasSession")
-		kinds := rapid.SampledFrom([]uint8{1, 2, 3}).Draw(t, "kinds")
-		kind, text, err := c.Pick(identity.Kind(kinds))
-		switch {
-		case err != nil && (kind != 0 || text != ""):
-			t.Fatalf("an error and the credential %q", text)
-		case err == nil && (text == "" || uint8(kind)&kinds == 0):
-			t.Fatalf("got kind %d and %q on a route that takes %d", kind, text, kinds)
-		case err == nil && text == "S" && kinds&1 != 0 && c.hasToken:
-			t.Fatal("fell back from a token")
-		}
-	})
+	}
 }
 
 // FuzzNextLink holds that the Link leads back to the same parameters, and that
@@ -281,7 +288,7 @@ func FuzzNextLink(f *testing.F) {
 	link := regexp.MustCompile(`^<(/base/instances/leave\?[!-~]*)>; rel="next"$`)
 	f.Fuzz(func(t *testing.T, filter, sort, cursor string) {
 		query := url.Values{"filter": {filter}, "sort": {sort}, "cursor": {"old"}}
-		got := NextLink("/base/instances/leave", []string{"filter", "limit", "cursor", "sort"}, query, cursor)
+		got := parse.NextLink("/base/instances/leave", []string{"filter", "limit", "cursor", "sort"}, query, cursor)
 		parts := link.FindStringSubmatch(got)
 		require.True(t, parts != nil && !strings.ContainsAny(parts[1], `<>",;`), "got %q", got)
 		reference, err := url.Parse(parts[1])
@@ -298,7 +305,7 @@ func FuzzLastEventID(f *testing.F) {
 	}
 	shape := regexp.MustCompile(`^[!-~]*$`)
 	f.Fuzz(func(t *testing.T, line string) {
-		got, err := LastEventID([]string{line})
+		got, err := parse.LastEventID([]string{line})
 		ok := shape.MatchString(line) && len(line) <= lastEventIDCharsMax
 		assert.True(t, (err == nil) == ok && (!ok || got == line), "%q: got %q, %v", line, got, err)
 	})
