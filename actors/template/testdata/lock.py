@@ -1,6 +1,6 @@
-# Saves a document as .docx with a password, by a LibreOffice that listens:
+# Saves a document as .doc, and as .docx with a password, by a LibreOffice that listens:
 #
-#   lock.py PIPE SOURCE-URL TARGET-URL
+#   lock.py PIPE SOURCE-URL LOCKED-URL OLD-URL
 import sys
 import time
 
@@ -25,7 +25,7 @@ def connect(pipe):
     sys.exit("LibreOffice does not listen")
 
 
-pipe, source, target = sys.argv[1:]
+pipe, source, locked, old = sys.argv[1:]
 context = connect(pipe)
 desktop = context.ServiceManager.createInstanceWithContext("com.sun.star.frame.Desktop", context)
 # NB: the document alone. Desktop.loadComponentFromURL makes its window as well, and
@@ -35,8 +35,9 @@ document.load((
     value(PropertyValue, "URL", source),
     value(PropertyValue, "FilterName", "OpenDocument Text Flat XML"),
 ))
+document.storeToURL(old, (value(PropertyValue, "FilterName", "MS Word 97"),))
 password = (value(NamedValue, "CryptoType", "Standard"), value(NamedValue, "OOXPassword", "secret"))
-document.storeToURL(target, (
+document.storeToURL(locked, (
     value(PropertyValue, "FilterName", "MS Word 2007 XML"),
     value(PropertyValue, "EncryptionData", uno.Any("[]com.sun.star.beans.NamedValue", password)),
 ))
