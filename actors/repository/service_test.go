@@ -200,3 +200,10 @@ func TestAStorm(t *testing.T) {
 	}
 	all.Wait()
 }
+
+func TestMemory(t *testing.T) {
+	sourcetest.Run(t, func(*testing.T) (repository.Source, sourcetest.Editor) {
+		m := sourcetest.NewMemory()
+		return m, m
+	})
+}

@@ -6,13 +6,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
+	"troupe/actors/activity"
 	"troupe/actors/message"
 	"troupe/actors/task"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
+	"troupe/persistence/key"
+	"troupe/statemachine"
 )
 
 // wantActivity compares what happened to an instance, in pages of any size and both orders.
@@ -96,4 +100,43 @@ func TestLongActivitiesComeInPages(t *testing.T) {
 		}
 		assert.LessOrEqual(t, size, 6<<20, "the oldest first %t: a page", oldest)
 	}
+}
+
+var activityKey = key.Activity(nil, 1, key.ID{1}, 7, 2)
+
+// activities are rows as Parse returns them, each of whose fields has a value of its own.
+func activities() []activity.Row {
+	at := time.UnixMilli(1_800_000_000_123).UTC()
+	return []activity.Row{
+		{Kind: activity.Comment, At: at, User: "john", Text: "hello", Sequence: 7, Number: 2},
+		{
+			Kind: activity.Assigned, At: at, User: "mary", Task: statemachine.ElementID{Sequence: 6, Number: 1}, Node: statemachine.Position{Machine: "main", Node: "review"},
+			To: "john", Sequence: 7, Number: 2,
+		},
+	}
+}
+
+func TestAnActivityIsReadAsItWasWritten(t *testing.T) {
+	for _, want := range activities() {
+		got, err := activity.Parse(activityKey, want.Append(nil))
+		assert.True(t, err == nil && got == want, "got %+v, %v, want %+v", got, err, want)
+	}
+}
+
+// FuzzParseActivity holds that any bytes are refused as the row of an activity, or are one that is written and read again.
+func FuzzParseActivity(f *testing.F) {
+	for _, r := range activities() {
+		f.Add(activityKey, r.Append(nil))
+	}
+	f.Add([]byte("x"), []byte{})
+	f.Fuzz(func(t *testing.T, key, stored []byte) {
+		of, err := activity.Parse(key, stored)
+		if err != nil {
+			assert.Equal(t, activity.Row{}, of, err)
+			return
+		}
+		assert.True(t, of.Kind != 0 && of.Kind.String() != "", "got the kind %d", of.Kind)
+		again, err := activity.Parse(key, of.Append(nil))
+		assert.True(t, err == nil && again == of, "%x: got %+v, then %+v, %v", stored, of, again, err)
+	})
 }

@@ -2,6 +2,7 @@ package workflow_test
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -55,4 +56,16 @@ func TestManySmallInstancesHaveABound(t *testing.T) {
 	}
 	h.SweepAfter(0)
 	workflowtest.Await(t, "75 are awake", func() bool { return h.Metrics().Awake <= 75 })
+}
+
+// TestAnAwakeInstanceIsSmall: Go sets aside 512 bytes for the actor's part, and 576 for one byte more. There are a million of them, and the
+// collector looks through each.
+func TestAnAwakeInstanceIsSmall(t *testing.T) {
+	of := reflect.TypeFor[instance.Actor]()
+	assert.LessOrEqual(t, of.Size(), uintptr(512))
+	row, _ := of.FieldByName("creatorRow")
+	for k := range row.Type.NumField() {
+		f := row.Type.Field(k)
+		assert.NotEqual(t, reflect.Pointer, f.Type.Kind(), "it keeps %s of its row apart", f.Name)
+	}
 }
