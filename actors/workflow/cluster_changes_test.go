@@ -60,10 +60,7 @@ func (f *feedReader) read() (n int, err error) {
 // TestAReaderOfAnyNodeMissesNothing holds persistence/PROMISES.md, "P31": while nodes lose power and links, and lead one
 // after the other; the same for streams, which break all the time.
 func TestAReaderOfAnyNodeMissesNothing(t *testing.T) {
-	rounds := 6
-	if testing.Short() {
-		rounds = 2
-	}
+	rounds := rounds(2, 3, 6)
 	for seed := range *seeds {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCluster(t)

@@ -485,10 +485,7 @@ func TestIndexesControl(t *testing.T) {
 }
 
 func runIndexes(t *testing.T, seed uint64, careless bool) []string {
-	rounds := 5
-	if testing.Short() {
-		rounds = 1
-	}
+	rounds := rounds(1, 2, 5)
 	r := rand.New(rand.NewPCG(seed, 7))
 	delays := rand.New(rand.NewPCG(seed, 8))
 	var mu sync.Mutex

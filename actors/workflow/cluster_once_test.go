@@ -19,10 +19,7 @@ import (
 // TestNothingIsDoneTwiceOnACluster: whatever happens to the nodes, whichever of them leads at the time, each timer comes
 // once, each run of a schedule is made once, and each parent has one child and hears of it once.
 func TestNothingIsDoneTwiceOnACluster(t *testing.T) {
-	rounds, between := 12, 30*time.Second
-	if testing.Short() {
-		rounds, between = 4, 15*time.Second
-	}
+	rounds, between := rounds(4, 6, 12), 30*time.Second
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
 		c := newCluster(t)

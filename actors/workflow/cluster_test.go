@@ -42,6 +42,17 @@ const (
 // makes more.
 var seeds = flag.Uint64("seeds", 1, "how many runs the tests make that draw what happens")
 
+// rounds is how long such a run is: in a short test, usually, and where more than one is made.
+func rounds(short, usual, long int) int {
+	switch {
+	case testing.Short():
+		return short
+	case *seeds > 1:
+		return long
+	}
+	return usual
+}
+
 // cluster is some nodes that have the same shards, with a router on each.
 type cluster struct {
 	*replicatest.Cluster
@@ -273,10 +284,7 @@ var countModel = porcupine.Model{
 // while nodes lose power and links: the history of each instance is that of one that
 // exists once.
 func TestInstancesAreLinearizableOnACluster(t *testing.T) {
-	rounds := 10
-	if testing.Short() {
-		rounds = 2
-	}
+	rounds := rounds(2, 5, 10)
 	for seed := range *seeds {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCluster(t)
