@@ -27,7 +27,7 @@ func TestHugeNumbersCostLittle(t *testing.T) {
 		b.Int64()
 		a.Float64()
 		assert.LessOrEqual(t, watched(), tooLong, "comparing %.20s… with %.20s… took", a, b)
-		assert.Zero(t, testing.AllocsPerRun(20, func() { Compare(a, b) }), "Compare(%.20s…, %.20s…) allocates", a, b)
+		assert.Zero(t, testing.AllocsPerRun(4, func() { Compare(a, b) }), "Compare(%.20s…, %.20s…) allocates", a, b)
 	}
 }
 
