@@ -1,4 +1,4 @@
-package cron
+package cron_test
 
 import (
 	"strings"
@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"troupe/statemachine/cron"
 )
 
 func TestNext(t *testing.T) {
@@ -29,7 +31,7 @@ func TestNext(t *testing.T) {
 	} {
 		zone, err := time.LoadLocation(c.zone)
 		require.NoError(t, err)
-		s, err := Parse(c.cron)
+		s, err := cron.Parse(c.cron)
 		require.NoError(t, err)
 		after, err := time.Parse(layout, c.after)
 		require.NoError(t, err)
@@ -43,12 +45,12 @@ func TestParseRefuses(t *testing.T) {
 		"CRON_TZ=UTC 0 7 1 *": "zone", "60 * * * *": `"60" is no minute: that is 0 to 59`, "x * * * *": `"x" is no minute`, "* 5-1 * * *": `"5-1" is no hour`, "* * */0 * *": `"*/0" is no day of the month`,
 		"* * * 13 *": "JAN to DEC", "* * * * 7": "SUN to SAT",
 	} {
-		_, err := Parse(text)
+		_, err := cron.Parse(text)
 		assert.True(t, err != nil && strings.Contains(err.Error(), want), "%q: got %v, want %q", text, err, want)
 	}
 	for _, never := range []string{"0 0 30 2 *", "0 0 31 4,6,9,11 *"} {
-		_, err := Parse(never)
-		assert.ErrorIs(t, err, ErrNever, never)
+		_, err := cron.Parse(never)
+		assert.ErrorIs(t, err, cron.ErrNever, never)
 	}
 }
 
@@ -63,7 +65,7 @@ func TestNextBesideEveryMinute(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		zone := rapid.SampledFrom(zones).Draw(t, "zone")
 		minute, hour := rapid.IntRange(0, 59).Draw(t, "minute"), rapid.IntRange(0, 4).Draw(t, "hour")
-		s, err := Parse(strings.Join([]string{itoa(minute), itoa(hour), "*", "*", "*"}, " "))
+		s, err := cron.Parse(strings.Join([]string{itoa(minute), itoa(hour), "*", "*", "*"}, " "))
 		require.NoError(t, err)
 		// Around the nights in which these zones change their clocks.
 		night := rapid.SampledFrom([]time.Time{

@@ -1,4 +1,4 @@
-package data
+package data_test
 
 import (
 	"bytes"
@@ -13,13 +13,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"troupe/statemachine/data"
 )
 
 func TestCleanRepeatsLittleOfTheInput(t *testing.T) {
 	for _, unit := range []string{"x", "\x1b", "\"", "é", "\U0010ffff", `\\`} {
 		key := mustMarshal(t, strings.Repeat(unit, 1000))
-		_, err := Clean([]byte("{" + key + ":1," + key + ":2}"))
-		var syntax *SyntaxError
+		_, err := data.Clean([]byte("{" + key + ":1," + key + ":2}"))
+		var syntax *data.SyntaxError
 		require.ErrorAs(t, err, &syntax, "duplicate key of %q", unit)
 		quoted := strings.TrimPrefix(syntax.Reason, "duplicate key ")
 		assert.LessOrEqual(t, len([]rune(quoted)), 64, "the key of %q is repeated, %s", unit, quoted)
@@ -29,7 +31,7 @@ func TestCleanRepeatsLittleOfTheInput(t *testing.T) {
 
 func TestCleanReturnsCompactTextAsItIs(t *testing.T) {
 	src := []byte("\n" + `{"a":[1,2]}` + "\n")
-	got, err := Clean(src)
+	got, err := data.Clean(src)
 	require.NoError(t, err)
 	assert.Same(t, &src[1], &got[0], "a compact text was copied, want a slice of it")
 	assert.Equal(t, len(got), cap(got), "the value has room")
@@ -41,9 +43,9 @@ const tooLong = 20 * time.Second
 func TestCleanIsIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src := spacedText().Draw(t, "src")
-		once, err := Clean([]byte(src))
+		once, err := data.Clean([]byte(src))
 		require.NoError(t, err, "Clean(%q)", src)
-		twice, err := Clean(once)
+		twice, err := data.Clean(once)
 		require.True(t, err == nil && bytes.Equal(once, twice), "Clean(%q) = %q, %v, want it unchanged", once, twice, err)
 		var compact bytes.Buffer
 		err = json.Compact(&compact, []byte(src))
@@ -61,10 +63,10 @@ func FuzzClean(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
 		before := bytes.Clone(src)
-		got, err := Clean(src)
+		got, err := data.Clean(src)
 		require.Equal(t, string(before), string(src), "Clean changed its input")
 		if err != nil {
-			var syntax *SyntaxError
+			var syntax *data.SyntaxError
 			require.True(t, errors.As(err, &syntax) && syntax.Offset >= 0 && syntax.Offset <= len(src), "%v %v", src, err)
 			return
 		}
@@ -73,7 +75,7 @@ func FuzzClean(f *testing.F) {
 		again, err := decodeStandard(got)
 		require.True(t, err == nil && reflect.DeepEqual(again, want), "Clean(%q) = %q (%v), which means something else", src, got, err)
 		require.Equal(t, want, got.Any(), "Any of %q", got)
-		twice, err := Clean(got)
+		twice, err := data.Clean(got)
 		require.True(t, err == nil && bytes.Equal(twice, got), "Clean(%q) = %q, %v, want it unchanged", got, twice, err)
 	})
 }
@@ -88,7 +90,7 @@ func FuzzReaders(f *testing.F) {
 		f.Add([]byte(`{"a":{"b":null}}`), []byte(s))
 	}
 	f.Fuzz(func(_ *testing.T, a, b []byte) {
-		v, w := Value(a), Value(b)
+		v, w := data.Value(a), data.Value(b)
 		for _, part := range v.Members() {
 			part.Any()
 		}
@@ -100,17 +102,17 @@ func FuzzReaders(f *testing.F) {
 		v.Int64()
 		v.Float64()
 		v.Any()
-		Compare(v, w)
-		CompareText(v, w)
-		Equal(v, w)
-		Order(v, w)
-		Order(v, Value(string(a)+"x"))
-		AppendOrdered(nil, v)
-		AppendOrderedPrefix(nil, v, 3)
-		Merge(v, w)
-		Overlay(v, w)
-		_, _ = Set(v, Path{"a", "0"}, w)
-		_, _ = From(v)
+		data.Compare(v, w)
+		data.CompareText(v, w)
+		data.Equal(v, w)
+		data.Order(v, w)
+		data.Order(v, data.Value(string(a)+"x"))
+		data.AppendOrdered(nil, v)
+		data.AppendOrderedPrefix(nil, v, 3)
+		data.Merge(v, w)
+		data.Overlay(v, w)
+		_, _ = data.Set(v, data.Path{"a", "0"}, w)
+		_, _ = data.From(v)
 	})
 }
 
@@ -134,9 +136,9 @@ func mustMarshal(t testing.TB, x any) string {
 	return string(b)
 }
 
-func mustClean(t testing.TB, src string) Value {
+func mustClean(t testing.TB, src string) data.Value {
 	t.Helper()
-	v, err := Clean([]byte(src))
+	v, err := data.Clean([]byte(src))
 	require.NoError(t, err, "Clean(%q)", src)
 	return v
 }

@@ -1,4 +1,4 @@
-package data
+package data_test
 
 import (
 	"encoding/json"
@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"pgregory.net/rapid"
+
+	"troupe/statemachine/data"
 )
 
 // What rapid draws: JSON texts with few different keys, so that objects meet,
@@ -56,8 +58,8 @@ func objectText(depth int) *rapid.Generator[string] {
 	})
 }
 
-func value(depth int) *rapid.Generator[Value] {
-	return rapid.Map(valueText(depth), func(s string) Value { return Value(s) })
+func value(depth int) *rapid.Generator[data.Value] {
+	return rapid.Map(valueText(depth), func(s string) data.Value { return data.Value(s) })
 }
 
 func spacedText() *rapid.Generator[string] {
@@ -86,7 +88,7 @@ func spacedText() *rapid.Generator[string] {
 	})
 }
 
-func keysOf(v Value) []string {
+func keysOf(v data.Value) []string {
 	var keys []string
 	d := json.NewDecoder(strings.NewReader(string(v)))
 	if open, _ := d.Token(); open != json.Delim('{') {

@@ -1,4 +1,4 @@
-package data
+package data_test
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"troupe/statemachine/data"
 )
 
 func TestMergeAgreesWithTheObviousOne(t *testing.T) {
@@ -20,8 +22,9 @@ func TestMergeAgreesWithTheObviousOne(t *testing.T) {
 }
 
 func TestMergeOfManyKeys(t *testing.T) {
+	const fewKeys = 32 // up to here each key is compared with all before it
 	rapid.Check(t, func(t *rapid.T) {
-		many := func(name string) Value {
+		many := func(name string) data.Value {
 			numbers := rapid.SliceOfNDistinct(rapid.IntRange(0, 3*fewKeys), fewKeys-1, 2*fewKeys, rapid.ID[int]).Draw(t, name)
 			var parts []string
 			for _, n := range numbers {
@@ -31,7 +34,7 @@ func TestMergeOfManyKeys(t *testing.T) {
 				}
 				parts = append(parts, `"`+key+`":`+rapid.SampledFrom([]string{"null", "1", `{"a":null}`, `{"b":2}`}).Draw(t, "value"))
 			}
-			return Value("{" + strings.Join(parts, ",") + "}")
+			return data.Value("{" + strings.Join(parts, ",") + "}")
 		}
 		checkMerge(t, many("target"), many("patch"))
 	})
@@ -42,11 +45,11 @@ func FuzzMerge(f *testing.F) {
 	f.Add([]byte(`{"a":{"b":1},"c":[1]}`), []byte(`{"a":{"b":null,"d":{"e":null}},"c":null,"f":[null]}`))
 	f.Add([]byte(`{"\u0061":1}`), []byte(`{"a":{}}`))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		target, err := Clean(a)
+		target, err := data.Clean(a)
 		if err != nil {
 			t.Skip()
 		}
-		patch, err := Clean(b)
+		patch, err := data.Clean(b)
 		if err != nil {
 			t.Skip()
 		}
@@ -54,19 +57,19 @@ func FuzzMerge(f *testing.F) {
 	})
 }
 
-func checkMerge(t rapid.TB, target, patch Value) {
+func checkMerge(t rapid.TB, target, patch data.Value) {
 	targetBefore, patchBefore := target.String(), patch.String()
-	got := Merge(target, patch)
-	over := Overlay(target, patch)
+	got := data.Merge(target, patch)
+	over := data.Overlay(target, patch)
 	require.True(t, target.String() == targetBefore && patch.String() == patchBefore, "%v %v %v %v", targetBefore, target, patchBefore, patch)
-	for _, v := range []Value{got, over} {
-		clean, err := Clean(v)
+	for _, v := range []data.Value{got, over} {
+		clean, err := data.Clean(v)
 		require.True(t, err == nil && bytes.Equal(clean, v), "merging %s and %s gives %s, which is not clean: %v", target, patch, v, err)
 	}
 	require.Equal(t, mergeMaps(target.Any(), patch.Any(), true), got.Any(), "Merge(%s, %s)", target, patch)
 	keys, want := keysOf(got), mergedKeys(target, patch, got)
 	require.True(t, slices.Equal(keys, want), "Merge(%s, %s) = %s with keys %q, want the order %q", target, patch, got, keys, want)
-	if patch.Kind() == Object || target.Kind() != Object {
+	if patch.Kind() == data.Object || target.Kind() != data.Object {
 		require.Equal(t, mergeMaps(target.Any(), patch.Any(), false), over.Any(), "Overlay(%s, %s)", target, patch)
 	}
 	require.False(t, len(got) > 0 && len(target) > 0 && &got[0] == &target[0], "Merge(%s, %s) returns the target's bytes, want new storage", target, patch)
@@ -96,8 +99,8 @@ func mergeMaps(target, patch any, deep bool) any {
 	return result
 }
 
-func mergedKeys(target, patch, got Value) []string {
-	if patch.Kind() != Object {
+func mergedKeys(target, patch, got data.Value) []string {
+	if patch.Kind() != data.Object {
 		return keysOf(patch)
 	}
 	var keys []string
@@ -109,7 +112,7 @@ func mergedKeys(target, patch, got Value) []string {
 	return keys
 }
 
-func ratOf(v Value) string {
+func ratOf(v data.Value) string {
 	r, _ := new(big.Rat).SetString(v.String())
 	return r.String()
 }

@@ -1,7 +1,8 @@
-package data
+package data_test
 
 import (
 	"math/big"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"troupe/statemachine/cputest"
+	"troupe/statemachine/data"
 )
 
 func TestHugeNumbersCostLittle(t *testing.T) {
@@ -19,15 +21,15 @@ func TestHugeNumbersCostLittle(t *testing.T) {
 		{"0." + digits, "0." + digits + "0"},
 		{"0." + strings.Repeat("0", 1<<20) + "1", strings.Repeat("1", 1<<20) + "e-2000000"},
 	} {
-		a, b := Value(c.a), Value(c.b)
+		a, b := data.Value(c.a), data.Value(c.b)
 		watched := cputest.Watch()
-		Compare(a, b)
-		Equal(a, b)
+		data.Compare(a, b)
+		data.Equal(a, b)
 		a.Int64()
 		b.Int64()
 		a.Float64()
 		assert.LessOrEqual(t, watched(), tooLong, "comparing %.20s… with %.20s… took", a, b)
-		assert.Zero(t, testing.AllocsPerRun(4, func() { Compare(a, b) }), "Compare(%.20s…, %.20s…) allocates", a, b)
+		assert.Zero(t, testing.AllocsPerRun(4, func() { data.Compare(a, b) }), "Compare(%.20s…, %.20s…) allocates", a, b)
 	}
 }
 
@@ -62,7 +64,7 @@ func FuzzCompare(f *testing.F) {
 	f.Add("1e400", "10E399")
 	f.Fuzz(func(t *testing.T, a, b string) {
 		for _, s := range []string{a, b} {
-			if v, err := Clean([]byte(s)); err != nil || v.Kind() != Number {
+			if v, err := data.Clean([]byte(s)); err != nil || v.Kind() != data.Number {
 				t.Skip()
 			}
 			if !exactIsCheap(s) {
@@ -78,8 +80,8 @@ func exactIsCheap(s string) bool {
 	if e < 0 {
 		return true
 	}
-	n := parseExponent([]byte(strings.TrimSpace(s[e+1:])))
-	return -2000 < n && n < 2000
+	n, err := strconv.Atoi(strings.TrimSpace(s[e+1:]))
+	return err == nil && -2000 < n && n < 2000
 }
 
 func checkNumbers(t interface{ Errorf(string, ...any) }, a, b string) {
@@ -88,11 +90,11 @@ func checkNumbers(t interface{ Errorf(string, ...any) }, a, b string) {
 	if !assert.True(t, ok && okY, "math/big does not read %q or %q", a, b) {
 		return
 	}
-	checkPair(t, Value(a), Value(b), x.Cmp(y))
+	checkPair(t, data.Value(a), data.Value(b), x.Cmp(y))
 	whole := new(big.Int).Quo(x.Num(), x.Denom())
-	n, fits := Value(a).Truncate()
+	n, fits := data.Value(a).Truncate()
 	assert.True(t, fits == whole.IsInt64() && (!fits || n == whole.Int64()), "Truncate of %s = %d, %v, want %v", a, n, fits, whole)
-	if n, fits := Value(a).Int64(); fits != (x.IsInt() && whole.IsInt64()) || fits && n != whole.Int64() {
+	if n, fits := data.Value(a).Int64(); fits != (x.IsInt() && whole.IsInt64()) || fits && n != whole.Int64() {
 		t.Errorf("Int64 of %s = %d, %v, want %s", a, n, fits, x.RatString())
 	}
 }

@@ -1,4 +1,4 @@
-package data
+package data_test
 
 import (
 	"errors"
@@ -10,14 +10,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"troupe/statemachine/data"
 )
 
 func TestParsePath(t *testing.T) {
-	got, err := ParsePath("svcPublic.items.0.price")
-	want := (Path{"svcPublic", "items", "0", "price"})
+	got, err := data.ParsePath("svcPublic.items.0.price")
+	want := (data.Path{"svcPublic", "items", "0", "price"})
 	assert.True(t, err == nil && reflect.DeepEqual(got, want), "ParsePath = %q, %v, want %q", got, err, want)
 	assert.Equal(t, "svcPublic.items.0.price", got.String(), "the path reads")
-	_, err = ParsePath(strings.Repeat("a.", 31) + "a")
+	_, err = data.ParsePath(strings.Repeat("a.", 31) + "a")
 	assert.NoError(t, err, "ParsePath of 32 segments")
 	for _, c := range []struct{ name, s string }{
 		{"nothing", ""},
@@ -29,8 +31,8 @@ func TestParsePath(t *testing.T) {
 		{"a thousand segments", strings.Repeat("a.", 999) + "a"},
 		{"invalid UTF-8", "a.\xff"},
 	} {
-		p, err := ParsePath(c.s)
-		assert.ErrorIs(t, err, ErrPath, "%s: ParsePath(%.20q) = %q", c.name, c.s, p)
+		p, err := data.ParsePath(c.s)
+		assert.ErrorIs(t, err, data.ErrPath, "%s: ParsePath(%.20q) = %q", c.name, c.s, p)
 	}
 }
 
@@ -38,7 +40,7 @@ func TestSetAgreesWithTheObviousOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		target, v := value(3).Draw(t, "target"), value(1).Draw(t, "value")
 		segment := rapid.SampledFrom([]string{"a", "b", "c", "0", "1", "2", "é"})
-		path := Path(rapid.SliceOfN(segment, 0, 4).Draw(t, "path"))
+		path := data.Path(rapid.SliceOfN(segment, 0, 4).Draw(t, "path"))
 		checkSet(t, target, path, v)
 	})
 }
@@ -48,15 +50,15 @@ func FuzzSet(f *testing.F) {
 	f.Add([]byte(`{"a":[{"b":1}]}`), "a.0.b", []byte(`2`))
 	f.Add([]byte(`{"\u0061":{}}`), "a.b.c", []byte(`{}`))
 	f.Fuzz(func(t *testing.T, a []byte, p string, b []byte) {
-		target, err := Clean(a)
+		target, err := data.Clean(a)
 		if err != nil {
 			t.Skip()
 		}
-		path, err := ParsePath(p)
+		path, err := data.ParsePath(p)
 		if err != nil {
 			t.Skip()
 		}
-		v, err := Clean(b)
+		v, err := data.Clean(b)
 		if err != nil {
 			t.Skip()
 		}
@@ -64,11 +66,11 @@ func FuzzSet(f *testing.F) {
 	})
 }
 
-func checkSet(t rapid.TB, target Value, path Path, v Value) {
+func checkSet(t rapid.TB, target data.Value, path data.Path, v data.Value) {
 	before := target.String()
-	got, err := Set(target, path, v)
+	got, err := data.Set(target, path, v)
 	require.Equal(t, before, target.String(), "the target was changed")
-	if errors.Is(err, ErrDepth) {
+	if errors.Is(err, data.ErrDepth) {
 		return
 	}
 	want, ok := setAny(target.Any(), path, v.Any())
@@ -76,12 +78,12 @@ func checkSet(t rapid.TB, target Value, path Path, v Value) {
 	if err != nil {
 		return
 	}
-	clean, err := Clean(got)
+	clean, err := data.Clean(got)
 	require.True(t, err == nil && string(clean) == string(got), "Set(%s, %q, %s) = %s, which is not clean: %v", target, path, v, got, err)
 	require.Equal(t, want, got.Any(), "Set(%s, %q, %s)", target, path, v)
 }
 
-func setAny(target any, path Path, v any) (any, bool) {
+func setAny(target any, path data.Path, v any) (any, bool) {
 	if len(path) == 0 {
 		return v, true
 	}

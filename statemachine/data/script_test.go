@@ -1,4 +1,4 @@
-package data
+package data_test
 
 import (
 	"cmp"
@@ -15,11 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"troupe/statemachine/cputest"
+	"troupe/statemachine/data"
 )
 
 // TestValues plays testdata/value. A value is its text, or absent; with "quoted" the input is a literal of Go.
 func TestValues(t *testing.T) {
-	var of Value
+	var of data.Value
 	datadriven.Walk(t, "testdata/value", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			text := expand(d.Input)
@@ -30,10 +31,10 @@ func TestValues(t *testing.T) {
 			switch d.Cmd {
 			case "clean":
 				watched := cputest.Watch()
-				got, err := Clean([]byte(text))
+				got, err := data.Clean([]byte(text))
 				assert.LessOrEqual(t, watched(), tooLong, "%s: %d bytes took", d.Pos, len(text))
-				if fault, ok := errors.AsType[*SyntaxError](err); ok {
-					assert.True(t, errors.Is(err, ErrSyntax) && got == nil, "%s", d.Pos)
+				if fault, ok := errors.AsType[*data.SyntaxError](err); ok {
+					assert.True(t, errors.Is(err, data.ErrSyntax) && got == nil, "%s", d.Pos)
 					return fmt.Sprintf("at %d: %s", fault.Offset, fault.Reason)
 				}
 				require.NoError(t, err)
@@ -43,21 +44,21 @@ func TestValues(t *testing.T) {
 				return shortened(string(got))
 			case "merge":
 				watched := cputest.Watch()
-				merged := written(Merge(read(lines[0]), read(lines[1])))
-				Overlay(read(lines[0]), read(lines[1]))
-				Equal(read(lines[0]), read(lines[1]))
+				merged := written(data.Merge(read(lines[0]), read(lines[1])))
+				data.Overlay(read(lines[0]), read(lines[1]))
+				data.Equal(read(lines[0]), read(lines[1]))
 				assert.LessOrEqual(t, watched(), tooLong, "%s: %d bytes took", d.Pos, len(text))
 				return shortened(merged)
 			case "overlay":
-				return written(Overlay(read(lines[0]), read(lines[1])))
+				return written(data.Overlay(read(lines[0]), read(lines[1])))
 			case "set":
-				path, err := ParsePath(lines[0])
+				path, err := data.ParsePath(lines[0])
 				require.NoError(t, err)
 				target := read(lines[1])
-				got, err := Set(target, path, read(lines[2]))
+				got, err := data.Set(target, path, read(lines[2]))
 				assert.Equal(t, lines[1], written(target), "Set changed its target")
 				if err != nil {
-					assert.True(t, got == nil && (errors.Is(err, ErrPath) || errors.Is(err, ErrDepth)), "%s", d.Pos)
+					assert.True(t, got == nil && (errors.Is(err, data.ErrPath) || errors.Is(err, data.ErrDepth)), "%s", d.Pos)
 					return err.Error()
 				}
 				return written(got)
@@ -78,7 +79,7 @@ func TestValues(t *testing.T) {
 	})
 }
 
-func one(t *testing.T, d *datadriven.TestData, of Value, line string) string {
+func one(t *testing.T, d *datadriven.TestData, of data.Value, line string) string {
 	v := read(line)
 	switch d.Cmd {
 	case "index":
@@ -96,29 +97,29 @@ func one(t *testing.T, d *datadriven.TestData, of Value, line string) string {
 		cut, fits := v.Truncate()
 		return fmt.Sprintf("%s, %s, %v", map[bool]string{true: strconv.FormatInt(n, 10), false: "none"}[whole], map[bool]string{true: strconv.FormatInt(cut, 10), false: "none"}[fits], v.Float64())
 	case "text":
-		assert.True(t, v.TextIs(v.Text()) == (v.Kind() == String) && !v.TextIs(v.Text()+"x"), "TextIs of %s", line)
+		assert.True(t, v.TextIs(v.Text()) == (v.Kind() == data.String) && !v.TextIs(v.Text()+"x"), "TextIs of %s", line)
 		return strconv.Quote(v.Text())
 	case "append":
-		return strconv.Quote(string(AppendString([]byte("x"), unquote(t, line))))
+		return strconv.Quote(string(data.AppendString([]byte("x"), unquote(t, line))))
 	case "quote":
-		return Quote(unquote(t, line))
+		return data.Quote(unquote(t, line))
 	case "clip":
 		most, err := strconv.Atoi(d.CmdArgs[0].Key)
 		require.NoError(t, err)
-		return Clip(unquote(t, line), most)
+		return data.Clip(unquote(t, line), most)
 	}
 	t.Fatalf("unknown command %q", d.Cmd)
 	return ""
 }
 
-func read(text string) Value {
+func read(text string) data.Value {
 	if text == "absent" {
 		return nil
 	}
-	return Value(text)
+	return data.Value(text)
 }
 
-func written(v Value) string { return cmp.Or(string(v), "absent") }
+func written(v data.Value) string { return cmp.Or(string(v), "absent") }
 
 func shortened(text string) string {
 	if len(text) > 100 {

@@ -1,4 +1,4 @@
-package data
+package data_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"troupe/statemachine/data"
 )
 
 func TestMatch(t *testing.T) {
@@ -24,12 +26,12 @@ func TestMatch(t *testing.T) {
 		assert.True(t, i == -1 && string(member) == "1", "Match of no keys = %d, %s first, want -1, 1", i, member)
 		break
 	}
-	for range Value(`[{"a":1}]`).Match([]string{"a"}) {
+	for range data.Value(`[{"a":1}]`).Match([]string{"a"}) {
 		t.Error("Match in an array has a member, want none")
 	}
-	other := Value(`{"name":1,"other":2}`)
+	other, names := data.Value(`{"name":1,"other":2}`), []string{"name"}
 	n := testing.AllocsPerRun(100, func() {
-		for i, member := range other.Match([]string{"name"}) {
+		for i, member := range other.Match(names) {
 			if i == 0 && len(member) != 1 {
 				t.Error("Match has another value")
 			}
@@ -70,32 +72,32 @@ func TestEqualAgreesWithDecodedValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := value(2).Draw(t, "a")
 		b := rapid.OneOf(value(2), rapid.Just(respell(a))).Draw(t, "b")
-		require.Equal(t, reflect.DeepEqual(ordered(a), ordered(b)), Equal(a, b), "Equal(%s, %s)", a, b)
+		require.Equal(t, reflect.DeepEqual(ordered(a), ordered(b)), data.Equal(a, b), "Equal(%s, %s)", a, b)
 	})
 }
 
-func respell(v Value) Value {
+func respell(v data.Value) data.Value {
 	b, _ := json.Marshal(v)
 	return b
 }
 
 // ordered decodes v so that reflect.DeepEqual means Equal: members as a list, numbers as exact fractions.
-func ordered(v Value) any {
+func ordered(v data.Value) any {
 	switch v.Kind() {
-	case Object:
+	case data.Object:
 		list := []any{"object"}
 		for _, k := range keysOf(v) {
 			part, _ := v.Lookup(k)
 			list = append(list, k, ordered(part))
 		}
 		return list
-	case Array:
+	case data.Array:
 		list := []any{"array"}
 		for _, e := range v.Elements() {
 			list = append(list, ordered(e))
 		}
 		return list
-	case Number:
+	case data.Number:
 		return "number " + ratOf(v)
 	}
 	return v.Any()
@@ -104,7 +106,7 @@ func ordered(v Value) any {
 func FuzzAppendString(f *testing.F) {
 	f.Add("a\"\\\x00\xff😀")
 	f.Fuzz(func(t *testing.T, s string) {
-		v, err := Clean(AppendString(nil, s))
+		v, err := data.Clean(data.AppendString(nil, s))
 		require.NoError(t, err, "AppendString(%q) is not valid", s)
 		want := s
 		if !utf8.ValidString(s) {
@@ -115,7 +117,7 @@ func FuzzAppendString(f *testing.F) {
 }
 
 func TestJSONLibrariesSeeAValueAsJSON(t *testing.T) {
-	type reply struct{ A, B Value }
-	got := mustMarshal(t, reply{A: Value(`{"x":1}`)})
+	type reply struct{ A, B data.Value }
+	got := mustMarshal(t, reply{A: data.Value(`{"x":1}`)})
 	assert.Equal(t, `{"A":{"x":1},"B":null}`, got, "json.Marshal")
 }

@@ -1,4 +1,4 @@
-package document
+package document_test
 
 import (
 	"encoding/json"
@@ -12,11 +12,12 @@ import (
 
 	"troupe/statemachine/cputest"
 	"troupe/statemachine/data"
+	"troupe/statemachine/document"
 )
 
 func dataOf(t rapid.TB, file, src string) string {
 	t.Helper()
-	n, err := Parse(file, []byte(src))
+	n, err := document.Parse(file, []byte(src))
 	require.NoError(t, err, "Parse(%s, %.200q)", file, src)
 	v, err := n.Data()
 	require.NoError(t, err, "Data of %.200q", src)
@@ -75,12 +76,12 @@ func FuzzParseJSON(f *testing.F) {
 	})
 }
 
-func checkParse(t *testing.T, file string, src []byte) *Node {
+func checkParse(t *testing.T, file string, src []byte) *document.Node {
 	watched := cputest.Watch()
-	n, err := Parse(file, src)
+	n, err := document.Parse(file, src)
 	require.LessOrEqual(t, watched(), 20*time.Second, "Parse(%.100q) took, %d", src, len(src))
 	if err != nil {
-		var faults Faults
+		var faults document.Faults
 		require.True(t, errors.As(err, &faults) && len(faults) != 0 && n == nil, "Parse(%q) = %v, %v, want only Faults", src, n, err)
 		for _, fault := range faults {
 			require.True(t, fault.Reason != "" && !strings.Contains(fault.Reason, "gave up"), "Parse(%q): %+v, want a reason of the file's own", src, fault)
@@ -91,7 +92,7 @@ func checkParse(t *testing.T, file string, src []byte) *Node {
 	require.NoError(t, err, "Data of %q", src)
 	clean, err := data.Clean(v)
 	require.True(t, err == nil && clean.String() == v.String(), "Data of %q is %s, which is not clean: %v", src, v, err)
-	again, err := Parse("a.json", v)
+	again, err := document.Parse("a.json", v)
 	require.NoError(t, err, "Data of %q is %s, which does not parse", src, v)
 	w, _ := again.Data()
 	require.Equal(t, v.String(), w.String(), "reads back")
@@ -99,7 +100,7 @@ func checkParse(t *testing.T, file string, src []byte) *Node {
 	return n
 }
 
-func checkPlaces(t *testing.T, src []byte, n *Node) {
+func checkPlaces(t *testing.T, src []byte, n *document.Node) {
 	require.True(t, n.Line >= 1 && n.Column >= 1 && n.Line <= len(src)+2, "a node of %q is at %d:%d", src, n.Line, n.Column)
 	for _, item := range n.Items {
 		checkPlaces(t, src, item)

@@ -1,4 +1,4 @@
-package document
+package document_test
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"troupe/statemachine/cputest"
+	"troupe/statemachine/document"
 )
 
 // TestDocuments plays testdata/tree:
@@ -23,11 +24,11 @@ import (
 //	places        where each node stands
 //	closest       for a word a line, the nearest of the keys
 func TestDocuments(t *testing.T) {
-	var root *Node
+	var root *document.Node
 	keys := []string{"target", "guard", "actions", "allow", "entry", "exit", "on", "id", "description", "stateMachines"}
 	datadriven.Walk(t, "testdata/tree", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			text, c := expand(d.Input), &Collector{File: "a.yaml"}
+			text, c := expand(d.Input), &document.Collector{File: "a.yaml"}
 			var out strings.Builder
 			switch d.Cmd {
 			case "parse":
@@ -38,10 +39,10 @@ func TestDocuments(t *testing.T) {
 				}
 				var err error
 				watched := cputest.Watch()
-				root, err = Parse(d.CmdArgs[0].Key, []byte(text))
+				root, err = document.Parse(d.CmdArgs[0].Key, []byte(text))
 				assert.LessOrEqual(t, watched(), 20*time.Second, "%s: %d bytes took", d.Pos, len(text))
 				if err != nil {
-					assert.True(t, root == nil && len(err.(Faults)) > 0 && len(err.Error()) <= 64<<10, "%s", d.Pos) //nolint:errorlint // Parse promises the type
+					assert.True(t, root == nil && len(err.(document.Faults)) > 0 && len(err.Error()) <= 64<<10, "%s", d.Pos) //nolint:errorlint // Parse promises the type
 					return shortened(err.Error())
 				}
 				v, err := root.Data()
@@ -65,7 +66,7 @@ func TestDocuments(t *testing.T) {
 				places(&out, root, "$")
 			case "closest":
 				for word := range strings.SplitSeq(text, "\n") {
-					fmt.Fprintf(&out, "%.20q: %q\n", word, Closest(word, keys))
+					fmt.Fprintf(&out, "%.20q: %q\n", word, document.Closest(word, keys))
 				}
 			}
 			if err := c.Err(); err != nil {
@@ -76,7 +77,7 @@ func TestDocuments(t *testing.T) {
 	})
 }
 
-func read(out *strings.Builder, c *Collector, kind string, of *Node) {
+func read(out *strings.Builder, c *document.Collector, kind string, of *document.Node) {
 	switch kind {
 	case "text":
 		fmt.Fprintf(out, "%q\n", c.Text(of))
@@ -90,7 +91,7 @@ func read(out *strings.Builder, c *Collector, kind string, of *Node) {
 	}
 }
 
-func places(out *strings.Builder, n *Node, path string) {
+func places(out *strings.Builder, n *document.Node, path string) {
 	fmt.Fprintf(out, "%d:%d %s\n", n.Line, n.Column, path)
 	for i, item := range n.Items {
 		places(out, item, path+fmt.Sprintf("[%d]", i))

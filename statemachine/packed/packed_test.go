@@ -1,4 +1,4 @@
-package packed
+package packed_test
 
 import (
 	"bytes"
@@ -6,21 +6,23 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"troupe/statemachine/packed"
 )
 
 // TestTextHasNoRoom holds that whoever appends to what was read does not overwrite what comes behind it.
 func TestTextHasNoRoom(t *testing.T) {
-	r := NewReader(AppendText(AppendText(nil, "first"), "second"))
+	r := packed.NewReader(packed.AppendText(packed.AppendText(nil, "first"), "second"))
 	_ = append(r.Text(), "more"...)
 	assert.Equal(t, "second", string(r.Text()))
 }
 
 // TestReader: a reader returns what was written, and fails on everything shorter or longer.
 func TestReader(t *testing.T) {
-	whole := binary.AppendVarint(binary.AppendUvarint(AppendText([]byte{7}, "text"), 1<<40), -5)
+	whole := binary.AppendVarint(binary.AppendUvarint(packed.AppendText([]byte{7}, "text"), 1<<40), -5)
 	whole = append(whole, "rest"...)
-	read := func(b []byte) (*Reader, bool) {
-		r := NewReader(b)
+	read := func(b []byte) (*packed.Reader, bool) {
+		r := packed.NewReader(b)
 		right := r.Byte() == 7 && string(r.Text()) == "text" && r.Uvarint() == 1<<40 && r.Varint() == -5
 		return &r, right
 	}
@@ -36,7 +38,7 @@ func TestReader(t *testing.T) {
 		endless = append(endless, append(binary.AppendUvarint(nil, length), 'x'))
 	}
 	for _, b := range endless {
-		r := NewReader(b)
+		r := packed.NewReader(b)
 		text := r.Text()
 		assert.True(t, text == nil && r.Failed(), "%x: got the text %q beyond the end", b, text)
 	}

@@ -1,4 +1,4 @@
-package scxml
+package scxml_test
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 
 	"troupe/statemachine"
 	"troupe/statemachine/document"
+	"troupe/statemachine/scxml"
 )
 
 // TestImportScripts plays the scripts in testdata/import, one subject a file:
@@ -25,7 +26,7 @@ func TestImportScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/import", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, cmd *datadriven.TestData) string {
 			if cmd.Cmd == "export" {
-				x, err := Export("w.yaml", []byte(cmd.Input))
+				x, err := scxml.Export("w.yaml", []byte(cmd.Input))
 				if err != nil {
 					return err.Error() + "\n"
 				}
@@ -42,7 +43,7 @@ func TestImportScripts(t *testing.T) {
 				}
 				return []byte(text), nil
 			}
-			files, err := Import("w.scxml", []byte(cmd.Input), read)
+			files, err := scxml.Import("w.scxml", []byte(cmd.Input), read)
 			if err != nil {
 				return err.Error() + "\n"
 			}
@@ -54,7 +55,7 @@ func TestImportScripts(t *testing.T) {
 	})
 }
 
-func verdict(t *testing.T, files []File, read func(name string) ([]byte, error)) string {
+func verdict(t *testing.T, files []scxml.File, read func(name string) ([]byte, error)) string {
 	st, err := newStage(files)
 	require.NoError(t, err)
 	st.load = read
@@ -79,7 +80,7 @@ func notesText(notes document.Faults) string {
 	return out.String()
 }
 
-func definitionsText(t *testing.T, files []File) string {
+func definitionsText(t *testing.T, files []scxml.File) string {
 	var out strings.Builder
 	for _, f := range files {
 		fmt.Fprintf(&out, "%s.yaml\n%s%s", f.ID, f.Text, notesText(f.Notes))
@@ -91,9 +92,9 @@ func definitionsText(t *testing.T, files []File) string {
 
 func TestBounds(t *testing.T) {
 	for sentence, c := range map[string]struct{ text, reason string }{
-		"a large file":      {"<scxml>" + strings.Repeat(" ", maxBytes), "more than 1048576"},
-		"a deep document":   {strings.Repeat("<state>", maxDepth+1), "nested deeper than 60"},
-		"many elements":     {"<scxml>" + strings.Repeat("<state/>", maxElements) + "</scxml>", "more than 20000 elements"},
+		"a large file":      {"<scxml>" + strings.Repeat(" ", 1<<20), "more than 1048576"},
+		"a deep document":   {strings.Repeat("<state>", 61), "nested deeper than 60"},
+		"many elements":     {"<scxml>" + strings.Repeat("<state/>", 20_000) + "</scxml>", "more than 20000 elements"},
 		"an entity":         {`<!DOCTYPE x [<!ENTITY a "b">]><scxml><state id="&a;"/></scxml>`, "a document type is not read"},
 		"an unknown entity": {`<scxml><state id="&a;"/></scxml>`, "XML: invalid character entity &a;"},
 		"not XML":           {"<scxml", "XML: unexpected EOF"},
@@ -101,7 +102,7 @@ func TestBounds(t *testing.T) {
 		"nothing":           {"", "no element"},
 		"another root":      {"<html/>", "its element is \"html\""},
 	} {
-		_, err := Import("w.scxml", []byte(c.text), nil)
+		_, err := scxml.Import("w.scxml", []byte(c.text), nil)
 		var faults document.Faults
 		assert.True(t, errors.As(err, &faults) && strings.Contains(err.Error(), c.reason), "%s: got %.200v, want %s", sentence, err, c.reason)
 	}
@@ -110,8 +111,8 @@ func TestBounds(t *testing.T) {
 // TestSlipsAreBounded: what looks for the word that was meant takes long, and there may be many.
 func TestSlipsAreBounded(t *testing.T) {
 	text := `<scxml datamodel="ecmascript"><state id="a">` + strings.Repeat(`<transition cond="unknown1 + unknown2 &amp;&amp; In('b')" target="a"/>`, 1000) + `</state></scxml>`
-	files, err := Import("w.scxml", []byte(text), nil)
-	if err != nil || len(files[0].Notes) > maxSlips {
+	files, err := scxml.Import("w.scxml", []byte(text), nil)
+	if err != nil || len(files[0].Notes) > 20 {
 		t.Errorf("got %v and %d notes", err, len(files[0].Notes))
 	}
 }
@@ -121,7 +122,7 @@ func TestNames(t *testing.T) {
 	for _, c := range []struct{ file, name, id string }{
 		{"dir/order.txml.scxml", "", "order"}, {"order.scxml", "Order 7", "Order-7"}, {"ä.scxml", "", "chart"}, {"a.scxml", "..", "a"},
 	} {
-		files, err := Import(c.file, []byte(`<scxml name="`+c.name+`"><final id="x"/></scxml>`), nil)
+		files, err := scxml.Import(c.file, []byte(`<scxml name="`+c.name+`"><final id="x"/></scxml>`), nil)
 		assert.True(t, err == nil && files[0].ID == c.id, "%s named %q: got %v, %v, want %s", c.file, c.name, files, err, c.id)
 	}
 }
@@ -133,18 +134,18 @@ func FuzzImport(f *testing.F) {
 	f.Add([]byte(`<scxml><parallel id="p"><state id="a"><invoke id="i" autoforward="true"><content><scxml><final/></scxml></content><finalize><assign location="x" expr="_event.data"/></finalize></invoke></state><history id="h" type="deep"><transition target="a"/></history></parallel></scxml>`))
 	f.Add([]byte(`<scxml xmlns:troupe="urn:troupe:definition" datamodel="cel" troupe:semantics="native" troupe:rest='{"allow":{}}'><state id="a" troupe:machine="m"><transition event="after.1s.a" troupe:after="1s" target="b"/><state id="b"/></state></scxml>`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		files, err := Import("w.scxml", text, nil)
+		files, err := scxml.Import("w.scxml", text, nil)
 		var faults document.Faults
 		require.False(t, err != nil && !errors.As(err, &faults), "the error is none of faults: %v", err)
 		for _, file := range files {
 			if _, err := document.Parse("w.yaml", file.Text); err != nil {
 				t.Fatalf("%v\n%s", err, file.Text)
 			}
-			x, err := Export("w.yaml", file.Text)
+			x, err := scxml.Export("w.yaml", file.Text)
 			if err != nil {
 				continue // a definition that the parser would refuse
 			}
-			if _, err := Import("w.scxml", x.Text, nil); err != nil {
+			if _, err := scxml.Import("w.scxml", x.Text, nil); err != nil {
 				_, wrong := newParser(t).Parse(statemachine.Source{File: "w.yaml", Text: file.Text})
 				require.Error(t, wrong, "what is exported cannot be imported: %v\n%s\n%s", err, file.Text, x.Text)
 			}
@@ -157,7 +158,7 @@ func FuzzExport(f *testing.F) {
 	f.Add([]byte("id: a\nguards: {g: 'true'}\nactions: {x: [{log: 'a ${1}'}]}\nstateMachines: {m: {states: {a: {after: {1s: b}, entry: x, on: {go: {guard: g, target: b}}}, b: {type: final}}}}"))
 	f.Add([]byte("id: a\nstateMachines: {m: {type: parallel, states: {a: {initial: {target: b, actions: [{raise: {event: e, data: {x: '${1}'}}}]}, states: {b: {}}}}}, n: {states: {b: {invoke: {workflow: w, data: {svcPublic: {a: 1}}, onDone: b}}}}}"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if _, err := Export("w.yaml", text); err != nil {
+		if _, err := scxml.Export("w.yaml", text); err != nil {
 			var faults document.Faults
 			require.ErrorAs(t, err, &faults, "the error is none of faults")
 		}

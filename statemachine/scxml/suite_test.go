@@ -1,4 +1,4 @@
-package scxml
+package scxml_test
 
 import (
 	"cmp"
@@ -17,6 +17,7 @@ import (
 
 	"troupe/statemachine"
 	"troupe/statemachine/data"
+	"troupe/statemachine/scxml"
 )
 
 // suitesVariable names the folder of the published suites: the folder test of the npm package @scion-scxml/test-framework. .ci/suites
@@ -105,7 +106,7 @@ func playFile(file, script string) error {
 	if err != nil {
 		return err
 	}
-	files, err := Import(filepath.Base(file), text, beside(filepath.Dir(file)))
+	files, err := scxml.Import(filepath.Base(file), text, beside(filepath.Dir(file)))
 	if err != nil {
 		return err
 	}
@@ -122,13 +123,13 @@ func playFile(file, script string) error {
 	return nil
 }
 
-func exportedAndImported(files []File) (again []File, err error) {
+func exportedAndImported(files []scxml.File) (again []scxml.File, err error) {
 	for _, f := range files {
-		x, err := Export(f.ID+".yaml", f.Text)
+		x, err := scxml.Export(f.ID+".yaml", f.Text)
 		if err != nil {
 			return nil, err
 		}
-		of, err := Import(f.ID+".scxml", x.Text, nil)
+		of, err := scxml.Import(f.ID+".scxml", x.Text, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +141,7 @@ func exportedAndImported(files []File) (again []File, err error) {
 	return again, nil
 }
 
-func playFiles(files []File, file, script string) error {
+func playFiles(files []scxml.File, file, script string) error {
 	st, err := newStage(files)
 	if err != nil {
 		return err
@@ -208,7 +209,7 @@ type actor struct {
 	children map[statemachine.ElementID]*actor
 }
 
-func newStage(files []File) (*stage, error) {
+func newStage(files []scxml.File) (*stage, error) {
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
 	if err != nil {
 		return nil, err
@@ -342,7 +343,7 @@ func (s *stage) definition(id string) *statemachine.Definition {
 	if err != nil {
 		return nil
 	}
-	files, err := Import(id+".scxml", text, nil)
+	files, err := scxml.Import(id+".scxml", text, nil)
 	if err != nil {
 		return nil
 	}

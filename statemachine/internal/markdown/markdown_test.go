@@ -1,9 +1,11 @@
-package markdown
+package markdown_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"troupe/statemachine/internal/markdown"
 )
 
 const document = "# Top\n\n## One\n\n| A | B |\n|---|---|\n| `x` | `y` and `z` |\n| `x|y` | |\n\n```yaml\n# no heading\na: 1\n```\n\n### Below\n\ntext\n" +
@@ -16,18 +18,18 @@ func TestSection(t *testing.T) {
 		"no heading": "",
 		"Three":      "",
 	} {
-		assert.Equal(t, want, Section(document, heading), heading)
+		assert.Equal(t, want, markdown.Section(document, heading), heading)
 	}
 }
 
 func TestTables(t *testing.T) {
-	want := []Table{{[]string{"A", "B"}, [][]string{{"x", "`y` and `z`"}, {"x|y", ""}}}, {[]string{"C"}, [][]string{{"c"}}}}
-	assert.Equal(t, want, Tables(document))
-	got := Tables(Section(document, "Two"))
+	want := []markdown.Table{{[]string{"A", "B"}, [][]string{{"x", "`y` and `z`"}, {"x|y", ""}}}, {[]string{"C"}, [][]string{{"c"}}}}
+	assert.Equal(t, want, markdown.Tables(document))
+	got := markdown.Tables(markdown.Section(document, "Two"))
 	assert.True(t, len(got) == 1 && got[0].Header[0] == "C", "of a section: got %q", got)
 }
 
 func TestBlocks(t *testing.T) {
-	got := Blocks(document, "yaml")
+	got := markdown.Blocks(document, "yaml")
 	assert.True(t, len(got) == 1 && got[0] == "# no heading\na: 1\n", "got %q", got)
 }

@@ -1,4 +1,4 @@
-package ecmascript
+package ecmascript_test
 
 import (
 	"errors"
@@ -14,12 +14,13 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
+	"troupe/statemachine/scxml/ecmascript"
 )
 
 var known = []string{"a", "b", "list", "text", "o", "none"}
 
-func names() Names {
-	return Names{Title: "chart", Variable: func(name string) string {
+func names() ecmascript.Names {
+	return ecmascript.Names{Title: "chart", Variable: func(name string) string {
 		if slices.Contains(known, name) {
 			return "svcPublic." + name
 		}
@@ -38,7 +39,7 @@ func TestExpressions(t *testing.T) {
 			})
 			out, err := rewritten(t, src)
 			if err != nil {
-				refused, ok := errors.AsType[*Refused](err)
+				refused, ok := errors.AsType[*ecmascript.Refused](err)
 				require.True(t, ok, "%v", err)
 				return "refused: " + refused.What
 			}
@@ -50,7 +51,7 @@ func TestExpressions(t *testing.T) {
 var repeated = regexp.MustCompile(`⟨(.*?)⟩\{(\d+)\}`)
 
 func rewritten(t *testing.T, src string) (string, error) {
-	e, err := Parse(src)
+	e, err := ecmascript.Parse(src)
 	if err != nil {
 		return "", err
 	}
@@ -106,13 +107,13 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, src string) {
-		e, err := Parse(src)
+		e, err := ecmascript.Parse(src)
 		if err != nil {
 			return
 		}
-		for _, how := range []func(*Expression, Names) (string, error){(*Expression).Value, (*Expression).Condition} {
+		for _, how := range []func(*ecmascript.Expression, ecmascript.Names) (string, error){(*ecmascript.Expression).Value, (*ecmascript.Expression).Condition} {
 			out, err := how(e, names())
-			var refused *Refused
+			var refused *ecmascript.Refused
 			require.False(t, err != nil && !errors.As(err, &refused), "%q: %v", src, err)
 			require.False(t, err == nil && strings.TrimSpace(out) == "", "%q gives nothing", src)
 		}
