@@ -1,14 +1,18 @@
-package homedir
+package serve
 
 import (
+	"io/fs"
 	"os"
+	"path/filepath"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"troupe/actors/home"
 	"troupe/cmd/internal/clitest"
+	"troupe/cmd/internal/homedir"
 	"troupe/statemachine"
 )
 
@@ -28,7 +32,7 @@ func TestHomeIsFilledOnlyWhenEmpty(t *testing.T) {
 		if test.file != "" {
 			clitest.PutFile(t, dir, test.file, "")
 		}
-		filled, err := Ensure(dir, clitest.Example())
+		filled, err := homedir.Ensure(dir, clitest.Example())
 		assert.True(t, filled == test.filled && (err != nil) == test.refused, "%s: got %v, %v, want %v, refused %v", test.name, filled, err, test.filled, test.refused)
 	}
 }
@@ -36,16 +40,17 @@ func TestHomeIsFilledOnlyWhenEmpty(t *testing.T) {
 // TestAHomeWhoseFillingWasCutOff, by a kill or a full disk, is filled again.
 func TestAHomeWhoseFillingWasCutOff(t *testing.T) {
 	dir := t.TempDir()
-	clitest.PutFile(t, dir, "workflows", "") // no folder can be made there
-	require.Error(t, fill(dir, clitest.Example()), "filling: got no error")
-	clitest.RemoveFile(t, dir, "workflows")
-	if filled, err := Ensure(dir, clitest.Example()); !filled || err != nil {
+	example := fstest.MapFS{"a.txt": {}, "b": {Mode: fs.ModeSymlink, Data: []byte("nowhere")}}
+	_, err := homedir.Ensure(dir, example)
+	require.Error(t, err, "filling: got no error")
+	require.FileExists(t, filepath.Join(dir, "a.txt"), "cut off")
+	if filled, err := homedir.Ensure(dir, clitest.Example()); !filled || err != nil {
 		t.Fatalf("got %v, %v, want it filled", filled, err)
 	}
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
 	require.NoError(t, err)
 	_, err = home.Load(os.DirFS(dir), parser)
 	assert.NoError(t, err, "what it was filled")
-	filled, err := Ensure(dir, clitest.Example())
+	filled, err := homedir.Ensure(dir, clitest.Example())
 	assert.True(t, !filled && err == nil, "the next time: got %v, %v, want it left alone", filled, err)
 }
