@@ -142,7 +142,7 @@ func TestLinksOfAFirstStart(t *testing.T) {
 // TestGreetingSaysWhatAPersonCanDo: a later start says its address alone, and an address that
 // others reach has no links.
 func TestGreetingSaysWhatAPersonCanDo(t *testing.T) {
-	s := newService(clitest.ExampleHome(t))
+	s := newService(bareHome(t))
 	defer func() { _ = s.stop() }()
 	require.NoError(t, s.listen())
 	var said strings.Builder

@@ -224,7 +224,7 @@ func TestAnInitThatWasCutOff(t *testing.T) {
 // recover goes on.
 func TestARecoverThatWasCutOff(t *testing.T) {
 	t.Parallel()
-	home, address := clitest.ExampleHome(t), clitest.NodeAddress()
+	home, address := bareHome(t), clitest.NodeAddress()
 	says(t, "is the first", "cluster", "init", "--home", home, "--cluster-listen", address, "--shards", "1")
 	first := nodeOn(t, home)
 	require.NoError(t, first.stop())
@@ -245,7 +245,7 @@ func TestARecoverThatWasCutOff(t *testing.T) {
 // TestADamagedReplicaHasAdvice, as the other stores of testdata/transcripts/node.txt have.
 func TestADamagedReplicaHasAdvice(t *testing.T) {
 	c := config.New()
-	c.Home = clitest.ExampleHome(t)
+	c.Home = bareHome(t)
 	node, err := cluster.NewAgain(clitest.NodeAddress())
 	require.NoError(t, err)
 	require.NoError(t, node.Save(homedir.NodeFolder(c.Home)))
@@ -274,7 +274,7 @@ func TestWhatBindsANodeIsWrittenAsAWhole(t *testing.T) {
 // TestANodeIsToldThatItWasRemoved: at a real port its connections are closed at that moment.
 func TestANodeIsToldThatItWasRemoved(t *testing.T) {
 	t.Parallel()
-	homes := []string{clitest.ExampleHome(t), filepath.Join(t.TempDir(), "b")}
+	homes := []string{bareHome(t), filepath.Join(t.TempDir(), "b")}
 	says(t, "is the first of a new cluster", "cluster", "init", "--home", homes[0], "--cluster-listen", clitest.NodeAddress(), "--shards", "1")
 	nodeOn(t, homes[0])
 	code, key, stderr := clitest.Invoke("cluster", "invite", "--home", homes[0])

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"troupe/actors/form"
+	"troupe/actors/home"
 	"troupe/cmd/internal/clitest"
 	"troupe/cmd/internal/config"
 	"troupe/persistence"
@@ -34,6 +35,14 @@ func newService(dir string) *service {
 	c.Cluster.Pace = 50 * time.Millisecond
 	c.Store.CommitWaitMax = 2 * time.Minute // a machine with much to do is not taken for a disk that hangs
 	return &service{config: c, log: zerolog.Nop()}
+}
+
+// bareHome is a home without definitions: what the example has takes a while to be read.
+func bareHome(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	clitest.PutFile(t, dir, home.IdentityFile, "roles: [{id: employee}]\n")
+	return dir
 }
 
 // openServiceOn starts as serve does with a store, without ports and watching. What

@@ -83,7 +83,7 @@ func (s *stack) names() string {
 // goroutine.
 func TestEveryPartStopsTwice(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	s := newService(clitest.ExampleHome(t))
+	s := newService(bareHome(t))
 	s.config.Provider.Issuer, s.config.Provider.ClientID = "https://login.example.com", "troupe"
 	if err := s.start(t.Context()); err != nil {
 		t.Fatal(errors.Join(err, s.stop()))
@@ -102,7 +102,7 @@ func TestEveryPartStopsTwice(t *testing.T) {
 // all parts together. That of the gateway is in its package.
 func TestStopBeforeStart(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	dir := clitest.ExampleHome(t)
+	dir := bareHome(t)
 	w, err := home.NewWatcher(home.WatchOptions{Dir: dir, Log: zerolog.Nop()})
 	require.NoError(t, err)
 	assert.NoError(t, errors.Join(w.Stop(t.Context()), w.Stop(t.Context())), "a watcher")
@@ -145,7 +145,7 @@ func TestAStartThatFailsStopsWhatWasStarted(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-			s := newService(clitest.ExampleHome(t))
+			s := newService(bareHome(t))
 			test.breaks(s)
 			assert.Error(t, s.start(t.Context()), "start: got no error")
 			assert.Equal(t, strings.Join(order[:test.started], " "), s.started.names(), "started")

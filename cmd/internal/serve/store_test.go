@@ -24,7 +24,7 @@ func TestAPipeInPlaceOfAGitIgnore(t *testing.T) {
 // TestASocketThatWasRemoved leaves commands without an answer while the store is in
 // use; they say what to do.
 func TestASocketThatWasRemoved(t *testing.T) {
-	dir := clitest.ExampleHome(t)
+	dir := bareHome(t)
 	o := mustOpenService(t, dir)
 	defer o.close()
 	code, stdout, stderr := clitest.Invoke("token", "list", "--home", dir)

@@ -35,7 +35,8 @@ import (
 type stage struct {
 	*clitest.Scene
 	*opened
-	nodes map[string]*service // by their homes
+	nodes map[string]*service  // by their homes
+	tried map[string]*home.Set // likewise
 }
 
 // TestTranscripts plays testdata/transcripts:
@@ -47,7 +48,7 @@ type stage struct {
 //	readers        who is shown a list of reports (rml) and of what is shared (txt)
 //	create ID      an instance of version 1 of a workflow
 //	door           the definition of the input is published by its owner; version=N, by=USER, dry
-//	try HOME ID    what becomes of an instance of a workflow of a home: a line that creates it and lines of events, each with
+//	try HOME ID    what becomes of an instance of a workflow of a home, which is read once: a line that creates it and lines of events, each with
 //	               who sends it. Shown are the nodes, who may do its tasks, and svcPublic; or why the last line was refused
 //	token          commands have a token of the holder of mod-admin
 //	pipe FILE      a pipe; touch FILE is modified in an hour
@@ -93,7 +94,7 @@ func TestTranscripts(t *testing.T) {
 	} {
 		commands[name] = func(s *clitest.Scene, cmd *datadriven.TestData) string {
 			if on.Scene != s {
-				*on = stage{Scene: s, nodes: map[string]*service{}}
+				*on = stage{Scene: s, nodes: map[string]*service{}, tried: map[string]*home.Set{}}
 			}
 			var args []string
 			for _, a := range cmd.CmdArgs {
@@ -217,18 +218,25 @@ var people = []*statemachine.Caller{
 }
 
 func (on *stage) try(cmd *datadriven.TestData, args ...string) string {
-	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	require.NoError(on, err)
-	set, err := home.Load(os.DirFS(args[0]), parser)
-	require.NoError(on, err)
-	require.Empty(on, set.Warnings)
+	set := on.tried[args[0]]
+	if set == nil {
+		parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+		require.NoError(on, err)
+		set, err = home.Load(os.DirFS(args[0]), parser)
+		require.NoError(on, err)
+		require.Empty(on, set.Warnings)
+		on.tried[args[0]] = set
+	}
 	i := slices.IndexFunc(set.Workflows, func(w catalog.Source) bool { return string(w.Parsed.ID) == args[1] })
 	d, now := set.Workflows[i].Parsed, time.Unix(0, 0)
 	var in statemachine.Instance
 	for n, line := range strings.Split(cmd.Input, "\n") {
 		words := append(strings.SplitN(line, " ", 3), "")
 		by := people[slices.IndexFunc(people, func(c *statemachine.Caller) bool { return string(c.ID) == words[0] })]
-		var result statemachine.Result
+		var (
+			result statemachine.Result
+			err    error
+		)
 		if n == 0 {
 			created := data.Value(words[2])
 			public, _ := created.Lookup("svcPublic")
