@@ -3,7 +3,6 @@ package xstate
 import (
 	"slices"
 	"strings"
-	"sync"
 
 	"troupe/statemachine"
 	"troupe/statemachine/document"
@@ -21,13 +20,9 @@ func named(err error, file string) error {
 	return faults
 }
 
-var newParser = sync.OnceValues(func() (*statemachine.Parser, error) {
-	return statemachine.NewParser(statemachine.ParserOptions{})
-})
-
 // check parses a definition that was written. Its faults are named where the JSON has what they are about.
 func check(name string, text []byte, w *document.Writer) error {
-	parser, err := newParser()
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 // finds it, and the warnings name it with its line in the definition. The error is document.Faults when the definition
 // itself has faults, or is one of SCXML.
 func Export(src statemachine.Source) (machine []byte, warnings document.Faults, err error) {
-	parser, err := newParser()
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -144,7 +144,7 @@ type play struct {
 
 func newPlay(t *testing.T, text []byte) *play {
 	t.Helper()
-	parser, err := newParser()
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
 	require.NoError(t, err)
 	parsed, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: text})
 	require.NoError(t, err, "parse %s", text)

@@ -3,6 +3,7 @@ package parse
 import (
 	"cmp"
 	"fmt"
+	"sync"
 	"unicode/utf8"
 
 	"troupe/statemachine/data"
@@ -26,9 +27,12 @@ func (p *Parser) Until(ended func() error) *Parser {
 	return &Parser{options: p.options, Env: p.Env, ended: ended}
 }
 
-// New builds a parser; it fails only when the expression language cannot be set up.
+// language is the expression language, which all parsers share.
+var language = sync.OnceValues(func() (*expr.Env, error) { return expr.New(expr.Options{}) })
+
+// New returns a parser; it fails only when the expression language cannot be set up.
 func New(o clause.Options) (*Parser, error) {
-	env, err := expr.New(expr.Options{})
+	env, err := language()
 	if err != nil {
 		return nil, fmt.Errorf("set up expressions: %w", err)
 	}
