@@ -1,4 +1,4 @@
-package values_test
+package expr
 
 import (
 	"fmt"

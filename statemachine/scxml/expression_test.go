@@ -1,4 +1,4 @@
-package ecmascript_test
+package scxml_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
@@ -28,7 +29,7 @@ func names() ecmascript.Names {
 	}}
 }
 
-// TestExpressions plays testdata/expression.
+// TestExpressions plays testdata/expression: what package ecmascript makes of an expression, and what that is with some data.
 func TestExpressions(t *testing.T) {
 	datadriven.Walk(t, "testdata/expression", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -79,12 +80,17 @@ func rewritten(t *testing.T, src string) (string, error) {
 	return out, nil
 }
 
+var language = sync.OnceValues(func() (*expr.Env, error) {
+	env, err := expr.New(expr.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return env.With("_event")
+})
+
 func evaluate(t *testing.T, src string) string {
 	t.Helper()
-	env, err := expr.New(expr.Options{})
-	if err == nil {
-		env, err = env.With("_event")
-	}
+	env, err := language()
 	require.NoError(t, err)
 	p, err := env.Compile(src)
 	if err != nil {
