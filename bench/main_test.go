@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"troupe/bench/process"
+	"troupe/bench/internal/harness"
 )
 
 func TestWrongUsage(t *testing.T) {
@@ -19,7 +19,7 @@ func TestWrongUsage(t *testing.T) {
 		"million":  {"-instances 0", "-rounds 0", "something"},
 	} {
 		for _, line := range lines {
-			assert.ErrorIs(t, run(t.Context(), append([]string{command}, strings.Fields(line)...), io.Discard, io.Discard), process.ErrUsage, "%v %v", command, line)
+			assert.ErrorIs(t, run(t.Context(), append([]string{command}, strings.Fields(line)...), io.Discard, io.Discard), harness.ErrUsage, "%v %v", command, line)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -60,7 +59,7 @@ func TestAnswers(t *testing.T) {
 				}
 				_ = far.Close()
 			}()
-			conn := connection{conn: near, held: new(atomic.Int64)}
+			conn := connection{conn: near}
 			got, body, err := conn.exchange([]byte("x"), time.Now())
 			_ = near.Close()
 			assert.ErrorIs(t, err, c.err, c.name)

@@ -2,6 +2,7 @@ package load
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -12,7 +13,6 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -30,11 +30,7 @@ type connection struct {
 	in    *bufio.Reader // of Read
 	left  int           // bytes that may still come before the head, or the body, is too large
 	fault error         // of the last Read
-	buf   []byte        // the last answer's body
-	// held is what the connections of the run hold together, beside their first buffers, and
-	// own what this one does, in bytes.
-	held *atomic.Int64
-	own  int64
+	body  bytes.Buffer  // of the last answer
 
 	mu struct {
 		sync.Mutex
@@ -43,33 +39,28 @@ type connection struct {
 	}
 }
 
-const firstBufBytes = 4 << 10
-
 // answerWaitMax is how long an answer may take; the connection is given up then, and the request is an error.
 const answerWaitMax = 20 * time.Second
 
 func (c *connection) dial(ctx context.Context) error {
 	c.close()
-	if c.own > 0 || c.buf == nil {
-		c.release()
+	d := &net.Dialer{Timeout: answerWaitMax}
+	dial := d.DialContext
+	if c.tls != nil {
+		dial = (&tls.Dialer{NetDialer: d, Config: c.tls}).DialContext
 	}
-	d := net.Dialer{Timeout: answerWaitMax}
-	conn, err := d.DialContext(ctx, "tcp", c.addr)
+	conn, err := dial(ctx, "tcp", c.addr)
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", c.addr, err)
 	}
-	raw, err := conn.(*net.TCPConn).SyscallConn()
+	below := conn
+	if secure, ok := conn.(*tls.Conn); ok {
+		below = secure.NetConn()
+	}
+	raw, err := below.(*net.TCPConn).SyscallConn()
 	if err != nil {
 		_ = conn.Close() // nothing was sent
 		return fmt.Errorf("connect to %s: %w", c.addr, err)
-	}
-	if c.tls != nil {
-		secure := tls.Client(conn, c.tls)
-		if err := secure.HandshakeContext(ctx); err != nil {
-			_ = conn.Close() // nothing was sent
-			return fmt.Errorf("connect to %s: %w", c.addr, err)
-		}
-		conn = secure
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,26 +69,6 @@ func (c *connection) dial(ctx context.Context) error {
 		c.close()
 		return errInterrupted
 	}
-	return nil
-}
-
-func (c *connection) release() {
-	c.held.Add(-c.own)
-	c.own, c.buf = 0, make([]byte, 0, firstBufBytes)
-}
-
-func (c *connection) room(n int) error {
-	if cap(c.buf)-len(c.buf) >= n {
-		return nil
-	}
-	size := max(len(c.buf)+n, cap(c.buf)+cap(c.buf)/2)
-	more := int64(size - cap(c.buf))
-	if c.held.Add(more) > heldBytesMax {
-		c.held.Add(-more)
-		return errTooMany
-	}
-	c.own += more
-	c.buf = append(make([]byte, 0, size), c.buf...)
 	return nil
 }
 
@@ -161,22 +132,15 @@ type head struct {
 }
 
 func (c *connection) readBody(answer *http.Response) ([]byte, error) {
-	c.buf, c.left = c.buf[:0], bodyBytesMax
-	for room := max(1, int(answer.ContentLength)); ; room = 1 {
-		if err := c.room(room); err != nil {
-			return nil, err
-		}
-		n, err := answer.Body.Read(c.buf[len(c.buf):cap(c.buf)])
-		c.buf = c.buf[:len(c.buf)+n]
-		switch {
-		case err == io.EOF && c.in.Buffered() > 0:
-			return nil, errTooMuch
-		case err == io.EOF:
-			return c.buf, nil
-		case err != nil:
-			return nil, c.why()
-		}
+	c.body.Reset()
+	c.left = bodyBytesMax
+	if _, err := c.body.ReadFrom(answer.Body); err != nil {
+		return nil, c.why()
 	}
+	if c.in.Buffered() > 0 {
+		return nil, errTooMuch
+	}
+	return c.body.Bytes(), nil
 }
 
 // Read is where answers come from.
@@ -201,8 +165,6 @@ func (c *connection) why() error { return cmp.Or(c.fault, errMalformed) }
 const (
 	headBytesMax = 64 << 10
 	bodyBytesMax = 128 << 20
-	// heldBytesMax is what the connections of a run hold together. Growing takes as much again for a while.
-	heldBytesMax = 512 << 20
 )
 
 // Why an answer cannot be read. They end the connection.
@@ -210,6 +172,5 @@ var (
 	errMalformed = errors.New("answer is not HTTP/1.1")
 	errNoLength  = errors.New("answer has neither a Content-Length nor chunks")
 	errTooLarge  = errors.New("answer is too large")
-	errTooMany   = errors.New("all connections together hold too much of answers: large ones need fewer connections")
 	errTooMuch   = errors.New("bytes after the answer")
 )

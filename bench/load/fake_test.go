@@ -96,7 +96,7 @@ func (f *fake) worker(instances int) *worker {
 	f.t.Helper()
 	o := Options{Addr: f.server.Listener.Addr().String()}
 	o.EnsureDefaults()
-	w := newWorker(&o, 0, new(atomic.Int64), new(atomic.Int64), new(gap))
+	w := newWorker(&o, 0, new(atomic.Int64), new(gap))
 	f.t.Cleanup(w.conn.close)
 	require.NoError(f.t, w.prepare(f.t.Context(), instances))
 	return w

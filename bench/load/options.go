@@ -2,7 +2,6 @@ package load
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"errors"
 	"strings"
@@ -56,9 +55,6 @@ type Options struct {
 	// Duration is the length of the measured window. Default 5 s.
 	Duration time.Duration
 
-	// Prepared is called when the instances are there, before the warm-up. It may block,
-	// until ctx ends, to let several runs begin together. Default: nothing is called.
-	Prepared func(ctx context.Context)
 	// Began and Ended are called once each, in this order, at the edges of the measured window, for example to look at
 	// the server's processor time. They must not block. A run that is broken off early may call neither.
 	Began, Ended func()
@@ -87,9 +83,6 @@ func (o *Options) EnsureDefaults() {
 	o.Host = cmp.Or(o.Host, o.Addr)
 	if o.Scenario == nil {
 		o.Scenario = BuiltIn()
-	}
-	if o.Prepared == nil {
-		o.Prepared = func(context.Context) {}
 	}
 	if o.Tick == nil {
 		o.Tick = func(*Interval) {}

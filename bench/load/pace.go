@@ -20,13 +20,20 @@ type pacer struct {
 // when the window is over. It never waits for a receiver.
 func (p *pacer) run(ctx context.Context, due chan time.Time) {
 	defer close(due)
-	Pace(ctx, p.rate, p.first, p.window.end, func(at time.Time) {
+	// A thread of its own, because sleeping precisely blocks one.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for k := 0; ; k++ {
+		at := p.first.Add(time.Duration(float64(k) / p.rate * float64(time.Second)))
+		if !at.Before(p.window.end) || !sleepUntil(ctx, at) {
+			break
+		}
 		select {
 		case due <- at:
 		default:
 			p.miss(at)
 		}
-	})
+	}
 	for { // nobody sends what is left; the run is over
 		select {
 		case at := <-due:
@@ -40,21 +47,6 @@ func (p *pacer) run(ctx context.Context, due chan time.Time) {
 func (p *pacer) miss(at time.Time) {
 	if p.window.contains(at) {
 		p.missed++
-	}
-}
-
-// Pace calls send rate times per second from first until end has come or ctx has
-// ended, evenly, each time with the moment when it was due. send must not block.
-func Pace(ctx context.Context, rate float64, first, end time.Time, send func(due time.Time)) {
-	// A thread of its own, because sleeping precisely blocks one.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	for k := 0; ; k++ {
-		at := first.Add(time.Duration(float64(k) / rate * float64(time.Second)))
-		if !at.Before(end) || !sleepUntil(ctx, at) {
-			return
-		}
-		send(at)
 	}
 }
 

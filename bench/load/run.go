@@ -17,16 +17,13 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := &run{options: o}
-	var count, held atomic.Int64
+	var count atomic.Int64
 	for i := range o.Connections {
-		r.workers = append(r.workers, newWorker(&r.options, i, &count, &held, &r.gap))
+		r.workers = append(r.workers, newWorker(&r.options, i, &count, &r.gap))
 	}
 	defer r.close()
 	if err := r.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("load %s: %w", o.Addr, err)
-	}
-	if r.options.Prepared(ctx); ctx.Err() != nil { // NB: else there would be an event before anybody notices
-		return nil, fmt.Errorf("load %s: %w", o.Addr, ctx.Err())
 	}
 	result, err := r.measure(ctx)
 	if err != nil {
@@ -187,55 +184,6 @@ func summarize(workers []*worker, window time.Duration) *Result {
 	r.All, r.Refused, r.Percentiles = r.Latencies.Summary(window), shed.Summary(window), r.Latencies.Distribution()
 	r.Latency, r.Errors, r.ErrorsTotal = r.All.Latency, errors.of, total(errors.of)
 	return r
-}
-
-// RunTogether carries out several runs whose warm-ups begin at the same moment, when all
-// have their instances; begin is called then, once, and must not block. The first run that
-// cannot be carried out ends the others. The Prepared of the options is replaced.
-func RunTogether(ctx context.Context, loads []Options, begin func()) ([]*Result, error) {
-	var prepared atomic.Int64
-	all := make(chan struct{})
-	results := make([]*Result, len(loads))
-	err := Each(ctx, len(loads), len(loads), func(ctx context.Context, i int) (err error) {
-		o := loads[i]
-		o.Prepared = func(ctx context.Context) {
-			if prepared.Add(1) == int64(len(loads)) {
-				begin()
-				close(all)
-			}
-			select {
-			case <-all:
-			case <-ctx.Done():
-			}
-		}
-		results[i], err = Run(ctx, o)
-		return err
-	})
-	return results, err
-}
-
-// Each calls do with 0 to n-1 on several goroutines, because one sync serves all
-// writes that wait for it. The first error ends it.
-func Each(ctx context.Context, goroutines, n int, do func(ctx context.Context, i int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range goroutines {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				if err := do(ctx, i); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	all.Wait()
-	return context.Cause(ctx)
 }
 
 type window struct {

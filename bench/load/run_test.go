@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -248,8 +247,7 @@ func TestWithoutAQueueABusyConnectionMisses(t *testing.T) {
 	})
 }
 
-// TestARunThatHeedsRefusals sends nothing before Prepared has returned, and after a refusal a
-// connection sends nothing more in this window.
+// TestARunThatHeedsRefusals: after a refusal a connection sends nothing more in this window.
 func TestARunThatHeedsRefusals(t *testing.T) {
 	inLongerWindows(t, 50*time.Millisecond, func(window time.Duration) bool {
 		f := newFake(t)
@@ -257,17 +255,9 @@ func TestARunThatHeedsRefusals(t *testing.T) {
 			w.Header().Set("Retry-After", "60")
 			w.WriteHeader(503)
 		}
-		prepared := 0
-		result := f.run(Options{
-			Connections: 2, Instances: 5, Heed: true, Duration: window,
-			Prepared: func(context.Context) {
-				if prepared++; f.created.Load() != 5 || f.events.Load() != 0 {
-					t.Errorf("got %d instances and %d events before", f.created.Load(), f.events.Load())
-				}
-			},
-		})
-		if prepared != 1 || f.events.Load() > 2 || result.ErrorsTotal != 0 {
-			t.Errorf("prepared %d times, got %d events, want one of each connection; errors %v", prepared, f.events.Load(), result.Errors)
+		result := f.run(Options{Connections: 2, Instances: 5, Heed: true, Duration: window})
+		if f.events.Load() > 2 || result.ErrorsTotal != 0 {
+			t.Errorf("got %d events, want one of each connection; errors %v", f.events.Load(), result.Errors)
 		}
 		return f.events.Load() == 2
 	})
@@ -315,51 +305,4 @@ func TestAFaultBeforeTheWindowSaysWhatWasAsked(t *testing.T) {
 		var refused *PrepareError
 		assert.True(t, errors.As(err, &refused) && refused.Error() == c.want && refused.Status == c.status, "got %v, want %s", err, c.want)
 	}
-}
-
-func TestEach(t *testing.T) {
-	var sum atomic.Int64
-	add := func(_ context.Context, i int) error {
-		sum.Add(int64(i))
-		return nil
-	}
-	if err := Each(t.Context(), 3, 100, add); err != nil || sum.Load() != 4950 {
-		t.Errorf("got %d, %v, want each number once", sum.Load(), err)
-	}
-	full := errors.New("the disk is full")
-	assert.ErrorIs(t, Each(t.Context(), 3, 1<<40, func(context.Context, int) error { return full }), full)
-}
-
-// TestRunsThatBeginTogether: the one with few instances waits for the one with many.
-func TestRunsThatBeginTogether(t *testing.T) {
-	inLongerWindows(t, 50*time.Millisecond, func(window time.Duration) bool {
-		few, many := newFake(t), newFake(t)
-		for _, f := range []*fake{few, many} {
-			right := f.event
-			f.event = func(w http.ResponseWriter, n int64, id, node string) {
-				if few.created.Load() != 1 || many.created.Load() != 500 {
-					t.Errorf("an event came after %d and %d instances, want 1 and 500", few.created.Load(), many.created.Load())
-				}
-				right(w, n, id, node)
-			}
-		}
-		o := Options{Addr: few.server.Listener.Addr().String(), Connections: 1, Instances: 1, WarmUp: -1, Duration: window}
-		other := o
-		other.Addr, other.Instances = many.server.Listener.Addr().String(), 500
-		begun := 0
-		results, err := RunTogether(t.Context(), []Options{o, other}, func() { begun++ })
-		require.True(t, err == nil && begun == 1, "begun %d times, %v", begun, err)
-		return results[0].Operations > 0 && results[1].Operations > 0
-	})
-}
-
-// TestARunThatCannotBeginEndsTheOthers, which would wait for it otherwise.
-func TestARunThatCannotBeginEndsTheOthers(t *testing.T) {
-	f := newFake(t)
-	o := Options{Addr: f.server.Listener.Addr().String(), Connections: 1, Instances: 1}
-	gone := o
-	gone.Addr = servertest.Nobody(t)
-	_, err := RunTogether(t.Context(), []Options{o, gone}, func() {})
-	assert.True(t, err != nil && strings.Contains(err.Error(), "connect to"), "got %v", err)
-	assert.Zero(t, f.events.Load())
 }

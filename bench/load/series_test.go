@@ -104,7 +104,7 @@ func TestAServerThatIsGoneIsWaitedFor(t *testing.T) {
 	o := Options{Addr: servertest.Nobody(t)}
 	o.EnsureDefaults()
 	var g gap
-	w := newWorker(&o, 1, nil, new(atomic.Int64), &g)
+	w := newWorker(&o, 1, nil, &g)
 	inLongerWindows(t, 100*time.Millisecond, func(length time.Duration) bool {
 		begin := time.Now()
 		assert.ErrorIs(t, w.redial(t.Context(), window{begin: begin, end: begin.Add(length)}), errOver)
@@ -204,7 +204,7 @@ func TestAConnectionThatEndedWhileItRestedIsNoError(t *testing.T) {
 	}()
 	o := Options{Addr: listener.Addr().String()}
 	o.EnsureDefaults()
-	w := newWorker(&o, 0, new(atomic.Int64), new(atomic.Int64), new(gap))
+	w := newWorker(&o, 0, new(atomic.Int64), new(gap))
 	defer w.conn.close()
 	require.NoError(t, w.prepare(t.Context(), 1))
 	win := window{begin: time.Now(), end: time.Now().Add(time.Hour)}

@@ -139,7 +139,7 @@ func (s *sampler) run(ctx context.Context, over <-chan struct{}) {
 	case length <= 0: // it was over before the window
 	case s.ended < length:
 		s.take(length)
-	case s.pending():
+	default:
 		s.take(max(late, s.ended))
 	}
 }
@@ -156,23 +156,13 @@ func (s *sampler) wait(over <-chan struct{}, at time.Duration) bool {
 	}
 }
 
-func (s *sampler) pending() bool {
-	for _, w := range s.workers {
-		w.tally.mu.Lock()
-		r := &w.tally.mu.recent
-		found := r.operations+r.shed+r.errors > 0
-		w.tally.mu.Unlock()
-		if found {
-			return true
-		}
-	}
-	return false
-}
-
 func (s *sampler) take(ended time.Duration) {
 	all := recent{answered: Histogram{coarse: true}}
 	for _, w := range s.workers {
 		w.tally.drain(&all)
+	}
+	if late := s.ended >= s.window.end.Sub(s.window.begin); late && all.operations+all.shed+all.errors == 0 {
+		return
 	}
 	length, answered, used := ended-s.ended, all.answered.Summary(0), s.options.usages()
 	i := Interval{

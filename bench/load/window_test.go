@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -114,7 +113,7 @@ func TestARequestWithoutAnAnswerIsAnError(t *testing.T) {
 			defer near.Close()
 			o := Options{Addr: "127.0.0.1:1"}
 			o.EnsureDefaults()
-			w := newWorker(&o, 0, new(atomic.Int64), new(atomic.Int64), new(gap))
+			w := newWorker(&o, 0, new(atomic.Int64), new(gap))
 			w.subjects = []subject{{id: "i1", at: o.Scenario.places["draft"], sure: true}}
 			begin := time.Now()
 			w.conn.conn, w.conn.mu.conn, w.conn.last = near, near, begin
@@ -131,50 +130,5 @@ func TestARequestWithoutAnAnswerIsAnError(t *testing.T) {
 			assert.True(t, errors.Is(err, c.err) && maps.Equal(got, c.want) && time.Since(begin) == c.ends,
 				"%s: got %v, %v after %v; want %v, %v after %v", name, err, got, time.Since(begin), c.err, c.want, c.ends)
 		})
-	}
-}
-
-// answering is a connection on which the text comes as the answer to the next request.
-func answering(t *testing.T, text string, held *atomic.Int64) *connection {
-	near, far := net.Pipe()
-	t.Cleanup(func() { _ = near.Close() })
-	go func() {
-		_, _ = far.Read(make([]byte, 16))
-		_, _ = io.WriteString(far, text) // it ends with the connection
-	}()
-	return &connection{conn: near, held: held}
-}
-
-const chunkedHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-
-// TestChunksTakeWhatTheyBring: a chunk of one byte comes in six.
-func TestChunksTakeWhatTheyBring(t *testing.T) {
-	const n = 100_000
-	var held atomic.Int64
-	c := answering(t, chunkedHead+strings.Repeat("1\r\nx\r\n", n)+"0\r\n\r\n", &held)
-	_, body, err := c.exchange([]byte("x"), time.Now())
-	if err != nil || string(body) != strings.Repeat("x", n) || held.Load() > 2*n {
-		t.Errorf("got %d bytes, %v, and hold %d", len(body), err, held.Load())
-	}
-}
-
-// TestConnectionsHoldOnlySoMuchTogether: one that has no room for its answer ends with an error, and
-// gives back what it had when it is opened anew.
-func TestConnectionsHoldOnlySoMuchTogether(t *testing.T) {
-	const n, others = 1 << 20, heldBytesMax - 1<<19
-	text := strings.Repeat("x", n)
-	for _, answer := range []string{chunkedHead + "100000\r\n" + text + "\r\n0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n" + text} {
-		for by, want := range map[int64]error{others: errTooMany, 0: nil} {
-			var held atomic.Int64
-			held.Store(by)
-			c := answering(t, answer, &held)
-			_, body, err := c.exchange([]byte("x"), time.Now())
-			if !errors.Is(err, want) || err == nil && len(body) != n || held.Load() > heldBytesMax {
-				t.Errorf("beside %d: got %d bytes, %v, and hold %d", by, len(body), err, held.Load())
-			}
-			if c.release(); held.Load() != by {
-				t.Errorf("beside %d: %d bytes are held behind it", by, held.Load())
-			}
-		}
 	}
 }

@@ -41,12 +41,12 @@ type worker struct {
 // with two digits: with three they take 0.2 MB each.
 const exactConnectionsMax = 256
 
-// newWorker has what it shares with the others: the number of {{n}}, the bytes that their answers hold, and the gap.
-func newWorker(o *Options, number int, count, held *atomic.Int64, g *gap) *worker {
+// newWorker has what it shares with the others: the number of {{n}} and the gap.
+func newWorker(o *Options, number int, count *atomic.Int64, g *gap) *worker {
 	random := rand.New(rand.NewPCG(uint64(number), 0))
 	w := &worker{
 		options: o,
-		conn:    connection{addr: o.Addr, tls: o.TLS, held: held},
+		conn:    connection{addr: o.Addr, tls: o.TLS},
 		script:  newScript(o, content{random, count}),
 		random:  random,
 		gap:     g,

@@ -17,7 +17,6 @@ import (
 	"go.uber.org/goleak"
 
 	"troupe/bench/internal/harness"
-	"troupe/bench/process"
 )
 
 // TestMain makes this test binary a ceiling when it is started as one: compare starts itself.
@@ -80,5 +79,5 @@ func TestAPlanHasACellForEachCombination(t *testing.T) {
 	assert.Equal(t, want, p.cells)
 	assert.Equal(t, []string{"http", "durable", "troupe", "other"}, p.targets)
 	_, err = planOf(t, []string{"-mix", "event=9,query=1"})
-	assert.ErrorIs(t, err, process.ErrUsage, "queries to the ceilings")
+	assert.ErrorIs(t, err, harness.ErrUsage, "queries to the ceilings")
 }

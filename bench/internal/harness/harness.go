@@ -53,9 +53,12 @@ func New(name string, args []string, out, errs io.Writer) *Harness {
 	return h
 }
 
+// ErrUsage is in the errors of a command line that is not as it should be.
+var ErrUsage = errors.New("wrong usage")
+
 // Wrong is an error of the command line.
 func Wrong(format string, args ...any) error {
-	return fmt.Errorf("%w: %w", process.ErrUsage, fmt.Errorf(format, args...))
+	return fmt.Errorf("%w: %w", ErrUsage, fmt.Errorf(format, args...))
 }
 
 // Parse reads the flags. rest names the words that may follow them, such as "-- flags of troupe serve";

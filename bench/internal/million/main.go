@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"troupe/bench/internal/harness"
@@ -183,30 +184,45 @@ const inspectedEvery = 10_000
 // batchSize is how many instances are made at once.
 const batchSize = 1000
 
+// fillers make them beside each other, because one sync serves all writes that wait for it.
+const fillers = 4
+
 func (s *server) fill(ctx context.Context, count int) error {
-	return load.Each(ctx, 4, (count+batchSize-1)/batchSize, func(ctx context.Context, batch int) error {
-		first := batch * batchSize
-		var creates, events []json.RawMessage
-		for n := first; n < min(first+batchSize, count); n++ {
-			creates = append(creates, fmt.Appendf(nil, `{"workflowId":"order","data":{"svcPublic":%s}}`, public(n)))
-		}
-		made, err := s.send(ctx, creates)
-		if err != nil {
-			return err
-		}
-		for i := range made {
-			event := "pay"
-			switch n := first + i; {
-			case n%inspectedEvery == 0:
-				event = "inspect"
-			case n%3 != 0:
-				continue
+	var faults [fillers]error
+	var all sync.WaitGroup
+	for k := range fillers {
+		all.Go(func() {
+			for first := k * batchSize; first < count && faults[k] == nil; first += fillers * batchSize {
+				faults[k] = s.fillBatch(ctx, first, min(first+batchSize, count))
 			}
-			events = append(events, fmt.Appendf(nil, `{"workflowId":"order","instanceId":%q,"event":{"name":%q}}`, made[i].InstanceID, event))
-		}
-		_, err = s.send(ctx, events)
+		})
+	}
+	all.Wait()
+	return errors.Join(faults[:]...)
+}
+
+// fillBatch makes the instances from first to before end.
+func (s *server) fillBatch(ctx context.Context, first, end int) error {
+	var creates, events []json.RawMessage
+	for n := first; n < end; n++ {
+		creates = append(creates, fmt.Appendf(nil, `{"workflowId":"order","data":{"svcPublic":%s}}`, public(n)))
+	}
+	made, err := s.send(ctx, creates)
+	if err != nil {
 		return err
-	})
+	}
+	for i := range made {
+		event := "pay"
+		switch n := first + i; {
+		case n%inspectedEvery == 0:
+			event = "inspect"
+		case n%3 != 0:
+			continue
+		}
+		events = append(events, fmt.Appendf(nil, `{"workflowId":"order","instanceId":%q,"event":{"name":%q}}`, made[i].InstanceID, event))
+	}
+	_, err = s.send(ctx, events)
+	return err
 }
 
 // send does all items, however often the server is too busy for some of them.

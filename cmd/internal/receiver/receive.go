@@ -25,7 +25,6 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"troupe/actors/outbox"
-	"troupe/bench/process"
 )
 
 type receiver struct {
@@ -134,14 +133,14 @@ func Run(ctx context.Context, args []string, out, errs io.Writer) error {
 	secret := flags.String("secret", exampleSecret, "the secret of webhooks; that of the example home without it")
 	flags.IntVar(&r.status, "answer", http.StatusOK, "the status that webhooks are answered with")
 	if err := flags.Parse(args); err != nil {
-		return fmt.Errorf("%w: %w", process.ErrUsage, err)
+		return err
 	}
 	if flags.NArg() > 0 || r.status < 200 || r.status > 599 {
-		return fmt.Errorf("%w: there are flags only, and a status is 200 to 599", process.ErrUsage)
+		return errors.New("there are flags only, and a status is 200 to 599")
 	}
 	var err error
 	if r.secret, err = outbox.ParseSecret(*secret); err != nil {
-		return fmt.Errorf("%w: --secret: %w", process.ErrUsage, err)
+		return fmt.Errorf("--secret: %w", err)
 	}
 	forWebhooks, err := net.Listen("tcp", *webhooks)
 	if err != nil {
