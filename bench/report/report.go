@@ -111,13 +111,13 @@ func (r *Report) Of(target string) []*Run {
 	return slices.DeleteFunc(slices.Clone(r.Runs), func(run *Run) bool { return run.Target != target })
 }
 
-// Ratios divides a figure of each run by that of the run of the same round in under. Where one of both has no figure, there
+// Ratios divides the figure of each run by that of the run of the same round in under. Where one of both has none, there
 // is no ratio.
-func Ratios(over, under []*Run, figure func(*Run) float64) (all []float64) {
+func (f Figure) Ratios(over, under []*Run) (all []float64) {
 	for _, r := range over {
 		i := slices.IndexFunc(under, func(u *Run) bool { return u.Round == r.Round })
-		if i >= 0 && figure(r) > 0 && figure(under[i]) > 0 {
-			all = append(all, figure(r)/figure(under[i]))
+		if i >= 0 && f.Of(r) > 0 && f.Of(under[i]) > 0 {
+			all = append(all, f.Of(r)/f.Of(under[i]))
 		}
 	}
 	return all
@@ -166,14 +166,31 @@ func (r *Run) MostFrequentError() (text string, n int64) {
 	return text, r.Errors[text]
 }
 
-// FigureName is what people call the figure of a ratio.
-func FigureName(figure string) string {
-	name, known := map[string]string{
-		"operationsPerSecond": "operations per second", "p50Ms": "p50", "p99Ms": "p99",
-		"serverCpuMicrosPerOperation": "server CPU per operation",
-	}[figure]
-	if !known {
-		return figure
+// Figure is one of a run: its name in the JSON of ratios, what people call it, and how to get it; 0: it is not known.
+type Figure struct {
+	Name, Text string
+	Of         func(*Run) float64
+}
+
+// Figures that ratios are taken of.
+var (
+	PerSecond = Figure{"operationsPerSecond", "operations per second", func(r *Run) float64 { return r.OperationsPerSecond }}
+	P50       = Figure{"p50Ms", "p50", func(r *Run) float64 { return r.Latency.P50Ms }}
+	P99       = Figure{"p99Ms", "p99", func(r *Run) float64 { return r.Latency.P99Ms }}
+	ServerCPU = Figure{"serverCpuMicrosPerOperation", "server CPU per operation", func(r *Run) float64 { return Known(r.ServerCPUMicrosPerOperation) }}
+
+	Figures = []Figure{PerSecond, P50, P99, ServerCPU}
+)
+
+// Known is a figure that may not be known, which is 0 then.
+func Known[T int64 | float64](figure *T) (value T) {
+	if figure != nil {
+		value = *figure
 	}
-	return name
+	return value
+}
+
+// Text is what people call the figure.
+func (r *Ratio) Text() string {
+	return Figures[slices.IndexFunc(Figures, func(f Figure) bool { return f.Name == r.Figure })].Text
 }

@@ -246,7 +246,7 @@ func (r *Report) writeRatios(w *h.Writer) {
 		}
 		var middle h.Writer
 		middle.Put("<b>%.2f</b>", ratio.Spread.Middle)
-		t.row(FigureName(ratio.Figure), rate, fmt.Sprintf("%.2f", ratio.Spread.Least), middle.Raw(), fmt.Sprintf("%.2f", ratio.Spread.Most))
+		t.row(ratio.Text(), rate, fmt.Sprintf("%.2f", ratio.Spread.Least), middle.Raw(), fmt.Sprintf("%.2f", ratio.Spread.Most))
 	}
 	t.end()
 	w.Put("<p class=\"soft\">Ratios are taken within a round, of %d: what slows the machine slows both sides.</p>\n", r.Load.Rounds)

@@ -197,22 +197,9 @@ func ratios(rep *report.Report, rate float64) (all []report.Ratio) {
 	at := func(target int) []*report.Run {
 		return slices.DeleteFunc(rep.Of(rep.Targets[target].Name), func(r *report.Run) bool { return r.RatePerSecond != rate })
 	}
-	for _, figure := range []struct {
-		name string
-		of   func(*report.Run) float64
-	}{
-		{"operationsPerSecond", func(r *report.Run) float64 { return r.OperationsPerSecond }},
-		{"p50Ms", func(r *report.Run) float64 { return r.Latency.P50Ms }},
-		{"p99Ms", func(r *report.Run) float64 { return r.Latency.P99Ms }},
-		{"serverCpuMicrosPerOperation", func(r *report.Run) float64 {
-			if r.ServerCPUMicrosPerOperation == nil {
-				return 0
-			}
-			return *r.ServerCPUMicrosPerOperation
-		}},
-	} {
-		if values := report.Ratios(at(0), at(1), figure.of); len(values) > 0 {
-			all = append(all, report.Ratio{RatePerSecond: rate, Figure: figure.name, Spread: record.SpreadOf(values)})
+	for _, f := range report.Figures {
+		if values := f.Ratios(at(0), at(1)); len(values) > 0 {
+			all = append(all, report.Ratio{RatePerSecond: rate, Figure: f.Name, Spread: record.SpreadOf(values)})
 		}
 	}
 	return all

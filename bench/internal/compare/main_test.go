@@ -31,11 +31,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// planOf is the plan of some arguments, in a folder of its own.
-func planOf(t *testing.T, args []string) (*plan, error) {
-	h := harness.New("compare", args, io.Discard, io.Discard)
-	h.Dir = t.TempDir()
-	return parsePlan(h)
+func planOf(args ...string) (*plan, error) {
+	return parsePlan(harness.New("compare", args, io.Discard, io.Discard))
 }
 
 // TestARunLeavesARecordAndNothingElse starts both ceilings as processes. The load
@@ -64,7 +61,7 @@ func TestARunLeavesARecordAndNothingElse(t *testing.T) {
 }
 
 func TestAPlanHasACellForEachCombination(t *testing.T) {
-	p, err := planOf(t, []string{"-connections", "16,64", "-replies", "full,minimal", "-batch", "100,1000", "-against", "x"})
+	p, err := planOf("-connections", "16,64", "-replies", "full,minimal", "-batch", "100,1000", "-against", "x")
 	require.NoError(t, err)
 	want := []cell{
 		{16, false, 0},
@@ -78,6 +75,6 @@ func TestAPlanHasACellForEachCombination(t *testing.T) {
 	}
 	assert.Equal(t, want, p.cells)
 	assert.Equal(t, []string{"http", "durable", "troupe", "other"}, p.targets)
-	_, err = planOf(t, []string{"-mix", "event=9,query=1"})
+	_, err = planOf("-mix", "event=9,query=1")
 	assert.ErrorIs(t, err, harness.ErrUsage, "queries to the ceilings")
 }

@@ -15,33 +15,13 @@ type figure struct {
 	of           func(*report.Run) float64
 }
 
-// figures are those of a run. Processor times are in microseconds for each request that was answered, and for each event
-// of a batch; with windows below a second they say little.
+// figures are those of a run. With windows below a second processor times say little.
 var figures = []figure{
-	{"p50 ms", "%.2f", func(r *report.Run) float64 { return r.Latency.P50Ms }},
-	{"p99 ms", "%.2f", p99},
-	{"server CPU µs", "%.1f", serverCost},
-	{"generator CPU µs", "%.0f", func(r *report.Run) float64 { return known(r.GeneratorCPUMicrosPerOperation) }},
-	{"memory MB", "%.0f", func(r *report.Run) float64 { return float64(known(r.ServerResidentBytes) >> 20) }},
-}
-
-func perSecond(r *report.Run) float64  { return r.OperationsPerSecond }
-func p99(r *report.Run) float64        { return r.Latency.P99Ms }
-func serverCost(r *report.Run) float64 { return known(r.ServerCPUMicrosPerOperation) }
-
-func known[T int64 | float64](figure *T) (value T) {
-	if figure != nil {
-		value = *figure
-	}
-	return value
-}
-
-func spread(runs []*report.Run, of func(*report.Run) float64, format string) string {
-	var values []float64
-	for _, r := range runs {
-		values = append(values, of(r))
-	}
-	return harness.Spread(values, format)
+	{"p50 ms", "%.2f", report.P50.Of},
+	{"p99 ms", "%.2f", report.P99.Of},
+	{"server CPU µs", "%.1f", report.ServerCPU.Of},
+	{"generator CPU µs", "%.0f", func(r *report.Run) float64 { return report.Known(r.GeneratorCPUMicrosPerOperation) }},
+	{"memory MB", "%.0f", func(r *report.Run) float64 { return float64(report.Known(r.ServerResidentBytes) >> 20) }},
 }
 
 // base is the target that the ratios are to: the durable ceiling, or the first.
@@ -67,12 +47,12 @@ func (p *plan) text(reports map[cell]*report.Report) string {
 		b.Head(append(heads, unit+"/s ratio", "CPU ratio", "p99 ratio", "shed, missed, errors")...)
 		for _, t := range reports[c].Targets {
 			mine := reports[c].Of(t.Name)
-			row := []string{t.Name, spread(mine, perSecond, "%.0f")}
+			row := []string{t.Name, harness.Figure(mine, report.PerSecond.Of, "%.0f")}
 			for _, f := range figures {
-				row = append(row, spread(mine, f.of, f.format))
+				row = append(row, harness.Figure(mine, f.of, f.format))
 			}
-			for _, of := range []func(*report.Run) float64{perSecond, serverCost, p99} {
-				row = append(row, harness.Spread(report.Ratios(mine, base, of), "%.2f"))
+			for _, f := range []report.Figure{report.PerSecond, report.ServerCPU, report.P99} {
+				row = append(row, harness.Spread(f.Ratios(mine, base), "%.2f"))
 			}
 			b.Row(row, lost(mine))
 		}
@@ -95,7 +75,7 @@ func kindsTable(b *harness.Table, rep *report.Report) {
 	for _, t := range rep.Targets {
 		for _, kind := range kinds {
 			of := func(format string, get func(s load.Summary) float64) string {
-				return spread(rep.Of(t.Name), func(r *report.Run) float64 { return get(r.Kinds[kind]) }, format)
+				return harness.Figure(rep.Of(t.Name), func(r *report.Run) float64 { return get(r.Kinds[kind]) }, format)
 			}
 			b.Row(t.Name, kind, of("%.0f", func(s load.Summary) float64 { return float64(s.Count) }),
 				of("%.2f", func(s load.Summary) float64 { return s.Latency.P50Ms }),

@@ -34,7 +34,7 @@ type Harness struct {
 	Out, Errs io.Writer
 	// Flags are those of the command; -o is there already.
 	Flags *flag.FlagSet
-	// Dir is where everything of the run is; empty is a temporary folder.
+	// Dir is a temporary folder for everything of the run.
 	Dir string
 	// Program is the build of troupe that is measured; empty is that of this tree.
 	Program string
@@ -77,15 +77,13 @@ func (h *Harness) Parse(rest string) error {
 	return nil
 }
 
-// Measure carries out a measurement in the folder, which it removes if it made it, prints the text that
+// Measure carries out a measurement, prints the text that
 // it returns, and writes the record. One that ends with an error leaves none.
 func (h *Harness) Measure(ctx context.Context, measure func(ctx context.Context) (text string, err error)) (err error) {
-	if h.Dir == "" {
-		if h.Dir, err = os.MkdirTemp("", "troupe-"+h.Flags.Name()+"-"); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(h.Dir)) }()
+	if h.Dir, err = os.MkdirTemp("", "troupe-"+h.Flags.Name()+"-"); err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, os.RemoveAll(h.Dir)) }()
 	facts, err := record.Collect(h.Dir)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"troupe/bench/record"
+	"troupe/bench/report"
 )
 
 // Table is a text with tables in Markdown.
@@ -41,12 +42,13 @@ func (t *Table) Row(cells ...any) {
 // Spread writes the least, the middle and the most of some figures.
 func Spread(figures []float64, format string) string { return record.SpreadOf(figures).Text(format) }
 
-// Ratios divides figures of the same rounds.
-func Ratios(over, under []float64) (all []float64) {
-	for i := range over {
-		all = append(all, over[i]/under[i])
+// Figure writes the spread of a figure of some runs.
+func Figure(runs []*report.Run, of func(*report.Run) float64, format string) string {
+	var figures []float64
+	for _, r := range runs {
+		figures = append(figures, of(r))
 	}
-	return all
+	return Spread(figures, format)
 }
 
 // Milliseconds is a time as a number.

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -19,7 +18,6 @@ import (
 	"troupe/bench/internal/harness"
 	"troupe/bench/load"
 	"troupe/bench/process"
-	"troupe/gateway/api"
 	"troupe/gateway/client"
 )
 
@@ -39,20 +37,14 @@ type measurement struct {
 func run(ctx context.Context, h *harness.Harness) error {
 	m := &measurement{Harness: h}
 	h.Flags.IntVar(&m.instances, "instances", 1_000_000, "how many instances the large store has")
-	h.Flags.IntVar(&m.small, "small", 10_000, "how many the small store has that events are compared with; 0 leaves that out")
+	h.Flags.IntVar(&m.small, "small", 10_000, "how many the small store has that events are compared with")
 	h.Flags.IntVar(&m.rounds, "rounds", 5, "how often each figure is measured")
 	h.Flags.DurationVar(&m.window, "window", 5*time.Second, "how long events are measured each time")
-	h.Flags.StringVar(&h.Dir, "dir", "", "where the store is made and kept; default: a temporary folder that is removed")
 	if err := h.Parse(""); err != nil {
 		return err
 	}
-	if m.instances < 1 || m.rounds < 1 {
-		return harness.Wrong("-instances and -rounds are at least 1")
-	}
-	if h.Dir != "" {
-		if err := os.MkdirAll(h.Dir, 0o700); err != nil {
-			return err
-		}
+	if m.instances < 1 || m.small < 1 || m.rounds < 1 {
+		return harness.Wrong("-instances, -small and -rounds are at least 1")
 	}
 	h.Title = fmt.Sprintf("A store of %d instances", m.instances)
 	return h.Measure(ctx, m.run)
@@ -73,10 +65,8 @@ func (m *measurement) run(ctx context.Context) (string, error) {
 	}
 	defer func() { large.Stop() }()
 	// NB: before the large store gets events that the small one does not get.
-	if m.small > 0 {
-		if err := m.growth(ctx, large); err != nil {
-			return "", err
-		}
+	if err := m.growth(ctx, large); err != nil {
+		return "", err
 	}
 	if err := m.starts(ctx, large); err != nil {
 		return "", err
@@ -85,10 +75,7 @@ func (m *measurement) run(ctx context.Context) (string, error) {
 	return m.text.String(), err
 }
 
-const (
-	workflowID = "order"
-	clerk      = "clerk"
-)
+const clerk = "clerk"
 
 // The workflow, and what the load generator does with instances of its own: each goes there and back, so that the store
 // stays as it is but for them.
@@ -107,35 +94,23 @@ type server struct {
 	client        *client.Client // of its last start
 }
 
-// open starts a server on a store with so many instances at least, and makes them in an empty one.
+// open starts a server on a new store, and makes so many instances.
 func (m *measurement) open(ctx context.Context, name string, count int) (*server, error) {
-	home := filepath.Join(m.Dir, name)
-	if err := m.scenario.WriteHome(home); err != nil {
+	s := &server{program: m.Program, home: filepath.Join(m.Dir, name)}
+	if err := m.scenario.WriteHome(s.home); err != nil {
 		return nil, err
 	}
-	s := &server{program: m.Program, home: home}
-	p, tokens, err := process.Serve(ctx, s.program, home, []string{clerk})
+	p, tokens, err := process.Serve(ctx, s.program, s.home, []string{clerk})
 	if err != nil {
 		return nil, err
 	}
 	s.Process, s.token = p, tokens[clerk]
-	if err := s.connect(); err != nil {
-		return nil, err
-	}
-	have, err := s.count(ctx)
-	if err == nil && have > 0 && have < int64(count) {
-		err = fmt.Errorf("%s has %d instances, not %d: remove it or choose another folder", home, have, count)
-	}
-	if err == nil && have == 0 {
-		begun := time.Now()
-		if err = s.fill(ctx, count); err == nil {
-			m.text.Printf("\n%d instances were made in %.0f s.\n", count, time.Since(begun).Seconds())
-		}
-	}
-	if err != nil {
+	begun := time.Now()
+	if err := errors.Join(s.connect(), s.fill(ctx, count)); err != nil {
 		s.Stop()
 		return nil, err
 	}
+	m.text.Printf("\n%d instances were made in %.0f s.\n", count, time.Since(begun).Seconds())
 	return s, nil
 }
 
@@ -154,28 +129,6 @@ func (s *server) restart(ctx context.Context) (ms float64, err error) {
 	}
 	s.Process = p
 	return harness.Milliseconds(time.Since(begun)), s.connect()
-}
-
-func (s *server) ask(ctx context.Context, r client.ListRequest) (page *client.Page[client.Instance], how api.Explain, elapsed time.Duration, err error) {
-	r.WorkflowID, r.Explain = workflowID, true
-	begun := time.Now()
-	page, err = s.client.Instances(ctx, r)
-	elapsed = time.Since(begun)
-	if err == nil {
-		err = json.Unmarshal(page.Explain, &how)
-	}
-	return page, how, elapsed, err
-}
-
-func (s *server) count(ctx context.Context) (int64, error) {
-	page, _, _, err := s.ask(ctx, client.ListRequest{Limit: 1, Count: true})
-	if err != nil {
-		return 0, err
-	}
-	if page.Count == nil {
-		return 0, errors.New("the instances could not be counted in time")
-	}
-	return *page.Count, nil
 }
 
 // inspectedEvery makes one instance in so many an inspected one: what the query by node looks for. One in three is paid.

@@ -7,6 +7,7 @@ import (
 
 	"troupe/bench/internal/harness"
 	"troupe/bench/load"
+	"troupe/bench/report"
 )
 
 // result is what came of a phase: an open loop of due requests per second.
@@ -25,9 +26,7 @@ func (r *result) useful() float64 {
 // peakBytes is the most memory that the server had.
 func (r *result) peakBytes() (most int64) {
 	for _, i := range r.Series {
-		if i.ServerResidentBytes != nil {
-			most = max(most, *i.ServerResidentBytes)
-		}
+		most = max(most, report.Known(i.ServerResidentBytes))
 	}
 	return most
 }
@@ -56,12 +55,7 @@ var columns = []struct {
 	{"refused /s", "%.0f", func(r *result) float64 { return r.Refused.PerSecond }},
 	{"refused p50 ms", "%.0f", func(r *result) float64 { return r.Refused.Latency.P50Ms }},
 	{"refused p99 ms", "%.0f", func(r *result) float64 { return r.Refused.Latency.P99Ms }},
-	{"server cores", "%.2f", func(r *result) float64 {
-		if r.ServerCPUCores == nil {
-			return 0
-		}
-		return *r.ServerCPUCores
-	}},
+	{"server cores", "%.2f", func(r *result) float64 { return report.Known(r.ServerCPUCores) }},
 	{"peak MB", "%.0f", func(r *result) float64 { return float64(r.peakBytes() >> 20) }},
 }
 

@@ -380,7 +380,7 @@ func benchTables(o *cli.Output, rep *report.Report) error {
 			rate = strconv.FormatFloat(r.RatePerSecond, 'f', -1, 64) + "/s"
 		}
 		ratios = append(ratios, []string{
-			rate, rep.Targets[0].Name + " / " + rep.Targets[1].Name + ", " + report.FigureName(r.Figure),
+			rate, rep.Targets[0].Name + " / " + rep.Targets[1].Name + ", " + r.Text(),
 			decimals(r.Spread.Least, 2), decimals(r.Spread.Middle, 2), decimals(r.Spread.Most, 2),
 		})
 	}
