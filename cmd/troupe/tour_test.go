@@ -69,7 +69,7 @@ func TestTours(t *testing.T) {
 
 // tour runs the commands of a document as they stand there, in one shell. It compares
 // what each block of commands prints with what the document shows below the block.
-// Only ids, times, line breaks and the port may differ.
+// Only ids, times, line breaks and the port may differ, and that a person looks once a second.
 func (p *realProgram) tour(file string, blocks []tourBlock) {
 	p.t.Helper()
 	const end = "==== end of a block ===="
@@ -219,6 +219,7 @@ func (p *realProgram) shell(script string) string {
 	p.t.Helper()
 	script = strings.ReplaceAll(script, "go run ./cmd/troupe", programFile)
 	script = strings.ReplaceAll(script, "127.0.0.1:8080", p.Addr)
+	script = strings.ReplaceAll(script, "sleep 1;", "sleep 0.1;")
 	shell := exec.CommandContext(p.t.Context(), "bash", "-eu", "-o", "pipefail", "-c", script)
 	shell.Env = append(os.Environ(), "TROUPE_CONTEXTS=contexts.yaml")
 	var printed, complaints bytes.Buffer

@@ -99,8 +99,13 @@ func readBill(t *testing.T, text []byte) *cyclonedx.BOM {
 	return b
 }
 
+var bomSchema *jsonschema.Schema // once it is needed
+
 func cycloneDX(t *testing.T) *jsonschema.Schema {
 	t.Helper()
+	if bomSchema != nil {
+		return bomSchema
+	}
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go").Output()
 	require.NoError(t, err, "where the module")
 	const base = "http://cyclonedx.org/schema/"
@@ -115,9 +120,9 @@ func cycloneDX(t *testing.T) *jsonschema.Schema {
 		require.NoError(t, compiler.AddResource(base+name, schema))
 	}
 	compiler.AssertFormat()
-	schema, err := compiler.Compile(base + "bom-1.6.schema.json")
+	bomSchema, err = compiler.Compile(base + "bom-1.6.schema.json")
 	require.NoError(t, err)
-	return schema
+	return bomSchema
 }
 
 func TestSBOMOfARelease(t *testing.T) {

@@ -19,19 +19,24 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// long makes the harnesses go on for that long instead of some seconds:
+// long makes the harnesses go on for that long instead of some turns; .ci/run does:
 //
 //	go test ./persistence/storetest -args -long 1h
-var long = flag.Duration("long", 0, "how long each harness runs; 0: a few seconds")
+var long = flag.Duration("long", 0, "how long each harness runs; 0: some turns")
 
-func harnessTime(short time.Duration) time.Duration {
-	if *long > 0 {
-		return *long
-	}
+// ended says before each turn of a harness whether there were so many, or -long is over.
+func ended(turns int) func() bool {
+	begun := time.Now()
 	if testing.Short() {
-		return short / 10
+		turns /= 10
 	}
-	return short
+	return func() bool {
+		if *long > 0 {
+			return time.Since(begun) > *long
+		}
+		turns--
+		return turns < 0
+	}
 }
 
 // smallOptions are those of a store that flushes, compacts and switches logs within one short load.
@@ -54,7 +59,7 @@ func TestNoCrashLosesOrTearsAnAcknowledgedEvent(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	points, recoveries, events := 0, 0, uint64(0)
 	writes := int64(100) // of a whole load; learned from the first that ends
-	for start, most := time.Now(), harnessTime(3*time.Second); time.Since(start) < most; {
+	for over := ended(100); !over(); {
 		k := 1 + rng.Int64N(writes)
 		c := crash{store: store, pct: []int{0, 50, 100}[rng.IntN(3)], rng: rng, load: newWorkload(4, 60)}
 		clone, acked, err := c.cut(base, k)

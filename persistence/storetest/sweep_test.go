@@ -41,8 +41,7 @@ func TestNoDamageIsSilent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.sweep.store.options = c.store
-			begun, most := time.Now(), harnessTime(time.Second)
-			c.sweep.run(t, func() bool { return time.Since(begun) > most })
+			c.sweep.run(t, ended(60))
 			assert.Empty(t, c.sweep.silent, "see the seed")
 			assert.Empty(t, c.sweep.changed, "refused, and yet changed")
 			assert.False(t, c.sweep.closed && c.sweep.all["limit"] > 0, "a closed store lost something: %v", c.sweep.all)
