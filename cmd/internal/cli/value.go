@@ -14,12 +14,14 @@ import (
 
 // Text is any text.
 func Text(to *string) pflag.Value {
-	return plain(func(f *pflag.FlagSet, name string) { f.StringVar(to, name, *to, "") })
+	return ValueOf(to, "string", func(s string) (string, error) { return s, nil }, func(s string) string { return s })
 }
 
 // Boolean is true or false.
 func Boolean(to *bool) pflag.Value {
-	return plain(func(f *pflag.FlagSet, name string) { f.BoolVar(to, name, *to, "") })
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.BoolVar(to, "value", *to, "")
+	return f.Lookup("value").Value
 }
 
 // Rate is a number a second.
@@ -68,13 +70,6 @@ func Sequence(to *uint64) pflag.Value {
 		},
 		func(n uint64) string { return strconv.FormatUint(n, 10) },
 	)
-}
-
-func plain(declare func(f *pflag.FlagSet, name string)) pflag.Value {
-	const name = "value"
-	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	declare(f, name)
-	return f.Lookup(name).Value
 }
 
 // Checked is a value that takes only what passes a check.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -149,10 +150,9 @@ func New() *Config {
 	c := &Config{Flags: pflag.NewFlagSet("settings", pflag.ContinueOnError), sources: map[string]string{}}
 	c.Flags.SortFlags = false
 	c.Settings = c.table()
-	standards := packageDefaults()
 	for i, s := range c.Settings {
 		// NB: only the settings' own fields are filled in.
-		if err := s.Value.Set(cmp.Or(s.standard, standards[i].Value.String())); err != nil {
+		if err := s.Value.Set(cmp.Or(s.standard, standards()[i])); err != nil {
 			panic(fmt.Sprintf("the default of %s: %v", s.Name, err))
 		}
 		f := c.Flags.VarPF(s.Value, s.Name, "", s.Help)
@@ -162,6 +162,14 @@ func New() *Config {
 	}
 	return c
 }
+
+// standards are the defaults of packages as texts. Every command line makes many Configs.
+var standards = sync.OnceValue(func() (texts []string) {
+	for _, s := range packageDefaults() {
+		texts = append(texts, s.Value.String())
+	}
+	return texts
+})
 
 func packageDefaults() []setting {
 	c := &Config{}
