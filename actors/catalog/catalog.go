@@ -9,10 +9,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/puzpuzpuz/xsync/v4"
 	"github.com/rs/zerolog"
 
 	"troupe/actors/identity"
+	"troupe/actors/internal/concurrent"
 	"troupe/actors/internal/wait"
 	"troupe/persistence"
 	"troupe/persistence/key"
@@ -240,12 +240,12 @@ type Catalog struct {
 	// builtin are the definitions of our own, which no file can take away. Written before the router starts.
 	builtin currentVersions
 	// versions has the definitions that instances asked for, and those that cannot be read with the reason.
-	versions *xsync.Map[versionKey, version]
+	versions concurrent.Map[versionKey, version]
 	// timeless are those that were not read yet and have no schedules, as far as somebody has looked.
-	timeless  *xsync.Map[versionKey, struct{}]
+	timeless  concurrent.Map[versionKey, struct{}]
 	compiling turn // held while one of them is being compiled
 	// origins say where versions come from, and owners who owns each workflow: replaced, never changed.
-	origins *origins
+	origins origins
 	owners  atomic.Pointer[map[string]ownership]
 	// retirements are those of a cluster: replaced, never changed. retiring is held while one is carried out here.
 	retirements atomic.Pointer[retirements]
@@ -294,7 +294,7 @@ type origin struct {
 }
 
 // origins are those that somebody has asked for. What is published again is asked for again.
-type origins = xsync.Map[versionKey, origin]
+type origins = concurrent.Map[versionKey, origin]
 
 type ownership struct {
 	// By first published it through the interface; since a file of a home named it last, or when it is not known: "".
@@ -329,8 +329,8 @@ type versionKey struct {
 }
 
 type version struct {
-	*statemachine.Definition
-	err error
+	definition *statemachine.Definition
+	err        error
 }
 
 // confirmation is a waiter for one who waits later.

@@ -168,7 +168,7 @@ func (c *Catalog) readCurrentLocked() error {
 		}
 		known, _ := c.versions.Load(versionKey{workflow, number})
 		now[workflow] = &currentVersion{
-			Definition: known.Definition, version: number, listed: isListed, published: isPublished, older: older[workflow], pins: c.pinsLocked(versionKey{workflow, number}),
+			Definition: known.definition, version: number, listed: isListed, published: isPublished, older: older[workflow], pins: c.pinsLocked(versionKey{workflow, number}),
 		}
 	}
 	c.current.Store(&now)

@@ -135,7 +135,7 @@ func (c *Catalog) loadStored(k versionKey) (s stored, err error) {
 func (c *Catalog) Version(workflow string, number uint64) (*statemachine.Definition, error) {
 	key := versionKey{workflow, number}
 	if v, ok := c.versions.Load(key); ok {
-		return v.Definition, v.err
+		return v.definition, v.err
 	}
 	text, err := c.loadVersion(key)
 	if errors.Is(err, persistence.ErrNotFound) {
@@ -154,14 +154,14 @@ func (c *Catalog) Version(workflow string, number uint64) (*statemachine.Definit
 	c.compiling.Lock()
 	defer c.compiling.Unlock()
 	if v, ok := c.versions.Load(key); ok {
-		return v.Definition, v.err
+		return v.definition, v.err
 	}
 	d, err := c.parse(text)
 	if err != nil {
 		return c.spoilt(key, err)
 	}
-	v, _ := c.versions.LoadOrStore(key, version{Definition: d})
-	return v.Definition, v.err
+	v, _ := c.versions.LoadOrStore(key, version{definition: d})
+	return v.definition, v.err
 }
 
 // VersionHere is Version for those who must not wait: false when the version has not come to this node yet, or cannot
@@ -212,7 +212,7 @@ func (c *Catalog) loadVersion(k versionKey) ([]byte, error) {
 const currentWaitMax = 2 * time.Second
 
 func (c *Catalog) keep(key versionKey, d *statemachine.Definition) {
-	c.versions.Store(key, version{Definition: d})
+	c.versions.Store(key, version{definition: d})
 }
 
 func (c *Catalog) spoilt(key versionKey, reason error) (*statemachine.Definition, error) {
@@ -222,7 +222,7 @@ func (c *Catalog) spoilt(key versionKey, reason error) (*statemachine.Definition
 		c.log.Error().Err(reason).Str("workflow", key.workflow).Uint64("version", key.version).
 			Msg("stored definition cannot be read; requests for its instances fail")
 	}
-	return v.Definition, v.err
+	return v.definition, v.err
 }
 
 // Readable returns nil, or which stored definitions cannot be read and why. The instances that run under one of them

@@ -13,6 +13,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/guard"
+	"troupe/actors/internal/concurrent"
 	"troupe/actors/internal/wait"
 	"troupe/persistence"
 	"troupe/persistence/key"
@@ -77,9 +78,9 @@ type Replicated struct {
 	term      atomic.Pointer[term] // nil: this node does not lead
 
 	// uses has the last uses on this node that the store does not have yet, in Unix milliseconds by id.
-	uses *xsync.Map[string, int64]
+	uses concurrent.Map[string, int64]
 	// ends has the credentials that ended here while this node led, by id, where the store does not say so yet.
-	ends    *xsync.Map[string, struct{}]
+	ends    concurrent.Map[string, struct{}]
 	rounds  wait.Rounds
 	refused atomic.Uint64
 

@@ -18,6 +18,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity/internal/attempts"
 	"troupe/actors/identity/password"
+	"troupe/actors/internal/concurrent"
 )
 
 // Options says how a Service works. Only Store must be set.
@@ -113,11 +114,11 @@ type Service struct {
 	idle    int64 // SessionIdle in milliseconds
 	ledger  ledger
 
-	directory atomic.Pointer[Directory]  // replaced whole by SetDirectory
-	entries   *xsync.Map[string, *entry] // The writer and the confirmations of its appends change it; Authenticate only reads
+	directory atomic.Pointer[Directory]      // replaced whole by SetDirectory
+	entries   concurrent.Map[string, *entry] // The writer and the confirmations of its appends change it; Authenticate only reads
 	// ending has the credentials that were revoked, until a row that says so is durable, by id.
-	ending   *xsync.Map[string, *entry]
-	accounts *xsync.Map[UserID, *account] // No entry is ever removed: there is at most one for each user there ever was
+	ending   concurrent.Map[string, *entry]
+	accounts concurrent.Map[UserID, *account] // No entry is ever removed: there is at most one for each user there ever was
 	hasher   *password.Hasher[hashHolder]
 	attempts *attempts.Attempts
 

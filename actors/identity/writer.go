@@ -11,6 +11,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"troupe/actors/failure"
+	"troupe/actors/internal/concurrent"
 	"troupe/persistence"
 )
 
@@ -85,9 +86,9 @@ func (s *Service) submit(ctx context.Context, c change) error {
 // caller.
 type writer struct {
 	*Service
-	unconfirmed *xsync.Map[string, *entry] // They are not in the table, but count for its limit and can be ended
+	unconfirmed concurrent.Map[string, *entry] // They are not in the table, but count for its limit and can be ended
 	// They are out of the table, but a revocation of one is acknowledged only when its row is gone.
-	leaving *xsync.Map[string, *entry]
+	leaving concurrent.Map[string, *entry]
 	// sessions has those of each user, ended and unconfirmed ones included, and some that the store has refused.
 	sessions map[UserID][]*entry
 }

@@ -16,6 +16,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/incident"
 	"troupe/actors/instance"
+	"troupe/actors/internal/concurrent"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/internal/wait"
 	"troupe/persistence/key"
@@ -69,7 +70,7 @@ type shard struct {
 	pid  *actor.PID // written before others find the shard
 
 	// awake has the instances that have an actor. Only the shard's actor adds and removes.
-	awake *xsync.Map[key.ID, *instance.Activation]
+	awake concurrent.Map[key.ID, *instance.Activation]
 	// ended are activations that were in awake and are no longer.
 	ended atomic.Int64
 	// sending is held by who sends a wake: none follows end.

@@ -9,6 +9,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"troupe/actors/changefeed"
+	"troupe/actors/internal/concurrent"
 	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -167,7 +168,7 @@ func (f *Feed) end() uint64 {
 }
 
 type feeds struct {
-	byKey *xsync.Map[feedKey, *Feed]
+	byKey concurrent.Map[feedKey, *Feed]
 
 	mu    sync.Mutex  // NB: taken while a feed's is held, never the other way round
 	ages  linked.List // guarded by mu; of *Feed, one for each item that is kept, oldest first

@@ -11,6 +11,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"troupe/actors/failure"
+	"troupe/actors/internal/concurrent"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine/data"
@@ -161,7 +162,7 @@ func CleanCreates(store *persistence.Store, before int64) error {
 
 // Keys makes requests with the same idempotency key wait for each other.
 type Keys struct {
-	held *xsync.Map[Digest, chan struct{}] // each is closed when the key is free
+	held concurrent.Map[Digest, chan struct{}] // each is closed when the key is free
 }
 
 // NewKeys returns Keys of which none is held.

@@ -18,7 +18,10 @@ import (
 // usageTable has what each user uses of the limits of capacity, of which nobody may have more than half
 // (gateway/DESIGN.md, "Fairness"). Entries stay: there is at most one for each user that was ever authenticated.
 type usageTable struct {
-	users *xsync.Map[identity.UserID, *UserUsage]
+	users interface { // an interface, as actors/internal/concurrent says
+		Load(identity.UserID) (*UserUsage, bool)
+		LoadOrStore(identity.UserID, *UserUsage) (*UserUsage, bool)
+	}
 }
 
 func newUsageTable() usageTable { return usageTable{xsync.NewMap[identity.UserID, *UserUsage]()} }
