@@ -237,6 +237,9 @@ func expand(text string) string {
 		text = of.ReplaceAllStringFunc(text, func(part string) string {
 			m, all := of.FindStringSubmatch(part), strings.Builder{}
 			n, _ := strconv.Atoi(m[2])
+			if !strings.Contains(m[1], "#") {
+				return strings.Repeat(m[1], n)
+			}
 			for i := range n {
 				all.WriteString(strings.ReplaceAll(m[1], "#", strconv.Itoa(i)))
 			}
