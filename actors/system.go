@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	cmap "github.com/orcaman/concurrent-map"
 	"github.com/rs/zerolog"
 
 	"troupe/actors/internal/mailbox"
@@ -39,8 +40,13 @@ type branch struct {
 	restarts   atomic.Int64
 }
 
+// fewMaps makes systems small. protoactor keeps its actors in 1,024 maps, each with a lock of its own; each would be 32 more, and all of them,
+// empty, would be 3 MB.
+var fewMaps = sync.OnceFunc(func() { cmap.SHARD_COUNT = 1 })
+
 // NewSystem starts an actor system that logs to log. protoactor's own metrics stay off: they register on global state.
 func NewSystem(log zerolog.Logger) *System {
+	fewMaps()
 	logger := slog.New(zerolog.NewSlogHandler(log.Level(max(log.GetLevel(), zerolog.WarnLevel))))
 	s := &System{log: log, branches: map[string]*branch{}, actors: actor.NewActorSystem(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }),

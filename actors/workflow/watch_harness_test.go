@@ -124,7 +124,7 @@ func (h *watched) listen(req watch.Request) *listener {
 
 func (h *watched) watch(req watch.Request, hold chan struct{}) *listener {
 	ctx, cancel := context.WithCancel(h.t.Context())
-	e := &listener{t: h.t, events: make(chan heard, 20_000), done: make(chan error, 1), stop: cancel, hold: hold}
+	e := &listener{t: h.t, events: make(chan heard, 5000), done: make(chan error, 1), stop: cancel, hold: hold}
 	if req.WorkflowID == "" {
 		req.WorkflowID = "stock"
 	}
