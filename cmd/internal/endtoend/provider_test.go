@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,22 +49,20 @@ func newProvided(t *testing.T) *program {
 }
 
 // buildProvider builds the provider, which is a module of its own.
-var buildProvider = sync.OnceValues(func() (program string, err error) {
-	program = filepath.Join(built.folder, "openid")
+func buildProvider(t *testing.T) (program string) {
+	t.Helper()
+	program = filepath.Join(t.TempDir(), "openid")
 	cmd := exec.Command("go", "build", "-o", program, ".")
 	cmd.Dir = "../openid"
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the provider: %w\n%s", err, out)
-	}
-	return program, nil
-})
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "build the provider, %s", out)
+	return program
+}
 
 func startProvider(t *testing.T, secret, people string) (issuer string) {
 	t.Helper()
-	program, err := buildProvider()
-	require.NoError(t, err)
-	cmd := exec.Command(program, secret, people)
+	cmd := exec.Command(buildProvider(t), secret, people)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
