@@ -30,8 +30,8 @@ const (
 // recordCost is what reading a candidate by its id costs, in instances that a scan would read meanwhile.
 const recordCost = 4
 
-// Tests make them small, and so do with few instances.
-type limits struct {
+// Limits are where a plan or a page ends. Tests make them small, and so do with few instances.
+type Limits struct {
 	ProbeKeys int // how many rows of an index the planner counts at most
 	Collect   int // Above it, and where reading all of them by their ids costs more than that, it scans
 	Sort      int // the most candidates that are sorted in memory
@@ -40,7 +40,7 @@ type limits struct {
 	PageBytes int // PageBytes ends a page early, so that it fits into memory
 }
 
-var usualLimits = limits{ProbeKeys: 256, Collect: 250_000, Sort: 10_000, Merge: 128, Peek: 1000, PageBytes: 8 << 20}
+var usualLimits = Limits{ProbeKeys: 256, Collect: 250_000, Sort: 10_000, Merge: 128, Peek: 1000, PageBytes: 8 << 20}
 
 type plan struct {
 	name string
@@ -58,7 +58,7 @@ func (q *query) choose() (plan, error) {
 	if err != nil || best == nil {
 		return plan{name: planScan}, err
 	}
-	l := &q.service.limits
+	l := &q.service.Limits
 	var total int64
 	// NB: where many instances were made lately, to count all costs as much as to read some hundreds, so nobody asks
 	// when there are few candidates.
@@ -115,7 +115,7 @@ func (q *query) smallest(accesses []access) (best *access, err error) {
 	for i := range accesses {
 		a := &accesses[i]
 		if !a.probed {
-			if err := q.probe(a, int64(q.service.limits.ProbeKeys)); err != nil {
+			if err := q.probe(a, int64(q.service.Limits.ProbeKeys)); err != nil {
 				return nil, err
 			}
 		}
@@ -128,7 +128,7 @@ func (q *query) smallest(accesses []access) (best *access, err error) {
 
 // cheapest returns the access with the fewest rows. best is the smallest so far: where it has many, all are counted on.
 func (q *query) cheapest(accesses []access, best *access, total int64) (*access, error) {
-	enough := int64(q.service.limits.ProbeKeys)
+	enough := int64(q.service.Limits.ProbeKeys)
 	shards, many := int64(q.service.o.Store.Shards()), best.atLeast
 	for i := range accesses {
 		a := &accesses[i]
@@ -311,7 +311,7 @@ func (q *query) withUnions(f *filter.Filter, accesses []access) (all []access, b
 	return accesses, best, err
 }
 
-func (q *query) few(a *access) bool { return !a.atLeast && a.keys <= int64(q.service.limits.ProbeKeys) }
+func (q *query) few(a *access) bool { return !a.atLeast && a.keys <= int64(q.service.Limits.ProbeKeys) }
 
 // union is the access by all branches of an $or. ok is false when something else than an index must find those of one.
 func (q *query) union(branches []*filter.Filter) (u access, ok bool, err error) {
@@ -419,7 +419,7 @@ func (q *query) machinesIn(node string) (machines []string, err error) {
 
 // Where the rows are many, probe estimates.
 func (q *query) probe(a *access, most int64) error {
-	few := q.service.limits.ProbeKeys
+	few := q.service.Limits.ProbeKeys
 	a.found = slices.Clone(a.ids)
 	var stopped error
 	e, err := q.snapshot.Estimate(int64(few), most, func(key []byte) error {
@@ -441,5 +441,5 @@ func (q *query) probe(a *access, most int64) error {
 }
 
 func (q *query) merges(a *access) bool {
-	return a.points && len(a.ids) == 0 && len(a.nodes) == 0 && len(a.ranges)*int(q.service.o.Store.Shards()) <= q.service.limits.Merge
+	return a.points && len(a.ids) == 0 && len(a.nodes) == 0 && len(a.ranges)*int(q.service.o.Store.Shards()) <= q.service.Limits.Merge
 }

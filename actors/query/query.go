@@ -415,7 +415,7 @@ func (q *query) page(it iterator) error {
 	shown, size, peeked := 0, 0, 0
 	var last position
 	for {
-		full := shown == q.req.Limit || size >= q.service.limits.PageBytes
+		full := shown == q.req.Limit || size >= q.service.Limits.PageBytes
 		if full && q.right != statemachine.Granted {
 			q.end.Next = q.list.Cursor(last.append(nil))
 			return nil
@@ -444,7 +444,7 @@ func (q *query) page(it iterator) error {
 			last = position{id: c.id, value: bytes.Clone(c.value)} // NB: a cursor tells nothing of what was not shown
 		}
 		if full {
-			if peeked++; peeked == q.service.limits.Peek {
+			if peeked++; peeked == q.service.Limits.Peek {
 				q.end.Next = q.list.Cursor(last.append(nil))
 				return nil
 			}

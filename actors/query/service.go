@@ -36,8 +36,8 @@ type Options struct {
 
 // Service runs queries and lists. Its methods are safe for concurrent use.
 type Service struct {
+	Limits  Limits // the usual ones, unless they are set before it is asked
 	o       Options
-	limits  limits
 	queries *readers // and filters of watches that take long
 	lists   *readers
 	current *current        // nil: the store is standalone
@@ -50,7 +50,7 @@ type Service struct {
 // New returns a service. Stop ends it.
 func New(o Options) *Service {
 	s := &Service{
-		o: o, limits: usualLimits,
+		o: o, Limits: usualLimits,
 		queries: newReaders(o.QueriesOpenMax, o.QueriesMax, newShares(o.InFlight)), lists: newReaders(o.ListsOpenMax, o.ListsMax, nil),
 	}
 	s.stopped, s.stop = context.WithCancel(context.Background())

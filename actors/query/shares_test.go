@@ -1,9 +1,10 @@
-package query_test
+package query
 
 import (
 	"cmp"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"troupe/actors/identity"
-	"troupe/actors/query"
 	"troupe/persistence/clocktest"
 )
 
@@ -21,6 +21,15 @@ const (
 	saved   = 50 * time.Millisecond // by each user
 	share   = workFor * 2 * 2 / 100 // a fiftieth of two processors
 )
+
+// onTwoProcessors has queries share two, however many there are, beside so many events.
+func onTwoProcessors(t *testing.T, queries int, events int64) *Service {
+	s := New(Options{InFlight: new(atomic.Int64), QueriesMax: queries, QueriesOpenMax: max(32, 2*queries)})
+	s.queries.shares.processors = func(int) int { return 2 }
+	s.o.InFlight.Store(events)
+	t.Cleanup(s.Stop)
+	return s
+}
 
 // TestAMinuteOfQueries: what queries work in a minute in which events keep two
 // processors busy.
@@ -44,9 +53,7 @@ func TestAMinuteOfQueries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := start(t, query.Options{QueriesMax: 100, QueriesOpenMax: 200})
-				h.OnTwoProcessors()
-				h.o.InFlight.Store(64)
+				s := onTwoProcessors(t, 100, 64)
 				chunk := cmp.Or(c.chunk, time.Millisecond)
 				end := time.Now().Add(workFor)
 				var all sync.WaitGroup
@@ -54,9 +61,9 @@ func TestAMinuteOfQueries(t *testing.T) {
 				for n := range chunks {
 					all.Go(func() {
 						user := identity.UserID(fmt.Sprint(n / c.queries))
-						got, err := h.Enter(t.Context(), false, user)
+						got, err := s.enter(t.Context(), s.queries, user, time.Second)
 						for err == nil && time.Now().Before(end) {
-							if err = got.Check(t.Context()); err != nil {
+							if err = (&throttle{ctx: t.Context(), slots: got}).check(); err != nil {
 								break
 							}
 							<-time.After(chunk) // it works
@@ -66,14 +73,14 @@ func TestAMinuteOfQueries(t *testing.T) {
 							}
 							switch {
 							case c.short:
-								got.Leave()
-								got, err = h.Enter(t.Context(), false, user)
+								got.leave()
+								got, err = s.enter(t.Context(), s.queries, user, time.Second)
 							case c.pauses:
-								got.Pause()
-								err = got.Resume(t.Context())
+								got.pause()
+								err = got.resume(t.Context())
 							}
 						}
-						if got.Leave(); err != nil {
+						if got.leave(); err != nil {
 							t.Error(err)
 						}
 					})
@@ -97,36 +104,34 @@ func TestUsersShareTheRestOfTheMachine(t *testing.T) {
 }
 
 func usersShare(t *testing.T) {
-	h := start(t, query.Options{QueriesMax: 8})
-	h.OnTwoProcessors()
-	h.o.InFlight.Add(1 << 20) // events keep the machine busy
-	slots := func(who *identity.Principal) query.Slots {
-		got, err := h.Enter(t.Context(), false, who.ID)
-		h.Must(err)
-		t.Cleanup(got.Leave)
+	s := onTwoProcessors(t, 8, 1<<20) // events keep the machine busy
+	enter := func(who identity.UserID) *slots {
+		got, err := s.enter(t.Context(), s.queries, who, time.Second)
+		require.NoError(t, err)
+		t.Cleanup(got.leave)
 		return got
 	}
-	hers, his, other := slots(mary), slots(john), slots(mary)
-	slots(john)
+	hers, his, other := enter("mary"), enter("john"), enter("mary")
+	enter("john")
 	// works is how long one rests after a millisecond of work.
-	works := func(s query.Slots) (rest time.Duration) {
-		s.Pause()
-		h.Must(s.Resume(t.Context()))
+	works := func(s *slots) (rest time.Duration) {
+		s.pause()
+		require.NoError(t, s.resume(t.Context()))
 		clocktest.Advance(time.Millisecond)
 		begun := time.Now()
-		h.Must(s.Check(t.Context()))
+		require.NoError(t, (&throttle{ctx: t.Context(), slots: s}).check())
 		rest = time.Since(begun)
-		s.Pause()
+		s.pause()
 		return rest
 	}
 	// spend works until it has to rest, and says how many milliseconds.
-	spend := func(s query.Slots) (n int) {
+	spend := func(s *slots) (n int) {
 		for works(s) == 0 {
 			n++
 		}
 		return n
 	}
-	for name, s := range map[string]query.Slots{"mary": hers, "john": his} {
+	for name, s := range map[string]*slots{"mary": hers, "john": his} {
 		if n := spend(s); n < 50 || n > 52 { // of which 20 µs come back in each
 			t.Errorf("%s worked %d ms without rest, want 50", name, n)
 		}
@@ -138,16 +143,16 @@ func usersShare(t *testing.T) {
 	}
 	about("mary beside one", works(hers), 50*time.Millisecond)
 	for range 3 {
-		slots(john)
+		enter("john")
 	}
 	about("mary beside four of john's", works(hers), 50*time.Millisecond)
-	other.Pause()
+	other.pause()
 	spend(his)
 	about("john while mary waits for her reader", works(his), 25*time.Millisecond)
 	clocktest.Advance(time.Second) // in which his share is 40 ms
 	n := spend(his)
 	assert.True(t, n >= 39 && n <= 44, "john worked %d ms after a second, want 40", n)
-	h.o.InFlight.Store(1)
+	s.o.InFlight.Store(1)
 	clocktest.Advance(time.Second)
 	for range 200 {
 		require.Zero(t, works(his), "john rests")

@@ -17,12 +17,12 @@ import (
 )
 
 var (
-	oneOf           = workflowtest.OneOf[string]
-	event, value    = workflowtest.Event, workflowtest.Value
-	stock           = workflowtest.Stock
-	leave, order    = workflowtest.Leave, workflowtest.Order
-	john, mary, eve = workflowtest.John, workflowtest.Mary, workflowtest.Eve
-	member, boss    = workflowtest.Member, workflowtest.Boss
+	oneOf               = workflowtest.OneOf[string]
+	event, value        = workflowtest.Event, workflowtest.Value
+	stock               = workflowtest.Stock
+	leave, order        = workflowtest.Leave, workflowtest.Order
+	john, mary, eve     = workflowtest.John, workflowtest.Mary, workflowtest.Eve
+	member, guest, boss = workflowtest.Member, workflowtest.Guest, workflowtest.Boss
 )
 
 type harness struct {

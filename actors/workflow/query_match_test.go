@@ -1,4 +1,4 @@
-package query_test
+package workflow_test
 
 import (
 	"bytes"
@@ -190,7 +190,7 @@ func (a asker) filter(depth int, private bool) string {
 
 // twins are two workflows with the same data, of which one has indexes.
 type twins struct {
-	*harness
+	*queries
 	r             *rand.Rand
 	indexed       []string
 	plain         []string
@@ -201,8 +201,8 @@ type twins struct {
 }
 
 func newTwins(t *testing.T, count int) *twins {
-	w := &twins{harness: start(t, query.Options{}), r: rand.New(rand.NewPCG(9, 9)), place: map[string]int{}, plans: map[string]int{}, orders: map[string]int{}}
-	w.Limits().ProbeKeys = 8 // so that indexes with more rows than few are there, and unions beside them
+	w := &twins{queries: startQueries(t, query.Options{}), r: rand.New(rand.NewPCG(9, 9)), place: map[string]int{}, plans: map[string]int{}, orders: map[string]int{}}
+	w.Limits.ProbeKeys = 8 // so that indexes with more rows than few are there, and unions beside them
 	w.Publish(stock("stock", 1, workflowtest.StockIndexes...), stock("plain", 1))
 	for n, public := range workflowtest.Publics(10, count) {
 		w.indexed = append(w.indexed, w.Make(boss, "stock", public))
@@ -240,7 +240,7 @@ func TestQueriesAgreeWithBruteForce(t *testing.T) {
 	})
 	w.CheckIndexes()
 	t.Logf("plans %v, orders %v", w.plans, w.orders)
-	kinds := map[string]int{} // chance does not reach each index in every run: plan.txt of TestScript does
+	kinds := map[string]int{} // chance does not reach each index in every run: plan.txt of TestQueryScript does
 	for plan, count := range w.plans {
 		kind, _, _ := strings.Cut(plan, " ")
 		kinds[kind] += count

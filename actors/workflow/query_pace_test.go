@@ -1,4 +1,4 @@
-package query_test
+package workflow_test
 
 import (
 	"context"
@@ -17,6 +17,8 @@ import (
 	"troupe/actors/query"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence/clocktest"
+	"troupe/statemachine/data"
+	"troupe/statemachine/filter"
 )
 
 // unread is answers that nobody reads.
@@ -38,21 +40,21 @@ func (u *unread) begin(n int, read func(func()) error) {
 // TestUnreadAnswersHoldUpNobody holds actors/query/DESIGN.md, "Fairness".
 func TestUnreadAnswersHoldUpNobody(t *testing.T) {
 	for name, c := range map[string]struct {
-		open func(h *harness) int
-		read func(h *harness, who *identity.Principal, item func()) error
+		open func(h *queries) int
+		read func(h *queries, who *identity.Principal, item func()) error
 		wait time.Duration // how long one more of the same user waits in vain
 	}{
 		"queries": {
-			func(h *harness) int { queries, _ := h.Open(); return queries },
-			func(h *harness, who *identity.Principal, item func()) error {
+			func(h *queries) int { queries, _ := h.Open(); return queries },
+			func(h *queries, who *identity.Principal, item func()) error {
 				_, err := h.Service.Query(h.t.Context(), &query.Request{Caller: who, WorkflowID: "order"}, func([]byte) error { item(); return nil })
 				return err
 			},
 			2 * time.Second,
 		},
 		"lists": {
-			func(h *harness) int { _, lists := h.Open(); return lists },
-			func(h *harness, who *identity.Principal, item func()) error {
+			func(h *queries) int { _, lists := h.Open(); return lists },
+			func(h *queries, who *identity.Principal, item func()) error {
 				return form.List(h.t.Context(), h.Service, &form.ListRequest{Kind: form.KindForm, User: who.ID}, func(form.Listed) error { item(); return nil })
 			},
 			time.Minute, // people are not sent away for others' sake
@@ -60,7 +62,7 @@ func TestUnreadAnswersHoldUpNobody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := start(t, query.Options{QueriesMax: 2, ListsMax: 2, QueriesOpenMax: 8, ListsOpenMax: 8})
+				h := startQueries(t, query.Options{QueriesMax: 2, ListsMax: 2, QueriesOpenMax: 8, ListsOpenMax: 8})
 				h.Publish(workflowtest.Order)
 				h.Make(boss, "order", "")
 				for _, who := range []*identity.Principal{john, mary} {
@@ -106,7 +108,7 @@ func TestUnreadAnswersHoldUpNobody(t *testing.T) {
 // TestASlowFilterCostsItsOwnUser: others come in between, however many slots there
 // are and however long it takes.
 func TestASlowFilterCostsItsOwnUser(t *testing.T) {
-	h := start(t, query.Options{QueriesMax: 1, QueryWaitMax: time.Hour, TimeMax: time.Hour})
+	h := startQueries(t, query.Options{QueriesMax: 1, QueryWaitMax: time.Hour, TimeMax: time.Hour})
 	h.Publish(workflowtest.Order, stock("stock", 1))
 	for range 6 {
 		h.Make(boss, "stock", workflowtest.Large(900_000))
@@ -134,4 +136,44 @@ func TestASlowFilterCostsItsOwnUser(t *testing.T) {
 		err := <-done
 		assert.ErrorIs(t, err, context.Canceled, "a slow query")
 	}
+}
+
+// TestAnAnswerThatWasReadHasEnded: it waits for no slot when nothing is left to do.
+func TestAnAnswerThatWasReadHasEnded(t *testing.T) {
+	h := startQueries(t, query.Options{QueriesMax: 1, ListsMax: 1})
+	h.Publish(workflowtest.Order)
+	made := &form.Form{Kind: form.KindForm, TemplateID: "f", Name: "A form", By: string(john.ID), Role: "employee"}
+	h.Must(workflowtest.Second(h.Create(t.Context(), &message.Create{Caller: john, WorkflowID: "order", Form: made})))
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // or it would wait for the slot
+	defer cancel()
+	var marys sync.WaitGroup
+	release := make(chan struct{})
+	defer marys.Wait()
+	defer close(release)
+	read := 0
+	taken := func(take func(working func()) error) error {
+		read++
+		has := make(chan struct{})
+		marys.Go(func() { assert.NoError(t, take(func() { close(has); <-release })) })
+		select {
+		case <-has:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	history, err := filter.Parse([]byte(`{"svcHistory":{"$size":1}}`), filter.Options{})
+	h.Must(err)
+	_, err = h.Service.Query(ctx, &query.Request{Caller: boss, WorkflowID: "order"}, func([]byte) error {
+		return taken(func(working func()) error {
+			return workflowtest.Second(h.Match(ctx, mary.ID, history, filter.Document{History: func() data.Value { working(); return nil }}))
+		})
+	})
+	assert.NoError(t, err, "a query, while mary has the slot")
+	assert.NoError(t, form.List(ctx, h.Service, &form.ListRequest{Kind: form.KindForm, User: john.ID}, func(form.Listed) error {
+		return taken(func(working func()) error {
+			return h.Read(ctx, mary.ID, func(*query.Reader) error { working(); return nil })
+		})
+	}))
+	assert.Equal(t, 2, read, "items were read, want 2")
 }

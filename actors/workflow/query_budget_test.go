@@ -1,4 +1,4 @@
-package query_test
+package workflow_test
 
 import (
 	"context"
@@ -31,7 +31,7 @@ var ways = map[string]query.Request{
 // damage, whatever way it goes. Its iterators are closed, or the store could not be.
 func TestAQueryEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := start(t, query.Options{TimeMax: 10 * time.Second})
+		h := startQueries(t, query.Options{TimeMax: 10 * time.Second})
 		h.Publish(stock("stock", 1, workflowtest.StockIndexes...))
 		filler := strings.Repeat("x", (64<<10)/40)
 		data := slices.Repeat([]string{`{"n":1,"u":"` + filler + `"}`}, 200)
@@ -83,15 +83,15 @@ func TestASlowFilterDoesNotOutliveItsQuery(t *testing.T) {
 		for _, c := range []struct {
 			name string
 			o    query.Options
-			end  func(h *harness, cancel func()) error
+			end  func(h *queries, cancel func()) error
 			want error
 		}{
 			{"the time is over", query.Options{TimeMax: 100 * time.Millisecond}, nil, failure.ErrBusy},
-			{"the caller leaves", query.Options{}, func(_ *harness, cancel func()) error { cancel(); return nil }, context.Canceled},
-			{"the service stops", query.Options{}, func(h *harness, _ func()) error { h.Stop(); return nil }, failure.ErrUnavailable},
+			{"the caller leaves", query.Options{}, func(_ *queries, cancel func()) error { cancel(); return nil }, context.Canceled},
+			{"the service stops", query.Options{}, func(h *queries, _ func()) error { h.Stop(); return nil }, failure.ErrUnavailable},
 		} {
 			t.Run(c.name+" "+filter, func(t *testing.T) {
-				h := start(t, c.o)
+				h := startQueries(t, c.o)
 				h.Publish(stock("stock", 1))
 				for range 3 {
 					h.Make(boss, "stock", workflowtest.Large(900_000))
@@ -122,7 +122,7 @@ func TestASlowFilterDoesNotOutliveItsQuery(t *testing.T) {
 
 // TestAQueryLooksUpAfterSoManyBytes rather than after so many instances.
 func TestAQueryLooksUpAfterSoManyBytes(t *testing.T) {
-	h := start(t, query.Options{})
+	h := startQueries(t, query.Options{})
 	h.Publish(stock("stock", 1))
 	for range 6 {
 		h.Make(boss, "stock", workflowtest.Large(40_000))

@@ -1,4 +1,4 @@
-package query_test
+package workflow_test
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func at(node string) statemachine.Position {
 
 // TestStandingCountsInstances: few are counted, and of many there is an estimate.
 func TestStandingCountsInstances(t *testing.T) {
-	h := start(t, query.Options{})
+	h := startQueries(t, query.Options{})
 	h.Publish(seen)
 	publics := make([]string, 3000)
 	for i := range publics {

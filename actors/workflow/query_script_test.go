@@ -1,4 +1,4 @@
-package query_test
+package workflow_test
 
 import (
 	"cmp"
@@ -21,12 +21,12 @@ import (
 	"troupe/statemachine/data"
 )
 
-// TestScript plays testdata/script: "publish" has definitions, of stock by a line "stock ID INDEX..."; "make NAME USER WORKFLOW" has the data of an instance, and "query
+// TestQueryScript plays testdata/query: "publish" has definitions, of stock by a line "stock ID INDEX..."; "make NAME USER WORKFLOW" has the data of an instance, and "query
 // USER WORKFLOW" a line for each part of a request. An instance is shown by its name, and its history as a number of entries. "fill WORKFLOW NAME" has a line for each
 // instance, NAME0 and so on, "limits" sets those of plans, and "plan WORKFLOW" shows the plan of a query, and what it finds when that is little.
-func TestScript(t *testing.T) {
-	datadriven.Walk(t, "testdata/script", func(t *testing.T, path string) {
-		h := start(t, query.Options{})
+func TestQueryScript(t *testing.T) {
+	datadriven.Walk(t, "testdata/query", func(t *testing.T, path string) {
+		h := startQueries(t, query.Options{})
 		names, ids := strings.NewReplacer(), map[string]string{}
 		users := map[string]*identity.Principal{
 			"john": john, "mary": mary, "eve": eve, "member": member, "guest": guest, "boss": boss, "outsider": workflowtest.Principal("out", nil, string(identity.Workflows)),
@@ -74,9 +74,9 @@ func TestScript(t *testing.T) {
 				}
 				return "done\n"
 			case "limits":
-				cmd.MaybeScanArgs(t, "probe", &h.Limits().ProbeKeys)
-				cmd.MaybeScanArgs(t, "collect", &h.Limits().Collect)
-				cmd.MaybeScanArgs(t, "sort", &h.Limits().Sort)
+				cmd.MaybeScanArgs(t, "probe", &h.Limits.ProbeKeys)
+				cmd.MaybeScanArgs(t, "collect", &h.Limits.Collect)
+				cmd.MaybeScanArgs(t, "sort", &h.Limits.Sort)
 				return "done\n"
 			case "plan":
 				req, most := query.Request{WorkflowID: words[0]}, int64(math.MaxInt64)
@@ -134,7 +134,7 @@ func set(t *testing.T, req *query.Request, line string, ids map[string]string) {
 var historyShown = regexp.MustCompile(`"svcHistory":(\[.*?\]),"states"`)
 
 // asked is the answer, whole and, where no limit is asked for, in a page, too.
-func (h *harness) asked(req *query.Request) string {
+func (h *queries) asked(req *query.Request) string {
 	var out []string
 	add := func(item []byte) error {
 		out = append(out, historyShown.ReplaceAllStringFunc(string(item), func(text string) string {
@@ -173,7 +173,7 @@ func (h *harness) asked(req *query.Request) string {
 
 // planned is the plan of a query, and what it finds, which is what the slow and obvious query finds, whoever asks, whole and in pages. A page
 // of ten reads no more keys than most.
-func (h *harness) planned(req query.Request, most int64) (plan string) {
+func (h *queries) planned(req query.Request, most int64) (plan string) {
 	h.t.Helper()
 	stored := h.Instances(req.WorkflowID)
 	for _, who := range []*identity.Principal{guest, boss} {

@@ -1,4 +1,4 @@
-package query_test
+package workflow_test
 
 import (
 	"encoding/json"
@@ -26,8 +26,8 @@ stateMachines: {m: {initial: open, states: {open: {on: {set: {}, close: closed}}
 // TestAnswersDependOnNothingHidden asks the same of a store before and after what the caller may not see has changed: data, states, and how many
 // there are. Everything but the time must be the same.
 func TestAnswersDependOnNothingHidden(t *testing.T) {
-	h := start(t, query.Options{})
-	l := h.Limits()
+	h := startQueries(t, query.Options{})
+	l := h.Limits
 	l.Peek, l.ProbeKeys, l.Sort, l.Merge = 3, 4, 6, 16
 	h.Publish(secret)
 	own := make([]string, 9)
@@ -84,7 +84,7 @@ func TestAnswersDependOnNothingHidden(t *testing.T) {
 	assert.True(t, err == nil && slices.Equal(all, ids), "in pages: %v, %v, want %v", all, err, ids)
 }
 
-func (h *harness) told(req *query.Request) string {
+func (h *queries) told(req *query.Request) string {
 	h.t.Helper()
 	var items []string
 	end, err := h.Service.Query(h.t.Context(), req, func(item []byte) error {

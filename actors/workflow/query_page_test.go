@@ -1,4 +1,4 @@
-package query_test
+package workflow_test
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ import (
 // TestPagesWhileInstancesComeGoAndChange: what matched all along, with the same
 // value to sort by, comes once, whatever happens to the others.
 func TestPagesWhileInstancesComeGoAndChange(t *testing.T) {
-	h := start(t, query.Options{})
+	h := startQueries(t, query.Options{})
 	h.Publish(stock("stock", 1, workflowtest.StockIndexes...))
 	h.AwaitIndexes()
 	for round, c := range []struct{ sort, filter string }{
@@ -83,7 +83,7 @@ func TestPagesWhileInstancesComeGoAndChange(t *testing.T) {
 // TestAListGoesOnAfterARestart with the same filter and order; fields, limit and count may
 // change from page to page.
 func TestAListGoesOnAfterARestart(t *testing.T) {
-	h := start(t, query.Options{})
+	h := startQueries(t, query.Options{})
 	h.Publish(stock("stock", 1, workflowtest.StockIndexes...), stock("plain", 1))
 	h.Fill("stock", workflowtest.Publics(20, 60))
 	h.AwaitIndexes()
@@ -115,8 +115,8 @@ func TestAListGoesOnAfterARestart(t *testing.T) {
 // TestAPageEndsEarly holds that a page ends when it is large, and when nothing matches
 // for long.
 func TestAPageEndsEarly(t *testing.T) {
-	h := start(t, query.Options{})
-	h.Limits().PageBytes, h.Limits().Peek = 10_000, 20
+	h := startQueries(t, query.Options{})
+	h.Limits.PageBytes, h.Limits.Peek = 10_000, 20
 	h.Publish(stock("stock", 1, "svcPublic.n"))
 	big := strings.Repeat("x", 900)
 	for n := range 11 {
