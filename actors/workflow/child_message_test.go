@@ -1,4 +1,4 @@
-package child
+package workflow_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"troupe/actors/child"
 	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -27,57 +28,57 @@ func outs() []statemachine.Delivery {
 	}
 }
 
-func TestMessages(t *testing.T) {
+func TestChildMessages(t *testing.T) {
 	for i, out := range outs() {
-		m, err := Parse(Of(sender, &out))
+		m, err := child.Parse(child.Of(sender, &out))
 		require.True(t, err == nil && m.ElementID() == part, "%d: got %+v, %v", i, m, err)
 		to := m.To()
 		switch {
 		case m.News != nil:
-			output, err := Value(m.News.Output)
+			output, err := child.Value(m.News.Output)
 			assert.True(t, to.Workflow == "order" && to.Instance == "01ARZ3NDEKTSV4RRFFQ69G5FAV" && m.News.Failed && string(output) == "1.50" && err == nil, m.News)
 		case to.Workflow != "check" || len(to.Instance) != 26:
 			t.Errorf("%d: it is for %v", i, to)
 		case m.Start != nil:
-			public, err := Value(m.Start.Public)
+			public, err := child.Value(m.Start.Public)
 			assert.True(t, string(public) == `{"a":"<&>"}` && err == nil && m.Start.Version == 3 && m.Start.Depth == 2 && m.Start.Private == nil,
 				"start: %+v, %s, %v", m.Start, public, err)
 		}
 	}
-	assert.Nil(t, Of(sender, &statemachine.Delivery{Webhook: "hook"}), "a webhook is a message")
+	assert.Nil(t, child.Of(sender, &statemachine.Delivery{Webhook: "hook"}), "a webhook is a message")
 }
 
 // TestAQuestionGoesToTheRoot, as it goes to another node.
 func TestAQuestionGoesToTheRoot(t *testing.T) {
-	root := Ref{"order", "01ARZ3NDEKTSV4RRFFQ69G5FAV"}
-	body, err := json.Marshal(&Message{From: Ref{"check", "01M7YZAB2GNTJFQE62690KHSQT"}, Part: Part(part), Join: &Join{Root: root, Child: "c"}})
+	root := child.Ref{Workflow: "order", Instance: "01ARZ3NDEKTSV4RRFFQ69G5FAV"}
+	body, err := json.Marshal(&child.Message{From: child.Ref{Workflow: "check", Instance: "01M7YZAB2GNTJFQE62690KHSQT"}, Part: child.Part(part), Join: &child.Join{Root: root, Child: "c"}})
 	require.NoError(t, err)
-	m, err := Parse(body)
+	m, err := child.Parse(body)
 	assert.True(t, err == nil && m.To() == root && !m.IsForParent() && m.Join.Child == "c", "got %+v, %v", m, err)
 }
 
 // TestTheIDOfAChild is the same for the same child, and another one for every other.
 func TestTheIDOfAChild(t *testing.T) {
-	id := ID(sender, part, begun)
+	id := child.ID(sender, part, begun)
 	for what, other := range map[string]key.ID{
-		"another parent": ID(key.ID{1, 2, 4}, part, begun), "another entry": ID(sender, statemachine.ElementID{Sequence: 8, Number: 1}, begun),
-		"another number": ID(sender, statemachine.ElementID{Sequence: 7, Number: 2}, begun), "another time": ID(sender, part, begun.Add(time.Millisecond)),
+		"another parent": child.ID(key.ID{1, 2, 4}, part, begun), "another entry": child.ID(sender, statemachine.ElementID{Sequence: 8, Number: 1}, begun),
+		"another number": child.ID(sender, statemachine.ElementID{Sequence: 7, Number: 2}, begun), "another time": child.ID(sender, part, begun.Add(time.Millisecond)),
 	} {
 		assert.NotEqual(t, id, other, "%s has the same child", what)
 	}
-	assert.Equal(t, id, ID(sender, part, begun), "the same child has another id")
+	assert.Equal(t, id, child.ID(sender, part, begun), "the same child has another id")
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzChildMessage(f *testing.F) {
 	for _, out := range outs() {
-		f.Add([]byte(Of(sender, &out)))
+		f.Add([]byte(child.Of(sender, &out)))
 	}
 	f.Add([]byte(`{"part":{},"start":{},"end":{}}`))
 	f.Add([]byte(`{}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		m, err := Parse(body)
+		m, err := child.Parse(body)
 		if err != nil {
-			assert.ErrorIs(t, err, ErrMessage)
+			assert.ErrorIs(t, err, child.ErrMessage)
 			return
 		}
 		_ = m.To()
