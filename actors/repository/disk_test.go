@@ -1,4 +1,4 @@
-package disk
+package repository_test
 
 import (
 	"context"
@@ -18,14 +18,12 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"troupe/actors/failure"
 	"troupe/actors/repository"
+	"troupe/actors/repository/disk"
 	"troupe/actors/repository/sourcetest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // folder is a disk's folder, and the editor of it.
 type folder string
@@ -43,14 +41,14 @@ func (f folder) Remove(path string) error { return os.RemoveAll(f.at(path)) }
 
 func (f folder) Rename(from, to string) error { return os.Rename(f.at(from), f.at(to)) }
 
-func newDisk(t testing.TB, o Options) (*Disk, folder) {
+func newDisk(t testing.TB, o disk.Options) (*disk.Disk, folder) {
 	t.Helper()
 	if o.Dir == "" {
 		o.Dir = filepath.Join(t.TempDir(), "repository")
 		require.NoError(t, os.Mkdir(o.Dir, 0o755))
 	}
 	o.Log = zerolog.Nop()
-	d, err := Open(o)
+	d, err := disk.Open(o)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		assert.NoError(t, d.Close())
@@ -59,7 +57,7 @@ func newDisk(t testing.TB, o Options) (*Disk, folder) {
 }
 
 func TestDiskIsASource(t *testing.T) {
-	sourcetest.Run(t, func(t *testing.T) (repository.Source, sourcetest.Editor) { return newDisk(t, Options{}) })
+	sourcetest.Run(t, func(t *testing.T) (repository.Source, sourcetest.Editor) { return newDisk(t, disk.Options{}) })
 }
 
 func must(t testing.TB, errs ...error) {
@@ -71,7 +69,7 @@ func must(t testing.TB, errs ...error) {
 // follows of persistence/PROMISES.md, "F13": only a regular file under its own name
 // is listed and opened.
 func TestOnlyRegularFiles(t *testing.T) {
-	d, f := newDisk(t, Options{})
+	d, f := newDisk(t, disk.Options{})
 	outside := folder(t.TempDir())
 	must(t, outside.Put("/secret.rml", "secret"), f.Put("/in/a.rml", "a"), f.Put("/a.rml", "a"))
 	must(t,
@@ -110,7 +108,7 @@ func TestOnlyRegularFiles(t *testing.T) {
 // TestOnlyOneNameUnlessOurs: a hard link may lead out of the repository
 // (persistence/PROMISES.md, "F13").
 func TestOnlyOneNameUnlessOurs(t *testing.T) {
-	d, f := newDisk(t, Options{})
+	d, f := newDisk(t, disk.Options{})
 	must(t, f.Put("/a.rml", "a"), os.Link(f.at("/a.rml"), f.at("/b.rml")))
 	if file, err := d.Open(t.Context(), "/b.rml"); err != nil {
 		t.Errorf("a second name of a file of the repository's owner: %v", err)
@@ -138,7 +136,7 @@ func TestUnreadable(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root reads everything")
 	}
-	d, f := newDisk(t, Options{})
+	d, f := newDisk(t, disk.Options{})
 	must(t, f.Put("/closed.rml", "x"), f.Put("/d/a.rml", "x"), f.Put("/names/a.rml", "x"))
 	must(t, os.Chmod(f.at("/closed.rml"), 0), os.Chmod(f.at("/d"), 0), os.Chmod(f.at("/names"), 0o100))
 	defer func() { must(t, os.Chmod(f.at("/d"), 0o700), os.Chmod(f.at("/names"), 0o700)) }()
@@ -155,7 +153,7 @@ func TestUnreadable(t *testing.T) {
 }
 
 func TestFilesAreBounded(t *testing.T) {
-	d, f := newDisk(t, Options{FileBytesMax: 10})
+	d, f := newDisk(t, disk.Options{FileBytesMax: 10})
 	must(t, f.Put("/small", "0123456789"), f.Put("/large", "0123456789x"))
 	file, err := d.Open(t.Context(), "/small")
 	must(t, err)
@@ -167,7 +165,7 @@ func TestFilesAreBounded(t *testing.T) {
 // TestNamesThatHaveNoPathAreLeftOut holds gateway/INTERFACE.md,
 // "The path of a template", and actors/repository/DESIGN.md, "What is in memory".
 func TestNamesThatHaveNoPathAreLeftOut(t *testing.T) {
-	d, f := newDisk(t, Options{})
+	d, f := newDisk(t, disk.Options{})
 	must(t, f.Put("/a.rml", "a"))
 	left := 0
 	for _, name := range []string{"a\xff.rml", "line\nend.rml", "tab\t.rml", "\x7f.rml", "\u0085.rml"} {
@@ -187,7 +185,7 @@ func TestNamesThatHaveNoPathAreLeftOut(t *testing.T) {
 // the way, by links to a secret, pipes, and other folders (a race between check
 // and use). The secret is never read, and nobody waits.
 func TestSwapping(t *testing.T) {
-	d, f := newDisk(t, Options{})
+	d, f := newDisk(t, disk.Options{})
 	outside := folder(t.TempDir())
 	must(t, outside.Put("/a.rml", "secret"), outside.Put("/d/a.rml", "secret"), f.Put("/hidden/a.rml", "secret"), f.Put("/d/a.rml", "open"), f.Put("/d2/a.rml", "open"))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -251,9 +249,9 @@ func TestSwapping(t *testing.T) {
 
 // TestAFileThatIsReplacedIsThere, each time, as editors replace files.
 func TestAFileThatIsReplacedIsThere(t *testing.T) {
-	d, f := newDisk(t, Options{})
+	d, f := newDisk(t, disk.Options{})
 	must(t, f.Put("/a.rml", "x"))
-	const editors = attempts - 1 // Open does not try forever
+	const editors = 9 // Open tries ten times
 	for range 100 {
 		var all sync.WaitGroup
 		for n := range editors {
@@ -270,34 +268,41 @@ func TestAFileThatIsReplacedIsThere(t *testing.T) {
 	}
 }
 
-// TestTooManyOpenFiles holds that a process without free file descriptors answers
-// ErrUnavailable, and not that the file is missing.
-func TestTooManyOpenFiles(t *testing.T) {
-	d, f := newDisk(t, Options{})
-	must(t, f.Put("/d/a.rml", "x"))
+// starved calls do while the process has only so many free file descriptors left.
+func starved(t *testing.T, left uint64, do func()) {
 	next, err := os.Open(os.DevNull)
 	must(t, err)
 	free := uint64(next.Fd())
 	must(t, next.Close())
 	var limit syscall.Rlimit
 	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
+	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: free + left, Max: limit.Max}))
+	do()
+	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
+}
+
+// TestTooManyOpenFiles holds that a process without free file descriptors answers
+// ErrUnavailable, and not that the file is missing.
+func TestTooManyOpenFiles(t *testing.T) {
+	d, f := newDisk(t, disk.Options{})
+	must(t, f.Put("/d/a.rml", "x"))
 	for left := range uint64(3) { // how far it gets
-		must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: free + left, Max: limit.Max}))
-		file, err := d.Open(t.Context(), "/d/a.rml")
-		must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
-		if file != nil {
-			_ = file.Close()
-		}
-		assert.ErrorIs(t, err, failure.ErrUnavailable, "with %d left", left)
+		starved(t, left, func() {
+			file, err := d.Open(t.Context(), "/d/a.rml")
+			if file != nil {
+				_ = file.Close()
+			}
+			assert.ErrorIs(t, err, failure.ErrUnavailable, "with %d left", left)
+		})
 	}
 }
 
 // TestSwappingControl shows that the race is one: os.Root alone follows links
 // that stay inside.
 func TestSwappingControl(t *testing.T) {
-	d, f := newDisk(t, Options{})
+	_, f := newDisk(t, disk.Options{})
 	must(t, f.Put("/hidden/a.rml", "secret"), os.Symlink("hidden", f.at("/d")))
-	root, err := os.OpenRoot(d.o.Dir)
+	root, err := os.OpenRoot(string(f))
 	must(t, err)
 	defer func() { _ = root.Close() }()
 	text, err := root.ReadFile("d/a.rml")
@@ -308,7 +313,7 @@ func TestSwappingControl(t *testing.T) {
 // folders in the place of others, and a repository that comes, goes and is replaced.
 func TestChangesAreSeen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "repository")
-	d, f := newDisk(t, Options{Dir: dir})
+	d, f := newDisk(t, disk.Options{Dir: dir})
 	_, err := d.List(t.Context(), "/")
 	assert.ErrorIs(t, err, fs.ErrNotExist, "a repository that is missing")
 	next := folder(dir + ".next")
@@ -331,11 +336,12 @@ func TestChangesAreSeen(t *testing.T) {
 
 // TestWithoutNotice: where the system gives none, everything else works.
 func TestWithoutNotice(t *testing.T) {
-	_, f := newDisk(t, Options{})
-	d := &Disk{o: Options{Dir: string(f), FileBytesMax: 10, Log: zerolog.Nop()}}
+	var d *disk.Disk
+	var f folder
+	starved(t, 0, func() { d, f = newDisk(t, disk.Options{Dir: t.TempDir()}) })
 	must(t, f.Put("/a.rml", "a"))
 	l, err := d.List(t.Context(), "/")
 	assert.True(t, err == nil && l.Unwatched && len(l.Files) == 1, "got %+v and %v, want one file in an unwatched folder", l, err)
-	assert.ErrorIs(t, d.Watch(t.Context(), func(repository.Change) {}), errUnwatched, "watch")
+	assert.ErrorContains(t, d.Watch(t.Context(), func(repository.Change) {}), "the system gives no notice of changes")
 	must(t, d.Close())
 }
