@@ -25,8 +25,8 @@ import (
 	"troupe/actors/template/templatetest"
 )
 
-// docx is the content type of most documents.
-const docx = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+// documentType is the content type of most documents.
+const documentType = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
 
 const report = `<report title="${title}"><text>${from#date} to ${to#date#2026-12-31}</text></report>`
 
@@ -108,7 +108,7 @@ func document(contentType string) string {
 func TestWhoReadsAndWhatIsThere(t *testing.T) {
 	s := newService(t, template.Options{})
 	s.write("/Open/a.rml", report)
-	s.write("/Open/b.docx", document(docx))
+	s.write("/Open/b.docx", document(documentType))
 	s.write("/Open/none.rml", "<a/>")
 	s.write("/Open/broken.rml", "<a>")
 	s.write("/Open/c.txt", report)
@@ -151,7 +151,7 @@ func TestWhoReadsAndWhatIsThere(t *testing.T) {
 func TestNames(t *testing.T) {
 	s := newService(t, template.Options{})
 	for extension, contentType := range map[string]string{
-		"docx": docx,
+		"docx": documentType,
 		"dotx": "application/vnd.openxmlformats-officedocument.wordprocessingml.template.main+xml",
 		"docm": "application/vnd.ms-word.document.macroEnabled.main+xml",
 		"dotm": "application/vnd.ms-word.template.macroEnabledTemplate.main+xml",
@@ -169,7 +169,7 @@ func TestNames(t *testing.T) {
 	assert.True(t, err == nil && strings.HasPrefix(got, "from#date"), "A.RML: got %q, %v", got, err)
 	// The name alone makes no template, and neither does the content.
 	s.write("/Open/B.DOTX", report)
-	s.write("/Open/b.odt", document(docx))
+	s.write("/Open/b.odt", document(documentType))
 	for _, path := range []string{"/Open/B.DOTX", "/Open/b.odt"} {
 		_, err := s.Parameters(t.Context(), reader, template.Document, path)
 		assert.ErrorIs(t, err, template.ErrNotTemplate, path)

@@ -66,7 +66,7 @@ func readers(text string) map[string]io.Reader {
 
 // TestScript plays testdata/script: the events of a text, one after the other, or what is wrong with it. However it is read, they are the same.
 func TestScript(t *testing.T) {
-	templatetest.Play(t, func(t *testing.T, _, text string) (out string) {
+	templatetest.Play(t, "testdata/script", func(t *testing.T, _, text string) (out string) {
 		for name, r := range readers(text) {
 			got, err := events(r, param.Limits{})
 			answer := strings.Join(got, ", ")

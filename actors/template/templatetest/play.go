@@ -11,11 +11,11 @@ import (
 	"troupe/actors/template/param"
 )
 
-// Play plays the scripts of testdata/script. Each line below a command is a text, quoted as Go does where it must be; what read says of it
+// Play plays the scripts of a folder. Each line below a command is a text, quoted as Go does where it must be; what read says of it
 // stands under the line of dashes, with the text where there are several.
-func Play(t *testing.T, read func(t *testing.T, command, text string) string) {
+func Play(t *testing.T, dir string, read func(t *testing.T, command, text string) string) {
 	t.Helper()
-	datadriven.Walk(t, "testdata/script", func(t *testing.T, path string) {
+	datadriven.Walk(t, dir, func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, cmd *datadriven.TestData) string {
 			lines, out := strings.Split(cmd.Input, "\n"), ""
 			for _, line := range lines {

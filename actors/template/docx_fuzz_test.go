@@ -1,4 +1,4 @@
-package docx
+package template_test
 
 import (
 	"archive/zip"
@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"troupe/actors/template/docx"
 	"troupe/actors/template/param"
 	"troupe/actors/template/templatetest"
 )
@@ -24,8 +25,8 @@ func mustBeKnown(t *testing.T, params []param.Param, err error) {
 	assert.True(t, !(err != nil && (!known || params != nil)) && (err != nil || params != nil), "got %q, %v; want parameters or an error of a kind", params, err)
 }
 
-// FuzzFile: whatever the bytes of a file are, there is an answer of a known kind.
-func FuzzFile(f *testing.F) {
+// FuzzDocument: whatever the bytes of a file are, there is an answer of a known kind.
+func FuzzDocument(f *testing.F) {
 	f.Add(templatetest.Docx(templatetest.Paragraph("${a#t#d}")))
 	f.Add([]byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"))
 	for seed := range uint64(5) {
@@ -33,7 +34,7 @@ func FuzzFile(f *testing.F) {
 		f.Add(file)
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
-		params, err := Parameters(bytes.NewReader(file), int64(len(file)), param.Limits{DocumentBytes: 1 << 20})
+		params, err := docx.Parameters(bytes.NewReader(file), int64(len(file)), param.Limits{DocumentBytes: 1 << 20})
 		mustBeKnown(t, params, err)
 	})
 }
@@ -64,12 +65,12 @@ func FuzzBody(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		file := templatetest.Zip(templatetest.Package{Main: string(body)}.Entries()...)
-		params, err := parse(file)
+		params, err := parseDocument(file)
 		mustBeKnown(t, params, err)
 		if err != nil {
 			return
 		}
-		want, err := naive(bytes.NewReader(body))
+		want, err := naiveDocument(bytes.NewReader(body))
 		if err != nil {
 			return // encoding/xml does not read it: another encoding, another version
 		}

@@ -1,4 +1,4 @@
-package rml
+package template_test
 
 import (
 	"bytes"
@@ -17,34 +17,35 @@ import (
 	"pgregory.net/rapid"
 
 	"troupe/actors/template/param"
+	"troupe/actors/template/rml"
 	"troupe/actors/template/templatetest"
 )
 
-func parse(text string) ([]param.Param, error) {
-	return Parameters(strings.NewReader(text), int64(len(text)), param.Limits{})
+func parseReport(text string) ([]param.Param, error) {
+	return rml.Parameters(strings.NewReader(text), int64(len(text)), param.Limits{})
 }
 
-// TestScript plays testdata/script.
-func TestScript(t *testing.T) {
-	templatetest.Play(t, func(t *testing.T, _, text string) string {
-		got, err := parse(text)
+// TestReportScript plays testdata/rml.
+func TestReportScript(t *testing.T) {
+	templatetest.Play(t, "testdata/rml", func(t *testing.T, _, text string) string {
+		got, err := parseReport(text)
 		return templatetest.Told(t, got, err)
 	})
 }
 
-func TestLongTexts(t *testing.T) {
+func TestReportLongTexts(t *testing.T) {
 	name := strings.Repeat("\u00e9", 1000)
 	for text, want := range map[string]string{
 		"<a>" + strings.Repeat("x", 64<<10-8) + "${a#t}</a>": "a#t", // over the end of what is read at once
 		"<a>${" + name + "}</a>":                             name,
 	} {
-		got, err := parse(text)
+		got, err := parseReport(text)
 		assert.True(t, err == nil && slices.Equal(templatetest.Short(got), []string{want}), "got %q, %v", got, err)
 	}
 }
 
-// TestRefused holds "Not well-formed: 422"; package markup has all the reasons.
-func TestRefused(t *testing.T) {
+// TestReportRefused holds "Not well-formed: 422"; package markup has all the reasons.
+func TestReportRefused(t *testing.T) {
 	for text, want := range map[string]error{
 		"":                            param.ErrNotTemplate,
 		"x":                           param.ErrNotTemplate,
@@ -58,28 +59,28 @@ func TestRefused(t *testing.T) {
 		strings.Repeat(" ", 20<<20+1): param.ErrTooLarge,
 		strings.Repeat("<a>", 257):    param.ErrTooLarge,
 	} {
-		got, err := parse(text)
+		got, err := parseReport(text)
 		assert.True(t, errors.Is(err, want) && got == nil, "%.40q: got %v, %v; want %v", text, got, err, want)
 	}
 }
 
-func TestReaderErrors(t *testing.T) {
+func TestReportReaderErrors(t *testing.T) {
 	broken := errors.New("the disk is gone")
-	_, err := Parameters(brokenFile{broken}, 100, param.Limits{})
+	_, err := rml.Parameters(brokenReport{broken}, 100, param.Limits{})
 	assert.ErrorIs(t, err, broken)
-	_, err = Parameters(strings.NewReader("<a/>"), -1, param.Limits{})
+	_, err = rml.Parameters(strings.NewReader("<a/>"), -1, param.Limits{})
 	assert.ErrorIs(t, err, param.ErrNotTemplate, "a negative size")
-	_, err = Parameters(strings.NewReader("<a>x</a>"), 1000, param.Limits{})
+	_, err = rml.Parameters(strings.NewReader("<a>x</a>"), 1000, param.Limits{})
 	assert.NoError(t, err, "a file that is shorter")
 }
 
-type brokenFile struct{ err error }
+type brokenReport struct{ err error }
 
-func (b brokenFile) ReadAt([]byte, int64) (int, error) { return 0, b.err }
+func (b brokenReport) ReadAt([]byte, int64) (int, error) { return 0, b.err }
 
-// TestWhatGoesInComesOut writes random parameters into random XML, in a random
+// TestWhatGoesIntoReportsComesOut writes random parameters into random XML, in a random
 // encoding, and expects exactly them.
-func TestWhatGoesInComesOut(t *testing.T) {
+func TestWhatGoesIntoReportsComesOut(t *testing.T) {
 	templatetest.Repeat(t)
 	rapid.Check(t, func(t *rapid.T) {
 		w := writer{t: t}
@@ -87,7 +88,7 @@ func TestWhatGoesInComesOut(t *testing.T) {
 		w.charset = name
 		w.element(0)
 		text, params := w.text.String(), templatetest.Distinct(w.params)
-		got, err := parse(encode(t, name, text))
+		got, err := parseReport(encode(t, name, text))
 		require.True(t, err == nil && slices.Equal(got, params), "%q:\ngot  %q, %v\nwant %q", text, got, err, params)
 	})
 }
@@ -171,8 +172,8 @@ func (w *writer) escape(text string, value bool) string {
 	return out
 }
 
-// naive is the obvious way: encoding/xml, each piece scanned for itself.
-func naive(text []byte) ([]param.Param, error) {
+// naiveReport is the obvious way: encoding/xml, each piece scanned for itself.
+func naiveReport(text []byte) ([]param.Param, error) {
 	var all []param.Param
 	d := xml.NewDecoder(bytes.NewReader(text))
 	for {
@@ -202,9 +203,9 @@ func naive(text []byte) ([]param.Param, error) {
 	}
 }
 
-// FuzzParameters: whatever the bytes are, there is an answer of a known kind; and
+// FuzzReport: whatever the bytes are, there is an answer of a known kind; and
 // where both can read it, it is that of encoding/xml.
-func FuzzParameters(f *testing.F) {
+func FuzzReport(f *testing.F) {
 	for _, seed := range []string{
 		"<a>${a#t#d}</a>", "<a b='${a}'>${b<!-- -->}</a>", "<?xml version='1.0' encoding='ISO-8859-1'?><a>${\xe9}</a>", "\xff\xfe<\x00a\x00/\x00>\x00",
 		"<!DOCTYPE a SYSTEM 'b'><a>&#36;{a}</a>", "<a><![CDATA[${a#]]>${b}</a>", "<a>${a\r\n}</a>",
@@ -212,7 +213,7 @@ func FuzzParameters(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		got, err := Parameters(bytes.NewReader(text), int64(len(text)), param.Limits{})
+		got, err := rml.Parameters(bytes.NewReader(text), int64(len(text)), param.Limits{})
 		if err != nil {
 			assert.False(t, !errors.Is(err, param.ErrNotTemplate) && !errors.Is(err, param.ErrTooLarge), "%q: got %v, want one of the kinds", text, err)
 			return
@@ -220,7 +221,7 @@ func FuzzParameters(f *testing.F) {
 		if bytes.ContainsAny(text, "\t\r\n") {
 			return // encoding/xml does not normalise values
 		}
-		want, err := naive(text)
+		want, err := naiveReport(text)
 		assert.False(t, err == nil && !slices.Equal(got, want), "%q:\ngot  %q\nwant %q", text, got, want)
 	})
 }

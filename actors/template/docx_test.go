@@ -1,4 +1,4 @@
-package docx
+package template_test
 
 import (
 	"archive/zip"
@@ -13,7 +13,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
+	"troupe/actors/template/docx"
 	"troupe/actors/template/param"
 	"troupe/actors/template/templatetest"
 )
@@ -23,22 +25,22 @@ func run(text string) string { return "<w:r><w:t>" + text + "</w:t></w:r>" }
 // declares demands what a document declares; nothing with an error.
 func declares(t *testing.T, rule string, file []byte, want []string, wantErr error) {
 	t.Helper()
-	got, err := parse(file)
+	got, err := parseDocument(file)
 	if !errors.Is(err, wantErr) || (got == nil) != (wantErr != nil) || !slices.Equal(templatetest.Short(got), want) {
 		t.Errorf("%s: got %q, %v; want %q, %v", rule, templatetest.Short(got), err, want, wantErr)
 	}
 }
 
-// TestScript plays testdata/script.
-func TestScript(t *testing.T) {
-	templatetest.Play(t, func(t *testing.T, _, body string) string {
-		got, err := parse(templatetest.Docx(body))
+// TestDocumentScript plays testdata/docx.
+func TestDocumentScript(t *testing.T) {
+	templatetest.Play(t, "testdata/docx", func(t *testing.T, _, body string) string {
+		got, err := parseDocument(templatetest.Docx(body))
 		return templatetest.Told(t, got, err)
 	})
 }
 
-// TestEverySplit: wherever the runs are split, the parameter is found.
-func TestEverySplit(t *testing.T) {
+// TestDocumentEverySplit: wherever the runs are split, the parameter is found.
+func TestDocumentEverySplit(t *testing.T) {
 	const text = "${a#date#2020-01-01}"
 	for i := range text {
 		for j := i; j <= len(text); j++ {
@@ -48,8 +50,8 @@ func TestEverySplit(t *testing.T) {
 	}
 }
 
-// TestParts holds "in parts reached through relationships".
-func TestParts(t *testing.T) {
+// TestDocumentParts holds "in parts reached through relationships".
+func TestDocumentParts(t *testing.T) {
 	story := func(kind, text string) templatetest.Part {
 		root := map[string]string{"header": "hdr", "footer": "ftr"}[kind]
 		if root == "" {
@@ -94,9 +96,9 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestRelationships holds what a relationship may lead to. The list of the main
+// TestDocumentRelationships holds what a relationship may lead to. The list of the main
 // part is written out, for what a Package would not write.
-func TestRelationships(t *testing.T) {
+func TestDocumentRelationships(t *testing.T) {
 	const kinds = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
 	header := templatetest.Entry{Name: "word/h.xml", Content: templatetest.Story("hdr", templatetest.Paragraph("${header}"), false)}
 	tests := []struct {
@@ -125,37 +127,37 @@ func TestRelationships(t *testing.T) {
 	}
 }
 
-// TestReaderErrors: what the reader says is not taken for a fault of the file.
-func TestReaderErrors(t *testing.T) {
+// TestDocumentReaderErrors: what the reader says is not taken for a fault of the file.
+func TestDocumentReaderErrors(t *testing.T) {
 	file := templatetest.Docx(templatetest.Paragraph("${a}"))
 	broken := errors.New("the disk is gone")
 	for at := range len(file) {
-		_, err := Parameters(brokenFile{file, int64(at), broken}, int64(len(file)), param.Limits{})
+		_, err := docx.Parameters(brokenDocument{file, int64(at), broken}, int64(len(file)), param.Limits{})
 		assert.False(t, err != nil && !errors.Is(err, broken), "unreadable from byte %d: got %v, want the reader's error", at, err)
 	}
 	for _, size := range []int64{-1, 0, 1, int64(len(file)) - 1, 1 << 20} {
-		_, err := Parameters(bytes.NewReader(file), size, param.Limits{})
+		_, err := docx.Parameters(bytes.NewReader(file), size, param.Limits{})
 		assert.ErrorIs(t, err, param.ErrNotTemplate, "size %d of %d", size, len(file))
 	}
 }
 
-// brokenFile cannot be read at one byte.
-type brokenFile struct {
+// brokenDocument cannot be read at one byte.
+type brokenDocument struct {
 	file []byte
 	at   int64
 	err  error
 }
 
-func (b brokenFile) ReadAt(p []byte, at int64) (int, error) {
+func (b brokenDocument) ReadAt(p []byte, at int64) (int, error) {
 	if at <= b.at && b.at < at+int64(len(p)) {
 		return 0, b.err
 	}
 	return bytes.NewReader(b.file).ReadAt(p, at)
 }
 
-// TestRoundTripControl: the random documents catch a reader that makes a mistake
+// TestDocumentRoundTripControl: the random documents catch a reader that makes a mistake
 // that readers of documents do make.
-func TestRoundTripControl(t *testing.T) {
+func TestDocumentRoundTripControl(t *testing.T) {
 	text := regexp.MustCompile(`(?s)<(?:\w+:)?t(?: [^>]*)?>(.*?)</(?:\w+:)?t>`)
 	caught := 0
 	for seed := range uint64(50) {
@@ -182,4 +184,21 @@ func TestRoundTripControl(t *testing.T) {
 		}
 	}
 	assert.GreaterOrEqual(t, caught, 25, "only")
+}
+
+func parseDocument(file []byte) ([]param.Param, error) {
+	return docx.Parameters(bytes.NewReader(file), int64(len(file)), param.Limits{})
+}
+
+// TestWhatGoesIntoDocumentsComesOut writes random parameters into random documents and
+// expects exactly them.
+func TestWhatGoesIntoDocumentsComesOut(t *testing.T) {
+	templatetest.Repeat(t)
+	rapid.Check(t, func(t *rapid.T) {
+		params := rapid.SliceOfN(templatetest.Param(), 0, 8).Draw(t, "params")
+		chance := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		file, want := templatetest.Document(chance, params)
+		got, err := parseDocument(file)
+		require.True(t, err == nil && slices.Equal(got, want), "got  %q, %v\nwant %q", got, err, want)
+	})
 }

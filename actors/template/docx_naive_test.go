@@ -1,4 +1,4 @@
-package docx
+package template_test
 
 import (
 	"encoding/xml"
@@ -16,9 +16,9 @@ type element struct {
 	children    []*element
 }
 
-// naive is the obvious way: a tree of elements, made by encoding/xml, and the text
+// naiveDocument is the obvious way: a tree of elements, made by encoding/xml, and the text
 // of a paragraph by walking it. Only one part, and no limits.
-func naive(r io.Reader) ([]param.Param, error) {
+func naiveDocument(r io.Reader) ([]param.Param, error) {
 	root, err := tree(r)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package param_test
+package template_test
 
 import (
 	"errors"
@@ -15,9 +15,9 @@ import (
 	"troupe/actors/template/templatetest"
 )
 
-// TestScript plays testdata/script. A naive scanner says the same.
-func TestScript(t *testing.T) {
-	templatetest.Play(t, func(t *testing.T, _, text string) string {
+// TestParamScript plays testdata/param. A naive scanner says the same.
+func TestParamScript(t *testing.T) {
+	templatetest.Play(t, "testdata/param", func(t *testing.T, _, text string) string {
 		got, err := templatetest.Scan(param.Limits{}, text)
 		require.NoError(t, err)
 		require.NotNil(t, got)
@@ -86,7 +86,7 @@ func naiveParam(body string) param.Param {
 	}
 	parts = append(parts, "", "")
 	plain := strings.NewReplacer(`\#`, `#`, `\{`, `{`, `\}`, `}`, `\\`, `\`)
-	return param.Param{plain.Replace(parts[0]), plain.Replace(parts[1]), plain.Replace(parts[2])}
+	return param.Param{Name: plain.Replace(parts[0]), Type: plain.Replace(parts[1]), Default: plain.Replace(parts[2])}
 }
 
 // FuzzScanner compares the scanner with the naive one, the text cut into parts at
@@ -113,9 +113,9 @@ func FuzzScanner(f *testing.F) {
 	})
 }
 
-// TestWhatGoesInComesOut writes random parameters between random text and expects
+// TestWhatGoesIntoTextComesOut writes random parameters between random text and expects
 // exactly them.
-func TestWhatGoesInComesOut(t *testing.T) {
+func TestWhatGoesIntoTextComesOut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		params := rapid.SliceOfN(templatetest.Param(), 0, 8).Draw(t, "params")
 		var text strings.Builder
@@ -134,7 +134,7 @@ func TestWhatGoesInComesOut(t *testing.T) {
 	})
 }
 
-func TestLimits(t *testing.T) {
+func TestParamLimits(t *testing.T) {
 	var many strings.Builder
 	for i := range 20 {
 		many.WriteString("${" + strings.Repeat("x", i+1) + "}")
