@@ -1,4 +1,4 @@
-package parse_test
+package gateway_test
 
 import (
 	"encoding/json"
