@@ -1,4 +1,4 @@
-package schemacost
+package schema_test
 
 import (
 	"encoding/json"
@@ -12,11 +12,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"troupe/statemachine/internal/schemacost"
 )
 
 func compile(tb testing.TB, text string) *jsonschema.Schema {
 	tb.Helper()
-	var p Patterns
+	var p schemacost.Patterns
 	c := jsonschema.NewCompiler()
 	c.UseRegexpEngine(p.Compile)
 	require.NoError(tb, c.AddResource("file:///-", read(tb, text)))
@@ -44,30 +46,31 @@ func levels(n int) string {
 }
 
 func TestReferencesAreUnfolded(t *testing.T) {
-	small, large := Of(compile(t, levels(3)), math.MaxUint64).Once(), Of(compile(t, levels(4)), math.MaxUint64).Once()
-	assert.True(t, large >= 2*small-visitCost && large <= 3*small, "one more level makes %d of %d, want about twice as much", large, small)
+	one := schemacost.Of(&jsonschema.Schema{}, math.MaxUint64).Once()
+	small, large := schemacost.Of(compile(t, levels(3)), math.MaxUint64).Once(), schemacost.Of(compile(t, levels(4)), math.MaxUint64).Once()
+	assert.True(t, large >= 2*small-one && large <= 3*small, "one more level makes %d of %d, want about twice as much", large, small)
 	const most = 1_000_000
 	s := compile(t, levels(25))
-	once := Of(s, most).Once()
+	once := schemacost.Of(s, most).Once()
 	assert.True(t, once > most && once <= 2*most, "25 levels: got %d, want the end of the walk just above %d", once, most)
-	assert.Equal(t, uint64(math.MaxUint64), Of(s, most).Bound(2), "25 levels: got the bound")
-	cost, within := Within(s, map[string]any{}, most)
+	assert.Equal(t, uint64(math.MaxUint64), schemacost.Of(s, most).Bound(2), "25 levels: got the bound")
+	cost, within := schemacost.Within(s, map[string]any{}, most)
 	assert.True(t, !within && cost == most, "25 levels with {}: got %d, %v, want %d and refused", cost, within, most)
 }
 
 func TestOnlyTheValueSaysWhatARecursiveSchemaCosts(t *testing.T) {
 	s := compile(t, `{"allOf":[{"items":{"$ref":"#"}},{"items":{"$ref":"#"}}]}`)
-	e := Of(s, 1_000_000)
+	e := schemacost.Of(s, 1_000_000)
 	if e.Once() > 1000 || e.Bound(2) != math.MaxUint64 {
 		t.Errorf("got %d once and the bound %d, want few and none", e.Once(), e.Bound(2))
 	}
 	for depth, want := range map[int]bool{3: true, 30: false} {
 		v := read(t, strings.Repeat("[", depth)+strings.Repeat("]", depth))
-		cost, within := Within(s, v, 1_000_000)
+		cost, within := schemacost.Within(s, v, 1_000_000)
 		assert.Equal(t, want, within, "depth %d: got %d", depth, cost)
 	}
 	circle := compile(t, `{"anyOf":[{"$ref":"#"},{"$ref":"#/$defs/a"}],"$defs":{"a":{"$ref":"#"}}}`)
-	cost, within := Within(circle, true, 1000)
+	cost, within := schemacost.Within(circle, true, 1000)
 	assert.True(t, within, "a circle: got %d", cost)
 }
 
@@ -75,16 +78,16 @@ func TestTheTextOfASchemaIsBounded(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"items":{"items":[1,{}]}}`: "", `{"maximum":1e2000,"const":0.` + strings.Repeat("0", 900) + `}`: "",
 		`{"maximum":1e2001}`: "exponent beyond 2000", `{"enum":[[-1e-99999999999]]}`: "exponent beyond 2000", `{"const":1` + strings.Repeat("0", 1000) + `}`: "digits",
-		`{"items":[` + strings.Repeat("{},", ObjectsMax) + `{}]}`:                                             "more than 3000",
+		`{"items":[` + strings.Repeat("{},", schemacost.ObjectsMax) + `{}]}`:                                  "more than 3000",
 		`{"$defs":{"a":{"$dynamicAnchor":"x"},"b":{"$dynamicAnchor":"x"}}}`:                                   "two schemas",
 		`{"$defs":{"a":{"$dynamicAnchor":"x"},"b":{"$dynamicAnchor":"y"}}}`:                                   "",
 		`{"$recursiveAnchor":true,"items":{"$id":"b","$recursiveAnchor":true,"items":{"$recursiveRef":"#"}}}`: "two schemas",
 	} {
-		var d Documents
+		var d schemacost.Documents
 		err := d.Add(read(t, text))
 		assert.True(t, (err == nil) == (want == "") && (err == nil || strings.Contains(err.Error(), want)), "%.60s: got %v, want %q", text, err, want)
 	}
-	assert.True(t, Of(compile(t, `{"properties":{"a":{"$ref":"https://json-schema.org/draft/2020-12/schema"}}}`), 1_000_000).Foreign)
+	assert.True(t, schemacost.Of(compile(t, `{"properties":{"a":{"$ref":"https://json-schema.org/draft/2020-12/schema"}}}`), 1_000_000).Foreign)
 }
 
 // schemaOf draws a schema that may refer to the definitions a to c behind it, and values for it.
@@ -172,7 +175,7 @@ func TestTheBoundIsAboveTheCount(t *testing.T) {
 		whole := schemaOf(t, 3, "abc")
 		whole["$defs"] = defs
 		c := jsonschema.NewCompiler()
-		c.UseRegexpEngine((&Patterns{}).Compile)
+		c.UseRegexpEngine((&schemacost.Patterns{}).Compile)
 		require.NoError(t, c.AddResource("file:///-", whole))
 		s, err := c.Compile("file:///-")
 		if err != nil {
@@ -181,8 +184,8 @@ func TestTheBoundIsAboveTheCount(t *testing.T) {
 		v := valueOf(t, 3)
 		text, err := json.Marshal(v)
 		require.NoError(t, err)
-		bound := Of(s, math.MaxUint64).Bound(len(text))
-		if cost, within := Within(s, v, math.MaxUint64); !within || cost > bound {
+		bound := schemacost.Of(s, math.MaxUint64).Bound(len(text))
+		if cost, within := schemacost.Within(s, v, math.MaxUint64); !within || cost > bound {
 			written, _ := json.Marshal(whole)
 			t.Fatalf("schema %s\nvalue %s: counted %d, bound %d", written, text, cost, bound)
 		}
@@ -193,7 +196,7 @@ func TestTheBoundIsAboveTheCount(t *testing.T) {
 // one more.
 func TestEverySchemaInASchemaCounts(t *testing.T) {
 	inner := &jsonschema.Schema{}
-	re, err := (&Patterns{}).Compile("a")
+	re, err := (&schemacost.Patterns{}).Compile("a")
 	require.NoError(t, err)
 	held := map[reflect.Type]any{
 		reflect.TypeFor[*jsonschema.Schema]():                       inner,
@@ -204,7 +207,7 @@ func TestEverySchemaInASchemaCounts(t *testing.T) {
 		reflect.TypeFor[any]():                                      inner,
 		reflect.TypeFor[map[string]any]():                           map[string]any{"a": inner},
 	}
-	found := 0
+	found, two := 0, 2*schemacost.Of(inner, math.MaxUint64).Bound(0)
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[jsonschema.Schema]()) {
 		value := held[field.Type]
 		if value == nil || !field.IsExported() {
@@ -213,15 +216,15 @@ func TestEverySchemaInASchemaCounts(t *testing.T) {
 		found++
 		s := &jsonschema.Schema{}
 		reflect.ValueOf(s).Elem().FieldByIndex(field.Index).Set(reflect.ValueOf(value))
-		e := Of(s, math.MaxUint64)
+		visits := schemacost.Of(s, math.MaxUint64).Bound(0)
 		if field.Name == "ContentSchema" { // of content that is never looked into
-			assert.Less(t, e.visited, uint64(2*visitCost), "the estimate counts the schema of content")
+			assert.Less(t, visits, two, "the estimate counts the schema of content")
 			continue
 		}
-		assert.GreaterOrEqual(t, e.visited, uint64(2*visitCost), "the estimate does not see %s", field.Name)
-		object, _ := Within(s, map[string]any{"a": true}, math.MaxUint64)
-		list, _ := Within(s, []any{true}, math.MaxUint64)
-		assert.False(t, max(object, list) < 2*visitCost && field.Name != "AdditionalItems", "the count does not see %s", field.Name)
+		assert.GreaterOrEqual(t, visits, two, "the estimate does not see %s", field.Name)
+		object, _ := schemacost.Within(s, map[string]any{"a": true}, math.MaxUint64)
+		list, _ := schemacost.Within(s, []any{true}, math.MaxUint64)
+		assert.False(t, max(object, list) < two && field.Name != "AdditionalItems", "the count does not see %s", field.Name)
 	}
 	assert.Equal(t, 24, found, "found")
 }

@@ -1,4 +1,4 @@
-package schema
+package schema_test
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"troupe/statemachine/data"
+	"troupe/statemachine/schema"
 )
 
 // everyNumber is a schema that looks at its numbers in every way there is.
@@ -19,13 +20,13 @@ const everyNumber = `{"type":"object","additionalProperties":{"$ref":"#/$defs/n"
 	{"enum":[0.001]}]}}}`
 
 // compileSchema compiles a schema without a bound on its checks, for which every other file is the same one.
-func compiled(tb testing.TB, text string) *Schema {
+func compiled(tb testing.TB, text string) *schema.Schema {
 	tb.Helper()
 	doc, err := data.Clean([]byte(text))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s, err := CompileUnbounded(doc, func(string) ([]byte, error) {
+	s, err := schema.CompileUnbounded(doc, func(string) ([]byte, error) {
 		return []byte(`{"properties":{"a":{}},"required":["a"],"additionalProperties":false}`), nil
 	})
 	if err != nil {
@@ -47,7 +48,7 @@ func TestANumberBeyondTheBoundsFitsNoSchema(t *testing.T) {
 			`{"z":` + n + `,"a":[` + n + `,1]}`:       "at /a/0: ",
 		} {
 			err := s.Check(data.Value(given))
-			assert.True(t, errors.Is(err, ErrInvalidData) && strings.Contains(err.Error(), place+"a number with more than 1000 digits or an exponent beyond 400"),
+			assert.True(t, errors.Is(err, schema.ErrInvalidData) && strings.Contains(err.Error(), place+"a number with more than 1000 digits or an exponent beyond 400"),
 				"%.80s: got %v, want ErrInvalidData %s", given, err, place)
 		}
 	}

@@ -1,4 +1,4 @@
-package schema
+package schema_test
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"troupe/statemachine/cputest"
+	"troupe/statemachine/schema"
 )
 
 // TestPatternsOfASchemaAreReadWhileTheyAreFew: the library goes on after the first that is refused, and a file of a megabyte has room for
@@ -29,7 +30,7 @@ func TestPatternsOfASchemaAreReadWhileTheyAreFew(t *testing.T) {
 		text, err := json.Marshal(map[string]any{"properties": properties})
 		require.NoError(t, err)
 		took := cputest.Watch()
-		_, err = Compile(text, nil)
+		_, err = schema.Compile(text, nil)
 		assert.True(t, err != nil && strings.Contains(err.Error(), want), "%.30s: got %v, want %q", pattern, err, want)
 		if d := took(); d > 5*time.Second { // without a bound it is minutes
 			t.Errorf("%.30s: it took %v of a processor", pattern, d)
@@ -39,14 +40,14 @@ func TestPatternsOfASchemaAreReadWhileTheyAreFew(t *testing.T) {
 
 // TestDataThatIsARegularExpressionIsCounted: schemas before 2019 check the format, and so read each text.
 func TestDataThatIsARegularExpressionIsCounted(t *testing.T) {
-	s, err := Compile([]byte(`{"$schema":"http://json-schema.org/draft-07/schema#","items":{"format":"regex"}}`), nil)
+	s, err := schema.Compile([]byte(`{"$schema":"http://json-schema.org/draft-07/schema#","items":{"format":"regex"}}`), nil)
 	require.NoError(t, err)
 	for text, want := range map[string]string{
 		`"(?i)[B-𞥂]"`: "costs more than", `"a{1000}"`: "costs more than", `"abc"`: "", `"("`: "regex",
 	} {
 		list := "[" + strings.Repeat(text+",", 3000) + text + "]"
 		err := s.Check([]byte(list))
-		assert.True(t, (err == nil) == (want == "") && !(err != nil && (!errors.Is(err, ErrInvalidData) || !strings.Contains(err.Error(), want))),
+		assert.True(t, (err == nil) == (want == "") && !(err != nil && (!errors.Is(err, schema.ErrInvalidData) || !strings.Contains(err.Error(), want))),
 			"%s: got %v, want %q", text, err, want)
 	}
 }

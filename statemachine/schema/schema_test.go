@@ -1,4 +1,4 @@
-package schema
+package schema_test
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"troupe/statemachine/data"
+	"troupe/statemachine/schema"
 )
 
 func TestASchemaOfItsOwn(t *testing.T) {
@@ -22,19 +23,19 @@ func TestASchemaOfItsOwn(t *testing.T) {
 		return []byte(`{"type": "integer", "minimum": 1}`), nil
 	}
 	text := data.Value(`{"type":"object","properties":{"days":{"$ref":"days.json"}}}`)
-	s, err := Compile(text, load)
+	s, err := schema.Compile(text, load)
 	require.NoError(t, err)
 	assert.Equal(t, string(text), string(s.Text()), "text")
 	assert.NoError(t, s.Check(data.Value(`{"days":1}`)), "what fits")
 	err = s.Check(data.Value(`{"days":0}`))
-	assert.True(t, errors.Is(err, ErrInvalidData) && strings.Contains(err.Error(), "/days"), "what does not fit: got %v, want ErrInvalidData with the place", err)
+	assert.True(t, errors.Is(err, schema.ErrInvalidData) && strings.Contains(err.Error(), "/days"), "what does not fit: got %v, want ErrInvalidData with the place", err)
 	for _, doc := range []string{`{"$ref":"other.json"}`, `{"$ref":"https://example.org/s.json"}`, `{"type":"obj"}`} {
-		_, err := Compile(data.Value(doc), load)
+		_, err := schema.Compile(data.Value(doc), load)
 		assert.Error(t, err, "%s: got a schema", doc)
 	}
-	_, err = Compile(text, nil)
+	_, err = schema.Compile(text, nil)
 	assert.Error(t, err, "without other files: got a schema that refers to one")
-	var none *Schema
+	var none *schema.Schema
 	assert.True(t, none.Check(data.Value("1")) == nil && none.Text().Kind() == data.Absent, "no schema: got one that refuses or has a text")
 }
 
@@ -57,7 +58,7 @@ func TestShape(t *testing.T) {
 		"fields of elements": {top.Field("list").Items().Fields(), "price sub"},
 		"fields of a text":   {top.Field("a").Fields(), ""},
 		"no such field":      {top.Field("z").Items().Required(), ""},
-		"no schema":          {(*Schema)(nil).Shape().Fields(), ""},
+		"no schema":          {(*schema.Schema)(nil).Shape().Fields(), ""},
 	} {
 		got := strings.Join(c.got, " ")
 		assert.True(t, got == c.want && slices.IsSorted(c.got), "%s: got %q, want %q", what, got, c.want)
@@ -67,7 +68,7 @@ func TestShape(t *testing.T) {
 	}
 	line := top.Field("list").Items()
 	sub := line.Field("sub")
-	assert.True(t, !sub.Within([]Shape{top, line}) && sub.Field("sub").Within([]Shape{top, line, sub}))
+	assert.True(t, !sub.Within([]schema.Shape{top, line}) && sub.Field("sub").Within([]schema.Shape{top, line, sub}))
 }
 
 // TestWhatIsUnreachableNeverFits holds that a value with a place that does not fit its type or choices fails the schema.
@@ -84,9 +85,10 @@ func TestWhatIsUnreachableNeverFits(t *testing.T) {
 		}
 	})
 	assert.NotZero(t, unreachable, "nothing was unreachable: the test tested nothing")
+	const most = 200
 	many := `{"a":1`
-	for n := range 2 * unreachableMax {
+	for n := range 2 * most {
 		many += fmt.Sprintf(`,"x%d":1`, n)
 	}
-	assert.Len(t, compiled(t, `{"properties":{"a":{}}}`).Unreachable(data.Value(many+"}")), unreachableMax)
+	assert.Len(t, compiled(t, `{"properties":{"a":{}}}`).Unreachable(data.Value(many+"}")), most)
 }

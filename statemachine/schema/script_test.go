@@ -1,4 +1,4 @@
-package schema
+package schema_test
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/schema"
 )
 
 // TestSchemas plays testdata/schema:
@@ -46,7 +47,7 @@ func TestSchemas(t *testing.T) {
 			return fmt.Sprint(compiled(t, first).Check(data.Value(second)))
 		})
 	})
-	var none *Schema
+	var none *schema.Schema
 	assert.True(t, !none.Refuses("a") && none.Mismatches(compiled(t, `false`)) == nil && compiled(t, `true`).Mismatches(none) == nil && none.Unreachable(data.Value(`{"a":1}`)) == nil,
 		"no schema refuses something")
 }
@@ -56,7 +57,7 @@ func faultIn(t *testing.T, text string) string {
 	require.NoError(t, err)
 	doc, err := n.Data()
 	require.NoError(t, err)
-	_, err = Compile(doc, func(name string) ([]byte, error) {
+	_, err = schema.Compile(doc, func(name string) ([]byte, error) {
 		text, ok := map[string]string{"bad.json": `{"properties": {"q": {"type": "objct"}}}`, "ok.json": "{}", "text.json": "abc"}[name]
 		if !ok {
 			return nil, errors.New("file is not there")
@@ -64,11 +65,11 @@ func faultIn(t *testing.T, text string) string {
 		return []byte(text), nil
 	})
 	require.Error(t, err, text)
-	at := FaultAt(n, err)
+	at := schema.FaultAt(n, err)
 	return fmt.Sprintf("%d:%d: %s", at.Line, at.Column, err)
 }
 
-func written(m Mismatch) string {
+func written(m schema.Mismatch) string {
 	name := strings.Join(m.Path, ".")
 	if m.Missing {
 		name = "-" + name
