@@ -1,7 +1,8 @@
-package login
+package gateway_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -14,11 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"troupe/actors/identity"
+	"troupe/gateway/login"
 )
 
-// TestDestination plays testdata/destination.txt: addresses as Go quotes them, and what is behind each.
+// TestDestination plays testdata/login/destination.txt: addresses as Go quotes them, and what is behind each.
 func TestDestination(t *testing.T) {
-	datadriven.RunTest(t, "testdata/destination.txt", func(t *testing.T, d *datadriven.TestData) (out string) {
+	datadriven.RunTest(t, "testdata/login/destination.txt", func(t *testing.T, d *datadriven.TestData) (out string) {
 		base := ""
 		for _, arg := range d.CmdArgs {
 			base = arg.Key
@@ -28,8 +30,8 @@ func TestDestination(t *testing.T) {
 			require.NoError(t, err, line)
 			asked, err := strconv.Unquote(quoted)
 			require.NoError(t, err, line)
-			long := strings.NewReplacer("{longest}", strings.Repeat("x", DestinationBytesMax-1), "{too long}", strings.Repeat("x", DestinationBytesMax))
-			next := Destination(base, long.Replace(asked))
+			long := strings.NewReplacer("{longest}", strings.Repeat("x", login.DestinationBytesMax-1), "{too long}", strings.Repeat("x", login.DestinationBytesMax))
+			next := login.Destination(base, long.Replace(asked))
 			if next == long.Replace(asked) {
 				next = "kept"
 			}
@@ -53,8 +55,8 @@ func FuzzDestination(f *testing.F) {
 		if based {
 			base = "/platform"
 		}
-		next := Destination(base, asked)
-		require.Equal(t, next, Destination(base, next), asked)
+		next := login.Destination(base, asked)
+		require.Equal(t, next, login.Destination(base, next), asked)
 		at, _ := url.Parse("https://ours.example" + base + "/login")
 		to, err := at.Parse(stripped.Replace(strings.Trim(next, "\x00 ")))
 		assert.True(t, err == nil && to.Scheme == "https" && to.Host == "ours.example" && to.User == nil, "%q leads to %v, %v", asked, to, err)
@@ -63,29 +65,29 @@ func FuzzDestination(f *testing.F) {
 	})
 }
 
-// TestPage plays testdata/page.txt: the page for options. It has neither script nor style in it, what it asks for is ours, and what the request
+// TestLoginPage plays testdata/login/page.txt: the page for options. It has neither script nor style in it, what it asks for is ours, and what the request
 // says is only text.
-func TestPage(t *testing.T) {
+func TestLoginPage(t *testing.T) {
 	// NB: a positive tabindex or an element that is none of a form's would break the order of the keyboard.
 	foreign := regexp.MustCompile(`https?:|"//|<[^>]*\son[a-z]+=|\sstyle=|<style|javascript:|tabindex|\{\{`)
-	datadriven.RunTest(t, "testdata/page.txt", func(t *testing.T, d *datadriven.TestData) string {
-		var o Options
+	datadriven.RunTest(t, "testdata/login/page.txt", func(t *testing.T, d *datadriven.TestData) string {
+		var o login.Options
 		require.NoError(t, json.Unmarshal([]byte(d.Input), &o))
-		page := string(Page(o))
+		page := string(login.Page(o))
 		assert.Empty(t, foreign.FindString(page))
 		assert.Equal(t, 1, strings.Count(page, "<script"))
 		return page
 	})
-	for name, text := range map[string]string{"style": string(Style()), "script": string(Script())} {
+	for name, text := range map[string]string{"style": string(login.Style()), "script": string(login.Script())} {
 		found := regexp.MustCompile(`https?:|//[a-z]|url\(|@import|\beval\b|innerHTML|document\.write|\{\{`).FindString(text)
 		assert.True(t, found == "" && text != "", "the %s has %q in it", name, found)
 	}
 }
 
-// TestScript holds that every element which the script looks for is in the page,
+// TestLoginScript holds that every element which the script looks for is in the page,
 // and that it takes the addresses from there.
-func TestScript(t *testing.T) {
-	page, script := string(Page(Options{})), string(Script())
+func TestLoginScript(t *testing.T) {
+	page, script := string(login.Page(login.Options{})), string(login.Script())
 	found := regexp.MustCompile(`getElementById\("([^"]+)"\)`).FindAllStringSubmatch(script, -1)
 	for _, id := range found {
 		assert.Equal(t, 1, strings.Count(page, ` id="`+id[1]+`"`), "the page has no single element %q", id[1])
@@ -94,25 +96,30 @@ func TestScript(t *testing.T) {
 		"the script looks for %d elements, or takes its addresses from elsewhere", len(found))
 }
 
-// TestLanguages: both languages have the same texts, and none is left out of the page.
-func TestLanguages(t *testing.T) {
-	for key, english := range words[English] {
-		german := words[German][key]
-		assert.True(t, german != "" && strings.Contains(english, "#") == strings.Contains(german, "#") && len(words[English]) == len(words[German]), "%s: got %q for %q", key, german, english)
+// TestLoginLanguages: both languages have the same texts, and none is left out of the page.
+func TestLoginLanguages(t *testing.T) {
+	page := func(l login.Language, failed int) string {
+		return string(login.Page(login.Options{Provider: "X", Language: l, Failed: failed}))
 	}
-	for status := range problems[English] {
-		assert.True(t, problems[German][status] != "" && len(problems[English]) == len(problems[German]), "%d has no German text", status)
+	texts := regexp.MustCompile(`"[^"]*"|>[^<]*<`)
+	german := texts.FindAllString(page(login.German, 400), -1)
+	for i, english := range texts.FindAllString(page(login.English, 400), -1) {
+		assert.True(t, (len(german[i]) > 2) == (len(english) > 2) && strings.Contains(english, "#") == strings.Contains(german[i], "#"), "got %q for %q", german[i], english)
 	}
-	for line, want := range map[string]Language{"": English, "fr": English, "de": German, "fr,DE-at,en": German, "en-GB,de": English, "deutsch": English} {
-		assert.Equal(t, want, Speak(strings.Split(line, ",")), line)
+	for status := 400; status < 600; status++ {
+		other := page(login.English, status) != page(login.English, 599)
+		assert.Equal(t, other, page(login.German, status) != page(login.German, 599), "%d has no text of its own in one language", status)
+	}
+	for line, want := range map[string]login.Language{"": login.English, "fr": login.English, "de": login.German, "fr,DE-at,en": login.German, "en-GB,de": login.English, "deutsch": login.English} {
+		assert.Equal(t, want, login.Speak(strings.Split(line, ",")), line)
 	}
 }
 
-func TestPolicy(t *testing.T) {
+func TestLoginPolicy(t *testing.T) {
 	for _, want := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'", "connect-src 'self'"} {
-		assert.Contains(t, Policy+";", want+";", "the policy lacks %s", want)
+		assert.Contains(t, login.Policy+";", want+";", "the policy lacks %s", want)
 	}
-	assert.True(t, !strings.Contains(Policy, "unsafe") && !strings.Contains(Policy, "*") && !strings.Contains(Policy, "http"), "the policy %q is not strict", Policy)
+	assert.True(t, !strings.Contains(login.Policy, "unsafe") && !strings.Contains(login.Policy, "*") && !strings.Contains(login.Policy, "http"), "the policy %q is not strict", login.Policy)
 }
 
 func secretOf(t *testing.T, path string) string {
@@ -125,9 +132,11 @@ func secretOf(t *testing.T, path string) string {
 // TestALinkWorksOnceWithinItsTime: each link signs in its own person.
 func TestALinkWorksOnceWithinItsTime(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	links := NewLinks(func() time.Time { return now })
+	links := login.NewLinks(func() time.Time { return now })
 	add := func(user identity.UserID) string { return secretOf(t, links.Add(user, "/operations")) }
 	john, mary, late := add("john.doe"), add("mary.major"), add("late")
+	add("nobody.comes")
+	assert.Contains(t, fmt.Sprint(links), "nobody.comes")
 	wants := func(when, secret, user string) {
 		t.Helper()
 		got, ok := links.Take(secret)
@@ -137,9 +146,9 @@ func TestALinkWorksOnceWithinItsTime(t *testing.T) {
 	wants("none", "", "")
 	wants("the second link", mary, "mary.major")
 	wants("the second link again", mary, "")
-	now = now.Add(LinkMax - time.Nanosecond)
+	now = now.Add(login.LinkMax - time.Nanosecond)
 	wants("the first link at the end of its time", john, "john.doe")
 	now = now.Add(time.Nanosecond)
 	wants("a link whose time is over", late, "")
-	assert.Empty(t, links.invited, "links are kept although none can be used")
+	assert.NotContains(t, fmt.Sprint(links), "nobody.comes", "links are kept although none can be used")
 }

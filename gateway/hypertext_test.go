@@ -1,4 +1,4 @@
-package hypertext
+package gateway_test
 
 import (
 	"errors"
@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"troupe/gateway/hypertext"
 )
 
 func TestPut(t *testing.T) {
-	var w Writer
+	var w hypertext.Writer
 	w.Put(`<a title="%s">%s</a>`, `" onclick="x`, "<b>&")
-	w.Put("%s%d%.1f", Raw("<br>"), 3, 0.25)
+	w.Put("%s%d%.1f", hypertext.Raw("<br>"), 3, 0.25)
 	w.Put("%v %v", errors.New("<e>"), time.Duration(0))
 	assert.Equal(t, `<a title="&#34; onclick=&#34;x">&lt;b&gt;&amp;</a><br>30.2&lt;e&gt; 0s`, string(w.Raw()))
 }
@@ -21,7 +23,7 @@ func TestPut(t *testing.T) {
 type named string
 
 func TestPutEscapesNamedTexts(t *testing.T) {
-	var w Writer
+	var w hypertext.Writer
 	w.Put("%s", named("<b>"))
 	assert.Equal(t, "&lt;b&gt;", string(w.Raw()))
 }
@@ -31,7 +33,7 @@ func FuzzPut(f *testing.F) {
 	f.Add("<script>alert(1)</script>")
 	f.Add(`'"<`)
 	f.Fuzz(func(t *testing.T, text string) {
-		var w Writer
+		var w hypertext.Writer
 		w.Put("%s", text)
 		w.Put("%v", errors.New(text))
 		got := string(w.Raw())
