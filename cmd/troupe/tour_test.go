@@ -58,7 +58,7 @@ func TestTours(t *testing.T) {
 				startProgram(t, "--demo").tour(file, blocks) // as README says
 				return
 			}
-			output := startReceiver(t)
+			output := receive(t)
 			startProgram(t).tour(file, blocks)
 			got, want := normal(output()), normal(strings.Join(received, ""))
 			assert.True(t, strings.HasSuffix(got, want), "%s: the receiver prints\n%s\nthe document shows\n%s", file, got, want)
@@ -142,32 +142,38 @@ func receivedBlocks(t *testing.T, file string) (blocks []string) {
 	return blocks
 }
 
-// startReceiver starts the receiver at addresses of its own, which the program of the test is told, and returns what it has printed.
-func startReceiver(t *testing.T) func() string {
+// startReceiver starts the receiver at addresses of its own, and returns them and what gives all that it has printed at its end.
+func startReceiver(t *testing.T, flags ...string) (webhooks, mails string, shown func() string) {
 	t.Helper()
 	printed, out, err := os.Pipe() // NB: it has room for what the receiver prints meanwhile
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		err := receiver.Run(ctx, []string{"-webhooks", "127.0.0.1:0", "-mails", "127.0.0.1:0"}, out, io.Discard)
+		err := receiver.Run(ctx, append(flags, "-webhooks", "127.0.0.1:0", "-mails", "127.0.0.1:0"), out, io.Discard)
 		ended <- errors.Join(err, out.Close())
 	}()
 	lines := bufio.NewReader(printed)
-	var webhooks, mails string
-	_, err = fmt.Fscanf(lines, "webhooks at http://%s mails at %s\n", &webhooks, &mails)
+	_, err = fmt.Fscanf(lines, "webhooks at %s mails at %s\n", &webhooks, &mails)
 	require.NoError(t, err)
-	_, port, _ := strings.Cut(mails, ":")
-	t.Setenv("TROUPE_WEBHOOKS_ENDPOINTS", `{purchase-order: {supplier: {url: "http://`+strings.TrimSuffix(webhooks, ",")+`/orders", secret: whsec_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ=}}}`)
-	t.Setenv("TROUPE_MAIL_HOST", "127.0.0.1")
-	t.Setenv("TROUPE_MAIL_PORT", port)
-	t.Setenv("TROUPE_MAIL_FROM", "Troupe <troupe@example.org>")
-	return func() string {
+	return strings.TrimSuffix(webhooks, ","), mails, func() string {
 		stop()
 		rest, err := io.ReadAll(lines)
 		assert.NoError(t, errors.Join(err, <-ended))
 		return string(rest)
 	}
+}
+
+// receive starts the receiver as that of the program of the test.
+func receive(t *testing.T) func() string {
+	t.Helper()
+	webhooks, mails, shown := startReceiver(t)
+	_, port, _ := strings.Cut(mails, ":")
+	t.Setenv("TROUPE_WEBHOOKS_ENDPOINTS", `{purchase-order: {supplier: {url: "`+webhooks+`/orders", secret: whsec_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ=}}}`)
+	t.Setenv("TROUPE_MAIL_HOST", "127.0.0.1")
+	t.Setenv("TROUPE_MAIL_PORT", port)
+	t.Setenv("TROUPE_MAIL_FROM", "Troupe <troupe@example.org>")
+	return shown
 }
 
 var (
