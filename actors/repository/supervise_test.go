@@ -1,30 +1,28 @@
-package supervise
+package repository_test
 
 import (
 	"bytes"
 	"context"
 	"errors"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/assert"
-	"go.uber.org/goleak"
 
 	"troupe/actors"
+	"troupe/actors/internal/supervise"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func start(t *testing.T, most int, wait time.Duration) (*Supervisor, *bytes.Buffer) {
+func startSupervisor(t *testing.T, most int, wait time.Duration) (*supervise.Supervisor, *bytes.Buffer) {
 	t.Helper()
 	log := &bytes.Buffer{}
 	system := actors.NewSystem(zerolog.Nop())
-	s := Start(Options{System: system, Name: "test", WorkersMax: most, WaitMax: wait, Log: zerolog.New(log)})
+	s := supervise.Start(supervise.Options{System: system, Name: "test", WorkersMax: most, WaitMax: wait, Log: zerolog.New(log)})
 	t.Cleanup(func() {
 		assert.NoError(t, errors.Join(s.Stop(context.Background()), system.Stop(context.Background())))
 	})
@@ -32,7 +30,7 @@ func start(t *testing.T, most int, wait time.Duration) (*Supervisor, *bytes.Buff
 }
 
 func TestWorkRunsAndItsErrorComesBack(t *testing.T) {
-	s, _ := start(t, 0, time.Minute)
+	s, _ := startSupervisor(t, 0, time.Minute)
 	want := errors.New("from the work")
 	var ran atomic.Int64
 	var wg sync.WaitGroup
@@ -48,7 +46,7 @@ func TestWorkRunsAndItsErrorComesBack(t *testing.T) {
 }
 
 func TestOneThatWaitsHoldsUpNobody(t *testing.T) {
-	s, _ := start(t, 2, time.Millisecond)
+	s, _ := startSupervisor(t, 2, time.Millisecond)
 	release, begun := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -63,19 +61,21 @@ func TestOneThatWaitsHoldsUpNobody(t *testing.T) {
 		assert.NoError(t, s.Do(t.Context(), "mary", "slow", func(context.Context) error { close(second); <-release; return nil }))
 	})
 	<-second
-	assert.ErrorIs(t, s.Do(t.Context(), "john", "third", func(context.Context) error { t.Error("it ran"); return nil }), ErrBusy)
+	assert.ErrorIs(t, s.Do(t.Context(), "john", "third", func(context.Context) error { t.Error("it ran"); return nil }), supervise.ErrBusy)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	assert.ErrorIs(t, s.Stop(ctx), context.DeadlineExceeded, "stop with open requests")
 	close(release)
 	wg.Wait()
-	assert.ErrorIs(t, s.Do(t.Context(), "john", "late", func(context.Context) error { return nil }), ErrStopped, "after Stop")
+	assert.ErrorIs(t, s.Do(t.Context(), "john", "late", func(context.Context) error { return nil }), supervise.ErrStopped, "after Stop")
 }
 
 // TestOneUserLeavesHalfOfTheWorkers to others, waits for one, and is sent away by
 // Stop.
-func TestOneUserLeavesHalfOfTheWorkers(t *testing.T) {
-	s, _ := start(t, 4, time.Hour)
+func TestOneUserLeavesHalfOfTheWorkers(t *testing.T) { synctest.Test(t, oneUserLeavesHalf) }
+
+func oneUserLeavesHalf(t *testing.T) {
+	s, _ := startSupervisor(t, 4, time.Hour)
 	release, begun := make(chan struct{}), make(chan struct{})
 	answers := make(chan error, 4)
 	slow := func(context.Context) error { begun <- struct{}{}; <-release; return nil }
@@ -84,9 +84,7 @@ func TestOneUserLeavesHalfOfTheWorkers(t *testing.T) {
 	}
 	<-begun
 	<-begun
-	for s.workers.Waiting() < 2 {
-		runtime.Gosched()
-	}
+	synctest.Wait() // until his other two wait
 	assert.NoError(t, s.Do(t.Context(), "mary", "fast", func(context.Context) error { return nil }), "mary, while john has half")
 	release <- struct{}{}
 	<-begun // john's third
@@ -95,7 +93,7 @@ func TestOneUserLeavesHalfOfTheWorkers(t *testing.T) {
 	stopped := make(chan error)
 	go func() { stopped <- s.Stop(t.Context()) }()
 	err = <-answers
-	assert.ErrorIs(t, err, ErrStopped, "john's fourth, which waits")
+	assert.ErrorIs(t, err, supervise.ErrStopped, "john's fourth, which waits")
 	close(release)
 	err = <-stopped
 	assert.NoError(t, err)
@@ -109,12 +107,12 @@ func TestOneUserLeavesHalfOfTheWorkers(t *testing.T) {
 // answered.
 func TestStopThatRunsOutOfTimeLeavesNobodyWaiting(t *testing.T) {
 	for range 20 {
-		s, _ := start(t, 0, time.Minute)
+		s, _ := startSupervisor(t, 0, time.Minute)
 		var wg sync.WaitGroup
 		for range 50 {
 			wg.Go(func() {
 				err := s.Do(t.Context(), "john", "x", func(context.Context) error { return nil })
-				assert.False(t, err != nil && !errors.Is(err, ErrStopped), err)
+				assert.False(t, err != nil && !errors.Is(err, supervise.ErrStopped), err)
 			})
 		}
 		ended, cancel := context.WithCancel(t.Context())
@@ -125,9 +123,9 @@ func TestStopThatRunsOutOfTimeLeavesNobodyWaiting(t *testing.T) {
 }
 
 func TestAPanicCostsOnlyItsRequest(t *testing.T) {
-	s, log := start(t, 0, time.Minute)
+	s, log := startSupervisor(t, 0, time.Minute)
 	for range 20 { // more than protoactor restarts an actor
-		assert.ErrorIs(t, s.Do(t.Context(), "john", "bad", func(context.Context) error { panic("oh") }), ErrPanicked)
+		assert.ErrorIs(t, s.Do(t.Context(), "john", "bad", func(context.Context) error { panic("oh") }), supervise.ErrPanicked)
 	}
 	assert.NoError(t, s.Do(t.Context(), "john", "good", func(context.Context) error { return nil }), "the next request")
 	if s.Metrics().Panics != 20 || !strings.Contains(log.String(), `"request":"bad"`) {
@@ -136,7 +134,7 @@ func TestAPanicCostsOnlyItsRequest(t *testing.T) {
 }
 
 func TestACallerWhoHasGoneIsNotWorkedFor(t *testing.T) {
-	s, _ := start(t, 0, time.Minute)
+	s, _ := startSupervisor(t, 0, time.Minute)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	assert.ErrorIs(t, s.Do(ctx, "john", "gone", func(context.Context) error { t.Error("it ran"); return nil }), context.Canceled)
