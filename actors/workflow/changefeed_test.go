@@ -2,6 +2,7 @@ package workflow_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -14,8 +15,11 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"troupe/actors/changefeed"
+	"troupe/actors/failure"
+	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/persistence/key"
 )
@@ -155,4 +159,61 @@ func (h *harness) service(o changefeed.Options) *changefeed.Service {
 	o.Store, o.Catalog, o.Clock, o.Log = h.Store, h.Catalog, h.Clock, zerolog.New(&h.Log)
 	o.Current = isCurrent
 	return changefeed.New(o)
+}
+
+// changesList is what cursors of changes are positions in.
+var changesList = query.List{"changes"}
+
+// storedChange is how a row is stored: id(16) sequence(uvarint) workflow.
+func storedChange(r changefeed.Row) []byte {
+	return append(binary.AppendUvarint(r.ID[:], r.Sequence), r.Workflow...)
+}
+
+func TestACursorOfChangesIsReadAsItWasWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		places := rapid.SampledFrom([]key.FeedPlace{0, 1, 2, key.FeedPlaceAt(1_800_000_000_000), key.FeedPlaceAt(1_800_000_000_001) + 7, 1<<64 - 1})
+		c := changefeed.Cursor(rapid.SliceOfN(places, 1, 20).Draw(t, "places"))
+		got, err := changefeed.ParseCursor(c.String(), len(c))
+		require.True(t, err == nil && slices.Equal(got, c), "got %v and %v, want %v", got, err, c)
+		for _, shards := range []int{len(c) - 1, len(c) + 1} {
+			_, err := changefeed.ParseCursor(c.String(), shards)
+			require.ErrorIs(t, err, failure.ErrInvalid, "for %d shards", shards)
+		}
+	})
+}
+
+func TestACursorOfAnotherListIsRefused(t *testing.T) {
+	for _, text := range []string{"", "0", "x", "AAAA", query.List{"history", "w", "i"}.Cursor([]byte{1}), changesList.Cursor(nil), changesList.Cursor([]byte{0x80}), changesList.Cursor([]byte{1, 3}), changesList.Cursor([]byte{1, 1, 1})} {
+		_, err := changefeed.ParseCursor(text, 1)
+		assert.ErrorIs(t, err, failure.ErrInvalid, text)
+	}
+}
+
+// FuzzChangesCursor holds that whatever comes as the position of a cursor is refused, or means what it says.
+func FuzzChangesCursor(f *testing.F) {
+	f.Add([]byte{5, 0, 6})
+	f.Add([]byte{0, 1, 0})
+	f.Fuzz(func(t *testing.T, position []byte) {
+		c, err := changefeed.ParseCursor(changesList.Cursor(position), 2)
+		if err != nil {
+			return
+		}
+		again, err := changefeed.ParseCursor(c.String(), 2)
+		assert.True(t, err == nil && slices.Equal(again, c), "%x: got %v, and again %v with %v", position, c, again, err)
+	})
+}
+
+// FuzzChangeRow holds that any bytes are refused as a row, or are the row that they say.
+func FuzzChangeRow(f *testing.F) {
+	row := changefeed.Row{ID: key.ID{1}, Sequence: 300, Workflow: "leave"}
+	f.Add(append(make([]byte, 8), storedChange(row)...))
+	f.Fuzz(func(t *testing.T, stored []byte) {
+		key := key.Feed(nil, 3, 9)
+		r, err := changefeed.ParseRow(key, stored)
+		if err != nil {
+			return
+		}
+		again, err := changefeed.ParseRow(key, append(make([]byte, 8), storedChange(r)...))
+		assert.True(t, err == nil && again == r && r.Shard == 3 && r.Place == 9, "%x: got %v, and again %v with %v", stored, r, again, err)
+	})
 }

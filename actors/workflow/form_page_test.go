@@ -1,4 +1,4 @@
-package form
+package workflow_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
+	"troupe/actors/form"
 	"troupe/actors/query"
 	"troupe/persistence"
 	"troupe/persistence/key"
@@ -21,23 +22,23 @@ import (
 	"troupe/statemachine"
 )
 
-// shelf is a store with rows of john.doe's forms.
-type shelf struct {
+// formShelf is a store with rows of john.doe's forms.
+type formShelf struct {
 	store *persistence.Store
 	lists *query.Service
 }
 
-func newShelf(t testing.TB) *shelf {
+func newFormShelf(t testing.TB) *formShelf {
 	t.Helper()
 	store, err := storetest.NewDisk().Open(persistence.Options{Log: zerolog.Nop()})
 	require.NoError(t, err)
-	s := &shelf{store, query.New(query.Options{Store: store, QueriesMax: 1, ListsMax: 1, QueriesOpenMax: 2, ListsOpenMax: 2, TimeMax: time.Minute})}
+	s := &formShelf{store, query.New(query.Options{Store: store, QueriesMax: 1, ListsMax: 1, QueriesOpenMax: 2, ListsOpenMax: 2, TimeMax: time.Minute})}
 	t.Cleanup(func() { s.lists.Stop(); _ = store.Close() })
 	return s
 }
 
 // put adds forms that were made from a time on, one each millisecond, and came to their end at another time; 0: never.
-func (s *shelf) put(t testing.TB, first, count int, made, done int64, name string) {
+func (s *formShelf) put(t testing.TB, first, count int, made, done int64, name string) {
 	t.Helper()
 	writes := map[key.Shard]*persistence.Batch{}
 	for n := range count {
@@ -47,50 +48,50 @@ func (s *shelf) put(t testing.TB, first, count int, made, done int64, name strin
 		if writes[sh] == nil {
 			writes[sh] = s.store.NewBatch(sh)
 		}
-		of := leave()
+		of := leaveForm()
 		of.Name = name
 		f := of.Begin([]byte(atStart), false, time.UnixMilli(made+int64(n)), nil)
 		if done != 0 {
 			f = f.Next([]byte(atEnd), true, time.UnixMilli(done), func() string { return "01ARZ3NDEKTSV4RRFFQ69G5FAV" })
 		}
-		row := Row{Form: f, WorkflowID: "leave-request", Nodes: "draft"}
-		row.Put(writes[sh], Spot{Shard: sh, ID: id, Made: made + int64(n)}, nil)
+		row := form.Row{Form: f, WorkflowID: "leave-request", Nodes: "draft"}
+		row.Put(writes[sh], form.Spot{Shard: sh, ID: id, Made: made + int64(n)}, nil)
 	}
 	for _, w := range writes {
 		require.NoError(t, s.store.Commit(w))
 	}
 }
 
-func (s *shelf) page(t testing.TB, req PageRequest) *Page {
+func (s *formShelf) page(t testing.TB, req form.PageRequest) *form.Page {
 	t.Helper()
-	req.Kind, req.User = KindForm, "john.doe"
-	page, err := ReadPage(t.Context(), s.lists, &req)
+	req.Kind, req.User = form.KindForm, "john.doe"
+	page, err := form.ReadPage(t.Context(), s.lists, &req)
 	require.NoError(t, err)
 	return page
 }
 
 // TestASearchIsBounded: a page that finds nothing looks at so many rows, and says that there are more.
 func TestASearchIsBounded(t *testing.T) {
-	s := newShelf(t)
-	s.put(t, 0, searchedMax+5, 1, 0, "Leave")
-	s.put(t, searchedMax+5, 1, 0, 0, "Needle in Hay") // the oldest
-	req := PageRequest{Limit: 10, Query: "hay NEEDLE"}
+	s := newFormShelf(t)
+	s.put(t, 0, 10_005, 1, 0, "Leave")
+	s.put(t, 10_005, 1, 0, 0, "Needle in Hay") // the oldest
+	req := form.PageRequest{Limit: 10, Query: "hay NEEDLE"}
 	first := s.page(t, req)
 	require.True(t, len(first.Forms) == 0 && first.Next != "", "the first page: %d forms, next %q; want none and a next", len(first.Forms), first.Next)
 	req.Cursor = first.Next
 	second := s.page(t, req)
 	assert.True(t, len(second.Forms) == 1 && second.Next == "", "the second page: %d forms, next %q; want one and no next", len(second.Forms), second.Next)
-	req = PageRequest{Limit: 10, Query: "needle", Sort: ByName, Count: true}
+	req = form.PageRequest{Limit: 10, Query: "needle", Sort: form.ByName, Count: true}
 	page := s.page(t, req)
 	assert.True(t, len(page.Forms) == 1 && page.Count != nil && *page.Count == 1, "by name: %+v", page)
 }
 
 // TestTitlesAreSearched: in each order, by what is in another language; and nothing is asked for when a page is not searched.
 func TestTitlesAreSearched(t *testing.T) {
-	s := newShelf(t)
+	s := newFormShelf(t)
 	s.put(t, 0, 1000, 1, 0, "Leave")
 	asked := 0
-	req := PageRequest{Limit: 1000, Query: "LEAVE süden", Count: true, Title: func(_ *query.Reader, l Listed) (statemachine.Text, error) {
+	req := form.PageRequest{Limit: 1000, Query: "LEAVE süden", Count: true, Title: func(_ *query.Reader, l form.Listed) (statemachine.Text, error) {
 		asked++
 		title := statemachine.Text{{Language: "en", Text: fmt.Sprint("To the north ", l.When)}}
 		if l.When%100 == 0 {
@@ -98,7 +99,7 @@ func TestTitlesAreSearched(t *testing.T) {
 		}
 		return title, nil
 	}}
-	for _, req.Sort = range []Sort{NewestFirst, OldestFirst, ByName} {
+	for _, req.Sort = range []form.Sort{form.NewestFirst, form.OldestFirst, form.ByName} {
 		if page := s.page(t, req); len(page.Forms) != 10 || *page.Count != 10 || page.Next != "" {
 			t.Errorf("%q by %s: %d forms of %d, next %q", req.Query, req.Sort, len(page.Forms), *page.Count, page.Next)
 		}
@@ -111,14 +112,14 @@ func TestTitlesAreSearched(t *testing.T) {
 		req.Cursor = page.Next
 	}
 	asked = 0
-	s.page(t, PageRequest{Limit: 10, Title: req.Title, Count: true})
-	s.page(t, PageRequest{Limit: 10, Title: req.Title, Count: true, Query: "leave"})
+	s.page(t, form.PageRequest{Limit: 10, Title: req.Title, Count: true})
+	s.page(t, form.PageRequest{Limit: 10, Title: req.Title, Count: true, Query: "leave"})
 	assert.Zero(t, asked, "titles were asked for, of forms whose names have the words")
 }
 
 // TestAPageByTimeReadsWhatItShows: rows behind the page may be damaged, and nobody notices.
 func TestAPageByTimeReadsWhatItShows(t *testing.T) {
-	s := newShelf(t)
+	s := newFormShelf(t)
 	const cut = 1_000_000
 	s.put(t, 0, 2000, cut, cut+5000, "Leave") // completed lately, and made lately
 	s.put(t, 5000, 50, 1, cut+5000, "Leave")  // completed lately, and made long ago
@@ -129,32 +130,32 @@ func TestAPageByTimeReadsWhatItShows(t *testing.T) {
 		w.Set(key.List(nil, s.store.ShardOf(id), list, "john.doe", made, id), to)
 		require.NoError(t, s.store.Commit(w))
 	}
-	req := PageRequest{ListRequest: ListRequest{Category: Submitted, ArchivedBefore: cut}, Limit: 50}
-	req.Kind, req.User = KindForm, "john.doe"
+	req := form.PageRequest{ListRequest: form.ListRequest{Category: form.Submitted, ArchivedBefore: cut}, Limit: 50}
+	req.Kind, req.User = form.KindForm, "john.doe"
 	want := s.page(t, req)
 	spoil('d', cut, 0, []byte("damaged")) // the last one that was made lately
 	spoil('e', cut+5000, 5000, []byte("damaged"))
 	got := s.page(t, req)
 	assert.True(t, len(got.Forms) == 50 && got.Next == want.Next && got.Forms[49].InstanceID == want.Forms[49].InstanceID, "the first page: %d forms", len(got.Forms))
-	for _, backward := range []Sort{OldestFirst, ByName} {
+	for _, backward := range []form.Sort{form.OldestFirst, form.ByName} {
 		req.Sort = backward
-		_, err := ReadPage(t.Context(), s.lists, &req)
+		_, err := form.ReadPage(t.Context(), s.lists, &req)
 		assert.ErrorIs(t, err, failure.ErrExecution, "%s, which comes to the damage", backward)
 	}
 }
 
 // TestPagesAreTheList: each page begins where the one before ended, in each order and category, whatever the size.
 func TestPagesAreTheList(t *testing.T) {
-	s := newShelf(t)
+	s := newFormShelf(t)
 	const cut = 1000
 	for n, of := range []struct{ made, done int64 }{{900, 0}, {1100, 0}, {100, 500}, {200, 1500}, {900, 1600}, {990, 1990}, {1200, 1300}, {300, 999}, {990, 1000}} {
 		s.put(t, 100*n, 20, of.made, of.done, []string{"b", "A", "c"}[n%3])
 	}
-	for _, category := range []Category{Current, Submitted, Archived} {
-		list := ListRequest{Kind: KindForm, User: "john.doe", Category: category, ArchivedBefore: cut}
+	for _, category := range []form.Category{form.Current, form.Submitted, form.Archived} {
+		list := form.ListRequest{Kind: form.KindForm, User: "john.doe", Category: category, ArchivedBefore: cut}
 		var all []string
 		names := map[string]string{}
-		err := List(context.Background(), s.lists, &list, func(l Listed) error {
+		err := form.List(context.Background(), s.lists, &list, func(l form.Listed) error {
 			all = append(all, l.InstanceID)
 			names[l.InstanceID] = strings.ToLower(l.Name) + l.InstanceID
 			return nil
@@ -163,9 +164,9 @@ func TestPagesAreTheList(t *testing.T) {
 		oldest, byName := slices.Clone(all), slices.Clone(all)
 		slices.Reverse(oldest)
 		slices.SortFunc(byName, func(a, b string) int { return strings.Compare(names[a], names[b]) })
-		for sort, want := range map[Sort][]string{"": all, NewestFirst: all, OldestFirst: oldest, ByName: byName} {
+		for sort, want := range map[form.Sort][]string{"": all, form.NewestFirst: all, form.OldestFirst: oldest, form.ByName: byName} {
 			for _, limit := range []int{1, 7, 20, 1000} {
-				req, got := PageRequest{ListRequest: list, Sort: sort, Limit: limit}, []string(nil)
+				req, got := form.PageRequest{ListRequest: list, Sort: sort, Limit: limit}, []string(nil)
 				for {
 					page := s.page(t, req)
 					for _, f := range page.Forms {
@@ -180,5 +181,49 @@ func TestPagesAreTheList(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// BenchmarkFormList lists the forms of a user who has completed 100,000, a thousand of them
+// lately, and has ten more that are current.
+func BenchmarkFormList(b *testing.B) {
+	store, err := persistence.Open(b.TempDir(), persistence.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	const cut = 1_000_000
+	fill := func(first, count int, made int64, done bool) {
+		for n := range count {
+			id := key.ID{1}
+			binary.BigEndian.PutUint64(id[8:], uint64(first+n))
+			f := leaveForm().Begin([]byte(atStart), false, time.UnixMilli(made+int64(n)), nil)
+			if done {
+				f = f.Next([]byte(atEnd), true, time.UnixMilli(made+int64(n)), func() string { return "01ARZ3NDEKTSV4RRFFQ69G5FAV" })
+			}
+			w := store.NewBatch(store.ShardOf(id))
+			row := form.Row{Form: f, WorkflowID: "leave-request", Nodes: "draft"}
+			row.Put(w, form.Spot{Shard: store.ShardOf(id), ID: id, Made: made + int64(n)}, nil)
+			store.Append(w, ignore{})
+		}
+		if err := store.AwaitDurable(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	fill(0, 99_000, 1, true)
+	fill(100_000, 1000, cut, true)
+	fill(200_000, 10, 1, false)
+	lists := query.New(query.Options{Store: store, QueriesMax: 1, ListsMax: 1, QueriesOpenMax: 2, ListsOpenMax: 2, TimeMax: time.Minute})
+	defer lists.Stop()
+	for category, want := range map[form.Category]int{form.Current: 10, form.Submitted: 1000, form.Archived: 99_000} {
+		b.Run(fmt.Sprintf("%d %s", want, category), func(b *testing.B) {
+			for b.Loop() {
+				shown := 0
+				req := &form.ListRequest{Kind: form.KindForm, User: "john.doe", Category: category, ArchivedBefore: cut}
+				if err := form.List(context.Background(), lists, req, func(form.Listed) error { shown++; return nil }); err != nil || shown != want {
+					b.Fatalf("%d are shown, %v, want %d", shown, err, want)
+				}
+			}
+		})
 	}
 }
