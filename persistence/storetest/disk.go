@@ -29,7 +29,7 @@ func NewDisk() *Disk { return diskOf(vfs.NewCrashableMem(), 256<<10) }
 func NewSteadyDisk() *Disk { return diskOf(vfs.NewMem(), 2<<20) }
 
 func diskOf(mem *vfs.MemFS, logBytes int64) *Disk {
-	d := &Disk{mem: mem, logBytes: logBytes, syncs: logSyncGate()}
+	d := &Disk{mem: mem, logBytes: logBytes, syncs: new(gate)}
 	d.SetFree(1 << 40)
 	return d
 }

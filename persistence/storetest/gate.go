@@ -7,10 +7,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// gate holds operations on some files up, like a disk that hangs.
+// gate holds every sync of a log up, like a disk that hangs.
 type gate struct {
-	match func(op errorfs.Op) bool
-
 	mu struct {
 		sync.Mutex
 		shut    chan struct{} // closed by release; nil while open
@@ -18,25 +16,7 @@ type gate struct {
 	}
 }
 
-// logSyncGate holds up every sync of a log.
-func logSyncGate() *gate {
-	return &gate{match: func(op errorfs.Op) bool {
-		switch op.Kind {
-		case errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo:
-			return strings.HasSuffix(op.Path, ".log")
-		}
-		return false
-	}}
-}
-
-// tableGate holds up every new table, so that logs stay live.
-func tableGate() *gate {
-	return &gate{match: func(op errorfs.Op) bool {
-		return op.Kind == errorfs.OpCreate && strings.HasSuffix(op.Path, ".sst")
-	}}
-}
-
-// hold begins to hold operations up. The channel is closed when the first one has arrived.
+// hold begins to hold syncs up. The channel is closed when the first one has arrived.
 func (g *gate) hold() (arrived <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -57,7 +37,12 @@ func (g *gate) release() {
 func (g *gate) String() string { return "gate" }
 
 func (g *gate) MaybeError(op errorfs.Op) error {
-	if !g.match(op) {
+	switch op.Kind {
+	case errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo:
+	default:
+		return nil
+	}
+	if !strings.HasSuffix(op.Path, ".log") {
 		return nil
 	}
 	g.mu.Lock()

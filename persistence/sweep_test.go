@@ -1,9 +1,11 @@
-package storetest
+package persistence_test
 
 import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -124,7 +126,14 @@ func (s *sweep) build() error {
 		return err
 	}
 	mem := copyOf(base)
-	tables := tableGate()
+	var held atomic.Pointer[chan struct{}] // what new tables wait for, so that logs stay live
+	tables := errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if wait := held.Load(); wait != nil && op.Kind == errorfs.OpCreate && strings.HasSuffix(op.Path, ".sst") {
+			<-*wait
+		}
+		return nil
+	})
+	release := make(chan struct{})
 	j, err := s.store.open(errorfs.Wrap(mem, tables))
 	if err != nil {
 		return err
@@ -142,7 +151,7 @@ func (s *sweep) build() error {
 		if j, err = s.store.open(errorfs.Wrap(mem, tables)); err != nil {
 			return err
 		}
-		tables.hold()
+		held.Store(&release)
 	}
 	s.load.from, s.load.events = all/2, all
 	s.load.run(j, func() bool { return true })
@@ -150,7 +159,7 @@ func (s *sweep) build() error {
 	if !s.closed {
 		s.image = copyOf(mem)
 	}
-	tables.release()
+	close(release)
 	if err := j.Close(); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package storetest
+package persistence_test
 
 import (
 	"time"
@@ -8,7 +8,7 @@ import (
 	"troupe/persistence"
 )
 
-// bug is what a journal does wrong on purpose: every harness must find its own.
+// bug is what a journal does wrong on purpose: a harness that cannot fail proves nothing, so each must find its own.
 type bug int
 
 const (

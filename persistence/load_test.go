@@ -1,4 +1,4 @@
-package storetest
+package persistence_test
 
 import (
 	"maps"

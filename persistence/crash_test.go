@@ -1,4 +1,4 @@
-package storetest
+package persistence_test
 
 import (
 	"flag"
@@ -12,16 +12,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"troupe/persistence"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
 // long makes the harnesses go on for that long instead of some turns; .ci/run does:
 //
-//	go test ./persistence/storetest -args -long 1h
+//	go test ./persistence -args -long 1h
 var long = flag.Duration("long", 0, "how long each harness runs; 0: some turns")
 
 // ended says before each turn of a harness whether there were so many, or -long is over.
