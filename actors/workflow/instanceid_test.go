@@ -1,4 +1,4 @@
-package instanceid
+package workflow_test
 
 import (
 	"bytes"
@@ -8,11 +8,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"troupe/actors/internal/instanceid"
 	"troupe/persistence/key"
 )
 
-// TestParse: an id has one spelling.
-func TestParse(t *testing.T) {
+// TestIDsHaveOneSpelling, or are refused.
+func TestIDsHaveOneSpelling(t *testing.T) {
 	const canonical = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 	for text, want := range map[string]bool{
 		canonical:                               true,
@@ -27,16 +28,16 @@ func TestParse(t *testing.T) {
 		strings.Replace(canonical, "Z", "é", 1): false,
 		"":                                      false,
 	} {
-		id, ok := Parse(text)
-		if ok != want || ok && Text(id) != text || !ok && id != (key.ID{}) {
-			t.Errorf("%q: got %v as %q, want %v", text, ok, Text(id), want)
+		id, ok := instanceid.Parse(text)
+		if ok != want || ok && instanceid.Text(id) != text || !ok && id != (key.ID{}) {
+			t.Errorf("%q: got %v as %q, want %v", text, ok, instanceid.Text(id), want)
 		}
 	}
 }
 
-// TestDraw: ids rise, also within one millisecond, and begin with their time.
-func TestDraw(t *testing.T) {
-	g := NewGenerator()
+// TestIDsRise: ids rise, also within one millisecond, and begin with their time.
+func TestIDsRise(t *testing.T) {
+	g := instanceid.NewGenerator()
 	now := time.UnixMilli(1_760_000_000_123)
 	var last key.ID
 	for n := range 10_000 {
@@ -45,7 +46,7 @@ func TestDraw(t *testing.T) {
 		}
 		id := g.Draw(now)
 		if bytes.Compare(last[:], id[:]) >= 0 {
-			t.Fatalf("%s was drawn after %s", Text(id), Text(last))
+			t.Fatalf("%s was drawn after %s", instanceid.Text(id), instanceid.Text(last))
 		}
 		last = id
 	}
@@ -53,19 +54,19 @@ func TestDraw(t *testing.T) {
 	want := []byte{byte(at >> 40), byte(at >> 32), byte(at >> 24), byte(at >> 16), byte(at >> 8), byte(at)}
 	assert.Equal(t, string(want), string(last[:6]), "got the time")
 	if id := g.Draw(time.UnixMilli(-5)); !bytes.Equal(id[:6], make([]byte, 6)) {
-		t.Errorf("before 1970: got %s", Text(id))
+		t.Errorf("before 1970: got %s", instanceid.Text(id))
 	}
 }
 
-// TestParsePart: a part has one spelling.
-func TestParsePart(t *testing.T) {
+// TestPartsHaveOneSpelling, too.
+func TestPartsHaveOneSpelling(t *testing.T) {
 	const id = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 	for text, want := range map[string]bool{
 		id + "-1-0": true, id + "-18446744073709551615-4294967295": true,
 		id: false, id + "-1": false, id + "-1-0-0": false, id + "-01-0": false, id + "-+1-0": false, id + "-1-": false, "-1-0": false,
 		id + "-18446744073709551616-0": false, id + "-1-4294967296": false, strings.ToLower(id) + "-1-0": false, id + "--1-0": false,
 	} {
-		at, sequence, number, ok := ParsePart(text)
-		assert.True(t, ok == want && (!ok || PartText(at, sequence, number) == text), "%s: got %t", text, ok)
+		at, sequence, number, ok := instanceid.ParsePart(text)
+		assert.True(t, ok == want && (!ok || instanceid.PartText(at, sequence, number) == text), "%s: got %t", text, ok)
 	}
 }
