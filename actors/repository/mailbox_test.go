@@ -1,4 +1,4 @@
-package mailbox
+package repository_test
 
 import (
 	"slices"
@@ -7,10 +7,9 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/stretchr/testify/assert"
-	"go.uber.org/goleak"
-)
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+	"troupe/actors/internal/mailbox"
+)
 
 // seen is an actor that notes its messages.
 type seen struct {
@@ -38,10 +37,10 @@ func (s *seen) EscalateFailure(_, message any) {
 	s.failed = append(s.failed, message)
 }
 
-// start returns a mailbox with an actor that is told last when it got the message "end".
-func start(t *testing.T, s *seen) (m *Mailbox, ended chan struct{}) {
+// startMailbox returns a mailbox with an actor that is told last when it got the message "end".
+func startMailbox(t *testing.T, s *seen) (m *mailbox.Mailbox, ended chan struct{}) {
 	t.Helper()
-	m, ended = new(Mailbox), make(chan struct{})
+	m, ended = new(mailbox.Mailbox), make(chan struct{})
 	handle := s.handle
 	s.handle = func(message any) {
 		if handle != nil {
@@ -72,7 +71,7 @@ func TestMessagesOfManyAreHandledOneByOne(t *testing.T) {
 			next[m.sender] = m.number + 1
 		}
 	}}
-	m, ended := start(t, s)
+	m, ended := startMailbox(t, s)
 	var all sync.WaitGroup
 	for sender := range senders {
 		all.Go(func() {
@@ -98,7 +97,7 @@ func TestASuspendedMailboxTakesOnlySystemMessages(t *testing.T) {
 			close(suspended)
 		}
 	}
-	m, ended := start(t, s)
+	m, ended := startMailbox(t, s)
 	m.PostSystemMessage(&actor.SuspendMailbox{})
 	m.PostUserMessage("first")
 	m.PostUserMessage("end")
@@ -111,14 +110,14 @@ func TestASuspendedMailboxTakesOnlySystemMessages(t *testing.T) {
 	assert.True(t, slices.Equal(s.messages, want), "got %v, want %v", s.messages, want)
 }
 
-// TestAPanicIsEscalated with its message, and the next message is handled.
-func TestAPanicIsEscalated(t *testing.T) {
+// TestAPanicInAMailboxIsEscalated with its message, and the next message is handled.
+func TestAPanicInAMailboxIsEscalated(t *testing.T) {
 	s := &seen{handle: func(x any) {
 		if x == "panic" {
 			panic("on purpose")
 		}
 	}}
-	m, ended := start(t, s)
+	m, ended := startMailbox(t, s)
 	m.PostUserMessage("panic")
 	m.PostUserMessage("end")
 	<-ended
@@ -130,7 +129,7 @@ func TestAPanicIsEscalated(t *testing.T) {
 func TestWhoPostsHandlesOneMessage(t *testing.T) {
 	s := &seen{}
 	hold := make(chan struct{})
-	var m *Mailbox
+	var m *mailbox.Mailbox
 	s.handle = func(x any) {
 		switch x {
 		case "first":
@@ -140,7 +139,7 @@ func TestWhoPostsHandlesOneMessage(t *testing.T) {
 		}
 	}
 	var ended chan struct{}
-	m, ended = start(t, s)
+	m, ended = startMailbox(t, s)
 	m.PostUserMessage("first") // NB: with "end" it would never return
 	s.mu.Lock()
 	assert.True(t, len(s.messages) != 0 && s.messages[0] == "first", "handled %v when the first was posted", s.messages)
