@@ -1,4 +1,4 @@
-package clocktest_test
+package persistence_test
 
 import (
 	"sync/atomic"
