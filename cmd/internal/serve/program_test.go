@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"runtime/debug"
 	"slices"
 	"testing"
 
@@ -19,5 +20,7 @@ func TestMain(m *testing.M) {
 		commands := []*cobra.Command{Command(clitest.Example()), cluster.Command(clitest.Example())}
 		return cli.NewRoot("", "", slices.Concat(commands, credential.Commands(), author.Commands(), operate.Commands())...)
 	}
+	// A tenth of the time of these tests went to the collector: they make much garbage and keep little.
+	debug.SetGCPercent(400)
 	m.Run()
 }
