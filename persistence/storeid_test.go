@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -138,7 +139,7 @@ func FuzzParseFormat(f *testing.F) {
 	f.Add([]byte("troupe store\nreleased format 1\nshards 1 and more\nreplicas false\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, data := range [][]byte{data, file.Seal(data)} {
-			must(t, file.Replace(folder.FS, folder.Dir, disk.FormatName, data))
+			must(t, file.Replace(folder.FS, folder.Dir, disk.FormatName, bytes.Clone(data))) // NB: with the race detector Pebble's disk spoils what it has written
 			if got, err := folder.Format(); err == nil {
 				require.Equal(t, string(data), string(written(t, got.Shards, got.Replicas)), "what parses to %+v is written so", got)
 			}
