@@ -64,7 +64,7 @@ func (n *Node) isSettled(id peer.NodeID) bool {
 	n.others.mu.Lock()
 	defer n.others.mu.Unlock()
 	o := n.others.by[id]
-	return o.alive() && time.Since(o.since) >= settlePaces*n.o.Pace
+	return o.alive() && time.Since(o.since) >= n.o.Settle
 }
 
 func (n *Node) heartbeat() heartbeat {

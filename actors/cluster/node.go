@@ -40,9 +40,10 @@ type Options struct {
 	Shards int
 	Tick   time.Duration // that of persistence.Replication
 	// Pace is the time between two greetings of a node, and between two looks at what is and what should be. Tests that
-	// start many clusters have less.
-	Pace time.Duration
-	Log  zerolog.Logger // Log gets who comes and goes (info, warn) and what fails (error)
+	// start many clusters have less. Settle is how long a node must have been heard before it is given shards to lead
+	// without need: others must notice it.
+	Pace, Settle time.Duration
+	Log          zerolog.Logger // Log gets who comes and goes (info, warn) and what fails (error)
 }
 
 // EnsureDefaults replaces zeroes by the defaults.
@@ -50,7 +51,7 @@ func (o *Options) EnsureDefaults() {
 	if o.Replicas == 0 {
 		o.Replicas = 3
 	}
-	o.Pace = cmp.Or(o.Pace, paceDefault)
+	o.Pace, o.Settle = cmp.Or(o.Pace, paceDefault), cmp.Or(o.Settle, settleDefault)
 }
 
 // Node is this process's part of the cluster. Its methods may be called at once, those that need the store after Run.
@@ -242,12 +243,10 @@ const (
 	askedMax     = 5 * time.Second // how long a node may take to answer that is asked whether it is there
 	// claimMax is how long a node that starts waits for its earlier process to be forgotten, and one that runs bears
 	// its copy.
-	claimMax = 10 * time.Second
-	clockMax = time.Minute // how far the clocks of two nodes may differ
-	// settlePaces is for how many times Options.Pace a node must have been heard before it is given shards to lead
-	// without need: others must notice it.
-	settlePaces = 5
-	lagMax      = 1000 // how many entries a replica may lack that has caught up
+	claimMax      = 10 * time.Second
+	clockMax      = time.Minute     // how far the clocks of two nodes may differ
+	settleDefault = 5 * time.Second // Options.Settle
+	lagMax        = 1000            // how many entries a replica may lack that has caught up
 )
 
 func (n *Node) news() {

@@ -32,7 +32,7 @@ func newService(dir string) *service {
 	c := config.New()
 	c.Home, c.Gateway.Addr, c.Admin = dir, "127.0.0.1:0", "127.0.0.1:0"
 	c.Store.Shards, c.Store.MemTableBytes, c.Store.CacheBytes = 2, 64<<10, 1<<20
-	c.Cluster.Pace = 50 * time.Millisecond
+	c.Cluster.Pace, c.Cluster.Settle = 50*time.Millisecond, 250*time.Millisecond
 	c.Store.CommitWaitMax = 2 * time.Minute // a machine with much to do is not taken for a disk that hangs
 	return &service{config: c, log: zerolog.Nop()}
 }
