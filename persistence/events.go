@@ -81,14 +81,6 @@ func (s *Store) diskSlow(info vfs.DiskSlowInfo) {
 	s.log.Warn().Str("path", info.Path).Dur("tookMs", info.Duration).Msg("slow disk operation")
 }
 
-// logTooSlow ends the process when the disk hangs, so that other nodes lead. A full disk
-// does not hang: it takes writes again when there is room.
-func (s *Store) logTooSlow() {
-	if !s.commits.Gate.IsFull() {
-		s.commits.Die("the disk does not take a write of the replicas' logs; the other nodes go on")
-	}
-}
-
 // diskFull shuts the store at once. It may be called under Pebble's locks.
 func (s *Store) diskFull(reason string) {
 	if s.commits.Gate.SetFull(fmt.Errorf("%w: %s", ErrDiskFull, reason), time.Now()) {

@@ -95,6 +95,8 @@ type LeadershipObserver interface {
 
 // replicas are the groups of a store's shards.
 type replicas struct {
+	host *replica.Host
+
 	mu     sync.Mutex                      // held while groups start and stop
 	groups []atomic.Pointer[replica.Group] // by shard; the last is Meta
 

@@ -86,8 +86,6 @@ func (r rowsOf) DeleteRange(from, to []byte) { r.w.must(r.w.ticket.Batch.DeleteR
 
 func (r rowsOf) Apply(repr []byte) { r.w.must(engine.JoinRepr(r.w.ticket.Batch, repr)) }
 
-func (l localRows) Refusal() error { return l.s.commits.Gate.Refusal() }
-
 func (l localRows) Snapshot() replica.Snapshot { return shardSnapshot{l.s.Snapshot(), l.sh} }
 
 type shardSnapshot struct {
@@ -97,4 +95,42 @@ type shardSnapshot struct {
 
 func (sn shardSnapshot) Scan(visit func(key, value []byte) error) error {
 	return sn.Snapshot.Scan(key.ShardPrefix(nil, sn.sh), visit)
+}
+
+// rounds is the replica.Rounds of a store.
+type rounds struct{ s *Store }
+
+func (r rounds) Refusal() error { return r.s.commits.Gate.Refusal() }
+
+func (r rounds) Append(synced bool, fill func(replica.Batch), visible, durable func(error)) {
+	w := r.s.newBatch(key.Meta)
+	w.ticket.Ungated, w.ticket.Unsynced = true, !synced
+	fill(rowsOf{w})
+	r.s.appendHere(w, &roundWaiter{s: r.s, visible: visible, durable: durable})
+}
+
+// roundWaiter tells a host what became of a round. While the disk hangs it asks for a place in the queue again and again:
+// what was appended before is safe when that is.
+type roundWaiter struct {
+	s       *Store
+	visible func(error) // nil when it was called
+	durable func(error)
+}
+
+func (w *roundWaiter) Applied() { w.show(nil) }
+
+func (w *roundWaiter) show(err error) {
+	if visible := w.visible; visible != nil {
+		w.visible = nil
+		visible(err)
+	}
+}
+
+func (w *roundWaiter) Committed(err error) {
+	if errors.Is(err, ErrOutcomeUnknown) {
+		w.s.appendHere(w.s.newBatch(key.Meta), w)
+		return
+	}
+	w.show(err)
+	w.durable(err)
 }

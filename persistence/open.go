@@ -25,7 +25,7 @@ func Recover(dir string, o Options, node string) (missing []key.Shard, err error
 		return nil, errors.Join(err, s.Close())
 	}
 	for sh := range s.AllShards() {
-		had, err := replica.Recover(s.groupOptions(sh, &Replication{Node: node}))
+		had, err := replica.Recover(s.groupOptions(sh, &Replication{}), node)
 		if err == nil {
 			err = s.forgetIndexStates(sh)
 		}

@@ -139,7 +139,7 @@ type Replication struct {
 	Node string
 	// Streams returns the streams between the replicas of a shard.
 	Streams func(key.Shard) replica.Streams
-	// Tick, LogWriteMax and LogBytesMax are those of [replica.Options].
-	Tick, LogWriteMax time.Duration
-	LogBytesMax       int64
+	// Tick is that of [replica.HostOptions], LogBytesMax that of [replica.Options].
+	Tick        time.Duration
+	LogBytesMax int64
 }

@@ -19,7 +19,7 @@ import (
 // Bootstrap is called again, for the same node or another one. With Options.Replication it is refused until then.
 func (s *Store) Bootstrap(node string) error {
 	for sh := range s.AllShards() {
-		if err := replica.Bootstrap(s.groupOptions(sh, &Replication{Node: node})); err != nil {
+		if err := replica.Bootstrap(s.groupOptions(sh, &Replication{}), node); err != nil {
 			return fmt.Errorf("found shard %d: %w", sh, err)
 		}
 	}
@@ -90,6 +90,9 @@ func (s *Store) startReplicas() error {
 		return err
 	}
 	s.replicas = &replicas{groups: make([]atomic.Pointer[replica.Group], s.shards+1), led: map[key.Shard]uint64{}, written: &s.written}
+	s.replicas.host = replica.NewHost(replica.HostOptions{
+		Node: o.Node, Messages: o.Streams(key.Messages), Copies: o.Streams(key.Copies), Store: rounds{s}, Probe: append(key.ReplicaLogPrefix(nil, key.Meta), 'd'), Tick: o.Tick, Log: s.log, Fatal: s.commits.Die,
+	})
 	for sh := range s.AllShards() {
 		has, err := s.hasReplica(sh)
 		if err == nil && has {
@@ -111,7 +114,7 @@ func (s *Store) Join(sh key.Shard) error {
 	if at.Load() != nil {
 		return nil
 	}
-	g, err := replica.Start(s.groupOptions(sh, s.options.Replication))
+	g, err := s.replicas.host.Start(s.groupOptions(sh, s.options.Replication))
 	if err != nil {
 		return err
 	}
@@ -155,18 +158,16 @@ func (s *Store) stopReplicas() {
 		}
 	}
 	stopped.Wait()
+	s.replicas.host.Close()
 }
 
 func (s *Store) groupOptions(sh key.Shard, o *Replication) replica.Options {
 	options := replica.Options{
-		Shard: uint16(sh), Node: o.Node, Store: localRows{s, sh},
+		Shard: uint16(sh), Store: localRows{s, sh},
 		LogPrefix: key.ReplicaLogPrefix(nil, sh), StatePrefix: key.ReplicaPrefix(nil, sh),
-		Observer: leadsOf{s.replicas, sh},
-		Tick:     o.Tick, LogWriteMax: o.LogWriteMax, LogBytesMax: o.LogBytesMax, TooSlow: s.logTooSlow,
-		Log: s.log.With().Uint16("shard", uint16(sh)).Logger(), Fatal: s.commits.Die,
-	}
-	if o.Streams != nil {
-		options.Streams = o.Streams(sh)
+		Observer:    leadsOf{s.replicas, sh},
+		LogBytesMax: o.LogBytesMax,
+		Log:         s.log.With().Uint16("shard", uint16(sh)).Logger(), Fatal: s.commits.Die,
 	}
 	switch {
 	case s.replicas == nil:

@@ -17,6 +17,12 @@ type Shard uint16
 // Meta is the shard of definitions, settings and credentials. It sorts behind all numbered shards.
 const Meta Shard = 0xFFFF
 
+// Messages and Copies are no shards: the streams between nodes have numbers as shards have.
+const (
+	Messages Shard = 0xFFFE
+	Copies   Shard = 0xFFFD
+)
+
 // replicaLog begins the keys of the logs of shards with replicas. They stand outside their shards, so that a copy of a
 // shard does not have them. It sorts behind all numbered shards.
 const replicaLog Shard = 0xFFFD

@@ -125,15 +125,14 @@ func (p *parser) part(letter byte, k *Parts) {
 func (p *parser) replica(k *Parts) {
 	if k.Shard != replicaLog {
 		k.Kind = p.byte()
-		p.bad = p.bad || k.Kind != 'p' && k.Kind != 's'
+		p.bad = p.bad || k.Kind != 'p' && k.Kind != 'm'
 		return
 	}
 	k.Shard, k.Kind = Shard(p.uint16()), p.byte()
 	switch k.Kind {
 	case 'l':
 		k.Number = p.uint64()
-	case 'v':
-		k.Name = string(p.take(len(p.rest)))
+	case 'b', 'c', 'd', 'h':
 	default:
 		p.bad = true
 	}

@@ -1,14 +1,30 @@
-// Package replica keeps a shard on several nodes: one Raft group for each shard, by hashicorp/raft, whose log and state
+// Package replica keeps a shard on several nodes: one Raft group for each shard, by go.etcd.io/raft, whose log and state
 // are rows of the one store beneath. It knows no rule of the rows.
 //
-//	Append ──► queue ──► proposer, one entry for what waits ──► Raft: log rows, synced here
-//	                                                            and on a majority of nodes
-//	Change.Done, in order ◄── finisher ◄── state: rows of the shard, on every node alike
+// # One host for all groups
+//
+// A [Host] runs the groups of a node, as CockroachDB's store and TiKV's do. It works in rounds: a round steps every group
+// that has something to do, sends what all of them say to another node in one stream, and writes what all of them have
+// for the disk in one batch, which one sync makes safe.
+//
+//	Append ──► queue ┐                        ┌─► streams: one for each node and direction
+//	messages ──► inbox ├─► round: Raft steps ─┤
+//	ticks ───────────┘                        └─► one batch: logs, then states ─┬─ visible: answers to changes
+//	      ▲                                                                     └─ safe: answers to other nodes
+//	      └───────────────────────────────────────────────────────────────────────────┘
+//
+// Entries leave for other nodes while this one writes them. What is confirmed is applied in the next round.
+//
+// # Liveness
+//
+// Nodes tell each other ten times in a Tick that they are alive, and say so only while their disk takes writes. A group
+// has no timers of its own while all its members are alive and have everything: it costs nothing. When the node that
+// leads it is not heard for half a Tick, the others forget that it leads, and one of them is elected.
 //
 // # Epochs
 //
 // A group is led by one node at a time. Raft alone does not keep a writer from going on with what it remembers from an
-// earlier leadership, so each leadership begins with an entry of its own, whose index is the epoch. Every entry of
+// earlier leadership, so each leadership begins an epoch: the index of its first entry. Every entry of
 // writes has the epoch in which its writers have read, and the revision of the shard that it follows: how many entries
 // of writes this epoch has. Every node applies an entry only when both are what it has itself, so a change that was
 // built on something that was lost is refused everywhere alike. A writer whose change is refused, or whose outcome is
@@ -22,16 +38,16 @@
 // What is where when the answer is nil:
 //
 //	                   leader     another of the majority      the others
-//	entry in the log   synced     synced                       perhaps
+//	entry in the log   perhaps    synced                       perhaps
 //	rows of the shard  visible    with the next message        later
 //
-// The rows need not be synced anywhere: what a crash takes of them is applied again from the log. That an entry is
-// confirmed, a follower learns with the leader's next message, so what it shows is a little behind; AwaitApplied waits.
+// (or synced on the leader and on one node less). The rows need not be synced anywhere: what a crash takes of them is
+// applied again from the log. That an entry is confirmed, a follower learns with the leader's next message, so what it
+// shows is a little behind; AwaitApplied waits.
 //
 // # What stands where
 //
 // The rows of the log, the term and the vote stand outside the shard, so that a copy of the shard does not have them.
-// How far the state is, and which snapshot Raft may count on, stand inside, at its beginning: they are copied and
-// replaced with it, in one step. A snapshot is only that row; anyone who needs it gets the rows of the shard as they are
-// when they are sent, which may be newer, and skips the entries that they contain.
+// How far the state is, and who the members are, stand inside, at its beginning: they are copied and
+// replaced with it, in one step. A snapshot is the rows of the shard as they are when they are sent.
 package replica

@@ -2,53 +2,72 @@ package replica
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/raft"
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
 )
 
 const (
-	// groupChangesMax and groupBytesMax are how much is enough for one entry.
-	groupChangesMax = 256
-	groupBytesMax   = 256 << 10
-	// proposalsMax is how many entries may wait for a majority.
-	proposalsMax = 8
-	// transitionsMax is how many changes of leadership Raft may report before it waits.
-	transitionsMax = 64
+	// entryChangesMax and entryBytesMax are how much is enough for one entry.
+	entryChangesMax = 256
+	entryBytesMax   = 256 << 10
+	// messageBytesMax bounds the entries of one message, inflightMax the messages that nobody has answered.
+	messageBytesMax = 1 << 20
+	inflightMax     = 64
+	// inboxBytesMax bounds the entries that wait to be handled; what is more is dropped, and sent again.
+	inboxBytesMax = 16 << 20
 )
 
 // Group is this node's replica of one shard. All methods are safe for concurrent use.
 type Group struct {
-	o       Options
-	raft    *raft.Raft
-	log     *entries
-	state   *state
-	network *transport
+	o     Options
+	host  *Host
+	log   *raftLog
+	state *state
+	stop  chan struct{} // closed by Stop
 
-	wake      chan struct{}  // has an entry while the proposer has something to look at
-	proposals chan proposal  // to the finisher
-	failed    chan uint64    // epochs that end while this node leads; to followLeadership
-	leading   chan bool      // from Raft
-	stop      chan struct{}  // closed by Stop
-	done      sync.WaitGroup // of all goroutines, which may wait for an answer of Raft
-	stopOnce  sync.Once
-	proposed  atomic.Uint64 // entries of writes, for Stats
-	epoch     atomic.Uint64 // in which changes are taken, 0 for none; follows mu
+	raftMu sync.Mutex // held while a round steps the group
+	raft   *raft.RawNode
+
+	// What follows belongs to the round that steps the group.
+	leading    uint64 // the term in which this node leads, 0 when it does not
+	installing bool   // a copy of the shard is being put in place; nothing else happens meanwhile
+	readsAsked uint64
+	incoming   Replacement // the rows of a copy that Raft was told of
+
+	copying  atomic.Bool   // a copy is on its way, or being put in place
+	epoch    atomic.Uint64 // in which changes are taken, 0 for none; follows mu
+	proposed atomic.Uint64 // entries of writes, for Stats
 
 	mu struct {
 		sync.Mutex
-		epoch    uint64 // 0: this node does not lead, or not yet
-		term     uint64 // Raft's, in which epoch began
-		revision uint64 // of the next entry of writes
-		queue    []queued
-		inFlight int           // changes that were taken from the queue and are not done
-		drained  chan struct{} // closed when nothing is queued or in flight; nil unless handing over
-		stopped  bool          // nothing is added to done any more
+		scheduled  bool
+		stopped    bool
+		ticks      int
+		idle       int  // ticks since something happened last
+		quiet      bool // all members have everything and know it, as far as this one knows
+		lead       uint64
+		peers      []uint64          // the other members
+		campaign   time.Time         // when this node asks for an election, if there is no leader
+		inbox      []*raftpb.Message // from other nodes, and of what was written
+		inboxBytes int
+		commands   []func()
+		queue      []queued
+		pending    []*answer     // proposed, in their order
+		inFlight   int           // answers that are on their way
+		ended      chan struct{} // closed when the group is stopped and everything is answered
+		term       uint64        // in which this node leads, as of the last round
+		epoch      uint64        // 0: this node does not lead, or not yet
+		revision   uint64        // of the next entry of writes
+		told       uint64        // the epoch that the observer knows of
+		renew      bool          // another epoch is to begin
+		drained    chan struct{}
+		conf       map[string]chan struct{} // by changeContext.ID
 	}
 }
 
@@ -57,179 +76,92 @@ type queued struct {
 	epoch  uint64
 }
 
-// proposal is an entry on its way, or a question whether this node leads still.
-type proposal struct {
-	changes []Change
-	future  raft.Future
-	epoch   uint64
-	term    uint64
-	asked   uint64 // on the transport's clock, when the changes were taken
+// answer is changes whose outcome is known, or will be.
+type answer struct {
+	group    *Group
+	changes  []Change
+	epoch    uint64
+	revision uint64 // of their entry, when they write
+	read     uint64 // of the question whether this node leads, when they do not
+	ready    bool
+	err      error
+	begins   uint64        // instead: the term in which the epoch begins
+	then     chan struct{} // closed instead
 }
 
 // Start begins to take part in the group with what the store has of it, which may be
 // nothing: then the leader sends it. [Bootstrap] begins a group.
-func Start(o Options) (*Group, error) {
+func (h *Host) Start(o Options) (*Group, error) {
 	o.ensureDefaults()
-	g := &Group{
-		o: o, wake: make(chan struct{}, 1), proposals: make(chan proposal, proposalsMax), failed: make(chan uint64, 2*proposalsMax),
-		leading: make(chan bool, transitionsMax), stop: make(chan struct{}),
-	}
+	g := &Group{o: o, host: h, stop: make(chan struct{})}
+	g.mu.conf = map[string]chan struct{}{}
 	if err := g.start(); err != nil {
-		if g.network == nil && o.Streams != nil {
-			err = errors.Join(err, o.Streams.Close()) // NB: else nobody could start the group again
-		}
 		return nil, fmt.Errorf("start replica of shard %d: %w", o.Shard, err)
+	}
+	h.know(g.state.members.all()...)
+	g.notePeers()
+	h.mu.Lock()
+	h.mu.groups[o.Shard] = g
+	h.mu.Unlock()
+	if len(g.state.members.all()) == 1 && g.state.members.all()[0] == h.o.Node {
+		g.do(func() { _ = g.raft.Campaign() })
 	}
 	return g, nil
 }
 
 func (g *Group) start() (err error) {
-	o := &g.o
-	if g.state, err = openState(o.Store, o.StatePrefix, o.Fatal); err != nil {
+	if g.state, err = openState(g.o.Store, g.o.StatePrefix, g.o.Fatal); err != nil {
 		return err
 	}
-	g.state.told = o.Follower
-	saved := newSnapshots(o.Store, o.StatePrefix, g.state)
-	if err = saved.check(); err != nil {
+	g.state.told, g.state.configure = g.o.Follower, g.configure
+	if g.log, err = openLog(g.o.Store, g.o.LogPrefix, g.state); err != nil {
 		return err
 	}
-	if g.log, err = openEntries(o.Store, o.LogPrefix, g.watchWrite); err != nil {
-		return err
-	}
-	saved.log = g.log
-	if err = saved.raise(); err != nil {
-		return err
-	}
-	logger := raftLog(o.Log)
-	g.network = newTransport(o, logger)
-	g.raft, err = raft.NewRaft(g.config(logger), g.state, g.log, newVotes(o.Store, o.LogPrefix, g.watchWrite), saved, g.network)
-	if err != nil {
-		return errors.Join(err, g.network.Close())
-	}
-	leads := g.leadsIn
-	g.network.leads.Store(&leads)
-	for _, loop := range []func(){g.proposeLoop, g.finishLoop, g.followLeadership, g.trimLoop} {
-		g.done.Go(loop)
-	}
-	if all := g.servers(); len(all) == 1 && all[0].ID == raft.ServerID(o.Node) {
-		g.done.Go(g.standAtOnce)
-	}
-	return nil
+	g.raft, err = raft.NewRawNode(&raft.Config{
+		ID: g.host.self, Storage: g.log, Applied: g.state.at.applied,
+		ElectionTick: electionTicks, HeartbeatTick: heartbeatTicks,
+		AsyncStorageWrites: true, MaxSizePerMsg: messageBytesMax, MaxInflightMsgs: inflightMax, MaxCommittedSizePerReady: 8 << 20,
+		CheckQuorum: true, PreVote: true, DisableProposalForwarding: true, StepDownOnRemoval: true,
+		Logger: raftLogger{g.o.Log},
+	})
+	return err
 }
 
-// standAtOnce has this node, which is the only one of the group, elected without the time in which a
-// follower waits for a leader.
-func (g *Group) standAtOnce() {
-	if g.raft.State() != raft.Follower {
-		return
-	}
-	select {
-	case g.network.requests <- raft.RPC{Command: g.timeoutNow(), RespChan: make(chan raft.RPCResponse, 1)}:
-	case <-g.stop:
-	}
-}
-
-// timeoutNow is the message that has a node stand for election.
-func (g *Group) timeoutNow() *raft.TimeoutNowRequest {
-	return &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{
-		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(g.o.Node), Addr: []byte(g.o.Node),
-	}}
-}
-
-func (g *Group) config(logger raftLogger) *raft.Config {
-	c := raft.DefaultConfig()
-	c.LocalID = raft.ServerID(g.o.Node)
-	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = g.o.Tick, g.o.Tick, g.o.Tick/2
-	c.MaxAppendEntries = 16 // of up to groupBytesMax each, but for a single change that is larger
-	c.ShutdownOnRemove = false
-	c.NoSnapshotRestoreOnStart = true // the rows are there
-	c.NoLegacyTelemetry = true
-	c.SnapshotInterval, c.SnapshotThreshold = time.Hour, 1<<62 // trimLoop asks for them
-	c.NotifyCh = g.leading
-	c.Logger = logger
-	return c
-}
-
-// watchWrite has Options.TooSlow called when a write of the log takes too long.
-func (g *Group) watchWrite() (end func()) {
-	if g.o.TooSlow == nil {
-		return func() {}
-	}
-	w := &writeWatch{left: watchSteps}
-	w.mu.Lock() // NB: the first step may come at once
-	defer w.mu.Unlock()
-	w.timer = time.AfterFunc(g.o.LogWriteMax/watchSteps, func() { w.step(g) })
-	return w.end
-}
-
-// watchSteps is how many times a write is looked at: a process that was stopped for long finds
-// that one of them is over, and not all.
-const watchSteps = 8
-
-type writeWatch struct {
-	timer *time.Timer
-	mu    sync.Mutex
-	left  int // 0: the write is over, or was too slow
-}
-
-func (w *writeWatch) step(g *Group) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.left == 0 {
-		return
-	}
-	if w.left--; w.left == 0 {
-		go g.o.TooSlow()
-		return
-	}
-	w.timer.Reset(g.o.LogWriteMax / watchSteps)
-}
-
-func (w *writeWatch) end() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.left = 0
-	w.timer.Stop()
+// do has f called in a round that steps the group.
+func (g *Group) do(f func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.commands = append(g.mu.commands, f)
+	g.host.schedule(g)
 }
 
 // Stop leaves the group at once: what is on its way has an unknown outcome, and nothing is
 // handed over; see [Group.Drain] and [Group.HandOver]. It may be called more than once.
-//
-// NB: Raft forgets to answer entries that it has committed, and not applied, when it is shut down. So
-// it goes on, without other nodes, until it has answered all: it applies them, or leads no more.
 func (g *Group) Stop() {
-	g.stopOnce.Do(func() {
-		g.mu.Lock()
-		g.mu.stopped = true
+	ended := make(chan struct{})
+	g.mu.Lock()
+	if g.mu.stopped {
 		g.mu.Unlock()
-		close(g.stop)
-		_ = g.network.Close()
-		g.done.Wait()
-		_ = g.raft.Shutdown().Error() // has none
-	})
+		return
+	}
+	g.mu.stopped = true
+	close(g.stop)
+	g.mu.ended = ended // NB: what the rounds before wrote is answered before
+	g.host.schedule(g)
+	g.mu.Unlock()
+	<-ended
 }
 
 // Append takes a change that was made in an epoch, or returns ErrNotLed; then Done is not called.
 func (g *Group) Append(c Change, epoch uint64) error {
 	g.mu.Lock()
-	if epoch == 0 || epoch != g.epoch.Load() {
-		g.mu.Unlock()
+	defer g.mu.Unlock()
+	if epoch == 0 || epoch != g.epoch.Load() || g.mu.stopped {
 		return ErrNotLed
 	}
 	g.mu.queue = append(g.mu.queue, queued{c, epoch})
-	first := len(g.mu.queue) == 1
-	g.mu.Unlock()
-	if first {
-		g.signal()
-	}
+	g.host.schedule(g)
 	return nil
-}
-
-func (g *Group) signal() {
-	select {
-	case g.wake <- struct{}{}:
-	default:
-	}
 }
 
 // Epoch is the epoch in which this node may write, 0 when it does not lead.
@@ -246,8 +178,13 @@ func (g *Group) publishLocked() {
 
 // Leader is the id of the node that leads as far as this one knows, "" when it knows none.
 func (g *Group) Leader() string {
-	_, id := g.raft.LeaderWithID()
-	return string(id)
+	return g.host.name(g.status().Lead)
+}
+
+func (g *Group) status() raft.BasicStatus {
+	g.raftMu.Lock()
+	defer g.raftMu.Unlock()
+	return g.raft.BasicStatus()
 }
 
 // Applied is the last entry that the state contains. What was acknowledged before is in it on the leader.
@@ -257,16 +194,20 @@ func (g *Group) Applied() uint64 {
 }
 
 // Behind is how many entries of the log another node lacks, as it has said to this one, which
-// leads. It is false for a node that has not said so within a Tick.
+// leads. It is false for a node that has not said so lately.
 func (g *Group) Behind(node string) (entries uint64, known bool) {
-	matched, known := g.network.matchedIn(g.raft.CurrentTerm(), raft.ServerID(node), g.o.Tick)
-	return max(g.raft.LastIndex(), matched) - matched, known
-}
-
-// leadsIn reports whether this node leads another one in a term.
-func (g *Group) leadsIn(term uint64, id raft.ServerID) bool {
-	return g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term &&
-		slices.ContainsFunc(g.servers(), func(s raft.Server) bool { return s.ID == id })
+	g.raftMu.Lock()
+	defer g.raftMu.Unlock()
+	id, last := raftID(node), uint64(0)
+	g.raft.WithProgress(func(of uint64, _ raft.ProgressType, p tracker.Progress) {
+		switch of {
+		case id:
+			entries, known = p.Match, p.Match > 0 && g.host.alive(id)
+		case g.host.self:
+			last = p.Next - 1
+		}
+	})
+	return max(last, entries) - entries, known
 }
 
 // AwaitApplied returns when the state contains an entry.
@@ -298,17 +239,15 @@ type Stats struct {
 
 // Stats may be called at any time.
 func (g *Group) Stats() Stats {
-	at, _ := g.state.position()
-	bytes, _ := g.log.size()
 	return Stats{
-		Applied: at.applied, Term: g.raft.CurrentTerm(), LogBytes: bytes, Proposed: g.proposed.Load(),
+		Applied: g.Applied(), Term: g.status().GetTerm(), LogBytes: g.log.size(), Proposed: g.proposed.Load(),
 		Stale: g.state.stale.Load(), Installed: g.state.installed.Load(),
 	}
 }
 
 // awaitWhile returns when a condition does not hold any more.
 func (g *Group) awaitWhile(ctx context.Context, holds func() bool) error {
-	ticker := time.NewTicker(g.o.Tick / 1000)
+	ticker := time.NewTicker(g.host.o.Tick / 1000)
 	defer ticker.Stop()
 	for holds() {
 		select {
@@ -322,28 +261,86 @@ func (g *Group) awaitWhile(ctx context.Context, holds func() bool) error {
 	return nil
 }
 
-// trimLoop keeps the log short.
-func (g *Group) trimLoop() {
-	ticker := time.NewTicker(g.o.Tick)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-g.stop:
-			return
-		}
-		bytes, trailing := g.log.size()
-		if bytes <= g.o.LogBytesMax {
-			continue
-		}
-		reloaded := g.raft.ReloadableConfig()
-		reloaded.TrailingLogs = max(trailing, 1)
-		err := g.raft.ReloadConfig(reloaded)
-		if err == nil {
-			err = g.raft.Snapshot().Error()
-		}
-		if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) && !errors.Is(err, raft.ErrRaftShutdown) {
-			g.o.Log.Warn().Err(err).Uint16("shard", g.o.Shard).Msg("the log of a shard could not be shortened")
+// Drain takes no more changes, and returns when those it has are answered. resume takes
+// changes again, if this node leads still, in another epoch: anyone who saw meanwhile that this one is over
+// has left it, and what is still on its way in it stands before everything of the next.
+func (g *Group) Drain(ctx context.Context) (resume func(), err error) {
+	g.mu.Lock()
+	if g.mu.drained != nil {
+		g.mu.Unlock()
+		return func() {}, ErrNotLed
+	}
+	drained := make(chan struct{})
+	g.mu.drained = drained
+	g.publishLocked()
+	g.checkDrainedLocked()
+	g.mu.Unlock()
+	resume = func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.mu.drained = nil
+		if g.mu.epoch != 0 {
+			g.endLocked()
+			g.mu.renew = true
+			g.host.schedule(g)
 		}
 	}
+	select {
+	case <-drained:
+	case <-ctx.Done():
+	case <-g.stop:
+		return resume, ErrNotLed
+	}
+	return resume, ctx.Err()
+}
+
+func (g *Group) checkDrainedLocked() {
+	if g.mu.drained != nil && len(g.mu.pending) == 0 && len(g.mu.queue) == 0 && g.mu.inFlight == 0 {
+		select {
+		case <-g.mu.drained:
+		default:
+			close(g.mu.drained)
+		}
+	}
+}
+
+// HandOver gives the leadership to a node, or to the one that is least behind when node is empty: it takes no more
+// changes, and Raft has the other one elected once that has the whole log. After an error this node may lead still, and
+// takes changes again.
+func (g *Group) HandOver(ctx context.Context, node string) error {
+	if g.Epoch() == 0 {
+		return ErrNotLed
+	}
+	if node == "" {
+		node = g.leastBehind()
+	}
+	if lacks, known := g.Behind(node); !known || lacks > entryChangesMax {
+		return fmt.Errorf("hand over to node %q, which is far behind", node)
+	}
+	resume, err := g.Drain(ctx)
+	defer resume()
+	if err != nil {
+		return err
+	}
+	term := g.status().GetTerm()
+	g.do(func() { g.raft.TransferLeader(raftID(node)) })
+	ctx, cancel := context.WithTimeout(ctx, g.host.o.Tick)
+	defer cancel()
+	leads := func() bool { s := g.status(); return s.RaftState == raft.StateLeader && s.GetTerm() == term }
+	if err := g.awaitWhile(ctx, leads); err != nil {
+		return fmt.Errorf("node %q was not elected: %w", node, err)
+	}
+	return nil
+}
+
+// leastBehind is the voter that lacks the fewest entries, "" when none has said what it has.
+func (g *Group) leastBehind() (node string) {
+	var fewest uint64
+	for _, m := range g.Members() {
+		lacks, known := g.Behind(m.Node)
+		if m.Voter && m.Node != g.host.o.Node && known && (node == "" || lacks < fewest) {
+			node, fewest = m.Node, lacks
+		}
+	}
+	return node
 }

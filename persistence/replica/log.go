@@ -1,326 +1,320 @@
 package replica
 
 import (
-	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"slices"
+	"sort"
 	"sync"
-	"time"
 
-	"github.com/hashicorp/raft"
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
 )
 
-// cacheBytesMax is how much of the end of the log is kept in memory, for followers that
-// get it and for the state, which applies it.
-const cacheBytesMax = 2 << 20
+// cacheBytesMax is how much of the end of a log is kept in memory, for followers that get it and for the state, which
+// applies it.
+const cacheBytesMax = 1 << 20
 
-// entries is the log of a group in the store: raft.LogStore. Raft calls it from several goroutines; one of them writes.
-type entries struct {
+// raftLog is the log of a group in the store, with the term and the vote: raft.Storage. What was appended counts as
+// part of it before it is safe; Raft knows what is.
+//
+// The key of an entry is the prefix, 'l' and its index; its value is term (8 bytes), type (1) and data. 'h' has term and
+// vote, 'b' the entry behind which the log begins, with its term; 8 bytes each. 'c' is there while a copy of the shard is
+// put in place.
+type raftLog struct {
 	store  Store
 	prefix []byte
-	// watch is called around each write of the log.
-	watch func() (end func())
-	mu    struct {
+	state  *state
+
+	mu struct {
 		sync.Mutex
-		first, last uint64   // 0 when there are none
-		bytes       int64    // of all entries
-		sizes       []uint32 // of the entries from first on
-		cached      []*raft.Log
+		begin       raftEntry // behind which the log begins
+		last        uint64
+		bytes       int64       // of all entries
+		sizes       []uint32    // of the entries behind begin
+		terms       []raftEntry // the first entry of each term behind begin
+		cached      []*raftpb.Entry
 		cachedBytes int
-		// configurations are the entries about the members.
-		configurations []*raft.Log
-		// mayHoldMore: a write has failed, and the store may have some of its entries.
-		mayHoldMore bool
 	}
 }
 
-// The key of an entry is the prefix and its index; its value is term (8 bytes), type (1),
-// time in nanoseconds (8), length of extensions (4), extensions, data.
-const entryHeadBytes = 8 + 1 + 8 + 4
+type raftEntry struct{ index, term uint64 }
 
-func openEntries(store Store, prefix []byte, watch func() func()) (*entries, error) {
-	e := &entries{store: store, prefix: append(prefix[:len(prefix):len(prefix)], 'l'), watch: watch}
-	err := store.Scan(e.key(0), e.end(), func(key, value []byte) error {
-		if len(key) != len(e.prefix)+8 || len(value) < entryHeadBytes {
+const entryHeadBytes = 8 + 1
+
+// openLog reads what there is of a log.
+func openLog(store Store, prefix []byte, s *state) (*raftLog, error) {
+	l := &raftLog{store: store, prefix: prefix, state: s}
+	begin, err := l.loadPair('b')
+	if err != nil {
+		return nil, err
+	}
+	l.mu.begin = raftEntry{begin[0], begin[1]}
+	l.mu.last = begin[0]
+	err = store.Scan(l.key(0), l.end(), func(key, value []byte) error {
+		if len(key) != len(prefix)+1+8 || len(value) < entryHeadBytes {
 			return fmt.Errorf("%w: entry %x", ErrDamaged, key)
 		}
-		index := binary.BigEndian.Uint64(key[len(e.prefix):])
-		if e.mu.last != 0 && index != e.mu.last+1 {
-			return fmt.Errorf("%w: entry %d of the log follows entry %d", ErrDamaged, index, e.mu.last)
+		index := binary.BigEndian.Uint64(key[len(prefix)+1:])
+		if index != l.mu.last+1 {
+			return fmt.Errorf("%w: entry %d of the log follows entry %d", ErrDamaged, index, l.mu.last)
 		}
-		e.addLocked(index, len(value))
-		if raft.LogType(value[8]) != raft.LogConfiguration {
-			return nil
-		}
-		l := new(raft.Log)
-		e.mu.configurations = append(e.mu.configurations, l)
-		return decodeEntry(index, bytes.Clone(value), l)
+		l.addLocked(index, binary.BigEndian.Uint64(value), len(value))
+		return nil
 	})
-	return e, err
+	if err != nil {
+		return nil, err
+	}
+	return l, l.join()
 }
 
-func (e *entries) key(index uint64) []byte {
-	return binary.BigEndian.AppendUint64(append(make([]byte, 0, len(e.prefix)+8), e.prefix...), index)
+// join checks that the log and the rows belong together. They do not when this node had begun to put a copy of the rows
+// in place: then the log begins behind that.
+func (l *raftLog) join() error {
+	at := l.state.at
+	hard, err := l.loadPair('h')
+	if err != nil {
+		return err
+	}
+	copying, err := l.store.Load(l.rowKey('c'))
+	if err != nil {
+		return err
+	}
+	term, err := l.Term(at.applied)
+	switch {
+	case hard[0] == 0 && (at.applied > 0 || l.mu.last > 0):
+		return fmt.Errorf("%w: its term and vote are missing", ErrDamaged)
+	case err == nil && (term == at.term || at.applied == 0 && l.mu.begin.index == 0):
+		return nil
+	case copying == nil:
+		return fmt.Errorf("%w: it is at entry %d of term %d, and the log has those from %d up to %d", ErrDamaged, at.applied, at.term, l.mu.begin.index+1, l.mu.last)
+	}
+	return l.store.Write(Synced, func(b Batch) { l.restart(b, raftEntry{at.applied, at.term}) })
+}
+
+func (l *raftLog) rowKey(row byte) []byte {
+	return append(l.prefix[:len(l.prefix):len(l.prefix)], row)
+}
+
+func (l *raftLog) key(index uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(append(make([]byte, 0, len(l.prefix)+9), l.prefix...), 'l'), index)
 }
 
 // end is behind all entries.
-func (e *entries) end() []byte {
-	end := append([]byte(nil), e.prefix...)
-	end[len(end)-1]++
-	return end
-}
+func (l *raftLog) end() []byte { return l.rowKey('l' + 1) }
 
-func (e *entries) addLocked(index uint64, size int) {
-	if e.mu.last == 0 {
-		e.mu.first = index
+// loadPair reads a row of two numbers.
+func (l *raftLog) loadPair(row byte) (pair [2]uint64, err error) {
+	value, err := l.store.Load(l.rowKey(row))
+	if err != nil || value == nil {
+		return pair, err
 	}
-	e.mu.last = index
-	e.mu.sizes = append(e.mu.sizes, uint32(size))
-	e.mu.bytes += int64(size)
-}
-
-func (e *entries) FirstIndex() (uint64, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.mu.first, nil
-}
-
-func (e *entries) LastIndex() (uint64, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.mu.last, nil
-}
-
-func (e *entries) GetLog(index uint64, l *raft.Log) error {
-	if ok, err := e.recall(index, l); ok || err != nil {
-		return err
+	if len(value) != 16 {
+		return pair, fmt.Errorf("%w: row %c of the log is of %d bytes", ErrDamaged, row, len(value))
 	}
-	value, err := e.store.Load(e.key(index))
+	return [2]uint64{binary.BigEndian.Uint64(value), binary.BigEndian.Uint64(value[8:])}, nil
+}
+
+func (l *raftLog) setPair(b Batch, row byte, first, second uint64) {
+	b.Set(l.rowKey(row), binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, first), second))
+}
+
+func (l *raftLog) addLocked(index, term uint64, size int) {
+	l.mu.last = index
+	l.mu.sizes = append(l.mu.sizes, uint32(size))
+	l.mu.bytes += int64(size)
+	if n := len(l.mu.terms); n == 0 && term != l.mu.begin.term || n > 0 && l.mu.terms[n-1].term != term {
+		l.mu.terms = append(l.mu.terms, raftEntry{index, term})
+	}
+}
+
+// InitialState implements raft.Storage.
+func (l *raftLog) InitialState() (*raftpb.HardState, *raftpb.ConfState, error) {
+	hard, err := l.loadPair('h')
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	if value == nil {
-		return raft.ErrLogNotFound
+	conf := l.state.members.confState()
+	if hard == ([2]uint64{}) {
+		return nil, conf, nil
 	}
-	return decodeEntry(index, value, l)
+	// NB: which entries are confirmed is not written; those that were applied are.
+	return &raftpb.HardState{Term: new(hard[0]), Vote: new(hard[1]), Commit: new(l.state.at.applied)}, conf, nil
 }
 
-// recall takes an entry from memory. It says whether it did.
-func (e *entries) recall(index uint64, l *raft.Log) (bool, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if index < e.mu.first || index > e.mu.last {
-		return false, raft.ErrLogNotFound
-	}
-	if n := e.mu.last - index; n < uint64(len(e.mu.cached)) {
-		*l = *e.mu.cached[len(e.mu.cached)-1-int(n)]
-		return true, nil
-	}
-	return false, nil
+// FirstIndex implements raft.Storage.
+func (l *raftLog) FirstIndex() (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.begin.index + 1, nil
 }
 
-func (e *entries) StoreLog(l *raft.Log) error { return e.StoreLogs([]*raft.Log{l}) }
+// LastIndex implements raft.Storage.
+func (l *raftLog) LastIndex() (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.last, nil
+}
 
-// StoreLogs implements raft.LogStore. The entries are durable when it returns. When it
-// fails, the log is what it was: what DeleteRange took from its end is still there.
-func (e *entries) StoreLogs(logs []*raft.Log) error {
-	defer e.watch()()
-	e.mu.Lock()
-	last, mayHoldMore := e.mu.last, e.mu.mayHoldMore
-	e.mu.Unlock()
-	begin := logs[0].Index
-	// A log that goes on behind a gap follows a snapshot, which has all that is before.
-	restart := last != 0 && begin > last+1
-	replace := last != 0 && begin <= last
-	values := make([][]byte, len(logs))
-	for i, l := range logs {
-		values[i] = encodeEntry(l)
-	}
-	err := e.store.Write(Synced, func(b Batch) {
-		switch {
-		case restart:
-			b.DeleteRange(e.key(0), e.end())
-		case replace || mayHoldMore:
-			b.DeleteRange(e.key(begin), e.end())
-		}
-		for i, l := range logs {
-			b.Set(e.key(l.Index), values[i])
-		}
-	})
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err != nil {
-		e.mu.mayHoldMore = e.mu.mayHoldMore || !errors.Is(err, ErrRefused)
-		return err
-	}
-	e.mu.mayHoldMore = false
+// Term implements raft.Storage.
+func (l *raftLog) Term(index uint64) (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	switch {
-	case restart:
-		e.clearLocked()
-	case replace:
-		e.truncateLocked(begin)
+	case index < l.mu.begin.index:
+		return 0, raft.ErrCompacted
+	case index > l.mu.last:
+		return 0, raft.ErrUnavailable
 	}
-	for i, l := range logs {
-		e.addLocked(l.Index, len(values[i]))
-		e.mu.cached = append(e.mu.cached, l)
-		e.mu.cachedBytes += len(values[i])
-		if l.Type == raft.LogConfiguration {
-			e.mu.configurations = append(e.mu.configurations, l)
+	n := sort.Search(len(l.mu.terms), func(i int) bool { return l.mu.terms[i].index > index })
+	if n == 0 {
+		return l.mu.begin.term, nil
+	}
+	return l.mu.terms[n-1].term, nil
+}
+
+// Entries implements raft.Storage.
+func (l *raftLog) Entries(from, to, bytesMax uint64) (entries []*raftpb.Entry, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case from <= l.mu.begin.index:
+		return nil, raft.ErrCompacted
+	case to > l.mu.last+1:
+		return nil, raft.ErrUnavailable
+	}
+	bytes := uint64(0)
+	for index := from; index < to; index++ {
+		if bytes += uint64(l.mu.sizes[index-l.mu.begin.index-1]); len(entries) > 0 && bytes > bytesMax {
+			break
 		}
+		e, err := l.entryLocked(index)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+func (l *raftLog) entryLocked(index uint64) (*raftpb.Entry, error) {
+	if n := l.mu.last - index; n < uint64(len(l.mu.cached)) {
+		return l.mu.cached[len(l.mu.cached)-1-int(n)], nil
+	}
+	value, err := l.store.Load(l.key(index))
+	if err != nil {
+		return nil, err
+	}
+	if len(value) < entryHeadBytes {
+		return nil, fmt.Errorf("%w: entry %d of the log", ErrDamaged, index)
+	}
+	e := &raftpb.Entry{Index: new(index), Term: new(binary.BigEndian.Uint64(value)), Type: raftpb.EntryType(value[8]).Enum()}
+	if len(value) > entryHeadBytes {
+		e.Data = value[entryHeadBytes:]
+	}
+	return e, nil
+}
+
+// Snapshot implements raft.Storage: the rows as they are now, without the rows.
+func (l *raftLog) Snapshot() (*raftpb.Snapshot, error) {
+	at, members := l.state.published()
+	return snapshotOf(at, members), nil
+}
+
+func snapshotOf(at position, m members) *raftpb.Snapshot {
+	return &raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{Index: new(at.applied), Term: new(at.term), ConfState: m.confState()}}
+}
+
+// append adds what Raft wants to have written to a batch: entries, which replace those from the first one on, term and vote.
+func (l *raftLog) append(b Batch, m *raftpb.Message) {
+	if m.Term != nil {
+		l.setPair(b, 'h', m.GetTerm(), m.GetVote())
+	}
+	entries := m.GetEntries()
+	if len(entries) == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if first := entries[0].GetIndex(); first <= l.mu.last {
+		b.DeleteRange(l.key(first), l.end())
+		l.truncateLocked(first)
+	}
+	for _, e := range entries {
+		value := make([]byte, 0, entryHeadBytes+len(e.GetData()))
+		value = append(binary.BigEndian.AppendUint64(value, e.GetTerm()), byte(e.GetType()))
+		value = append(value, e.GetData()...)
+		b.Set(l.key(e.GetIndex()), value)
+		l.addLocked(e.GetIndex(), e.GetTerm(), len(value))
+		l.mu.cached = append(l.mu.cached, e)
+		l.mu.cachedBytes += len(value)
 	}
 	drop := 0
-	for ; drop < len(e.mu.cached)-1 && e.mu.cachedBytes > cacheBytesMax; drop++ {
-		e.mu.cachedBytes -= entryHeadBytes + len(e.mu.cached[drop].Extensions) + len(e.mu.cached[drop].Data)
+	for ; drop < len(l.mu.cached)-1 && l.mu.cachedBytes > cacheBytesMax; drop++ {
+		l.mu.cachedBytes -= entryHeadBytes + len(l.mu.cached[drop].GetData())
 	}
-	clear(e.mu.cached[:drop])
-	e.mu.cached = e.mu.cached[drop:]
-	return nil
-}
-
-// clearLocked forgets all entries.
-func (e *entries) clearLocked() {
-	e.mu.first, e.mu.last, e.mu.bytes, e.mu.sizes = 0, 0, 0, nil
-	e.mu.cached, e.mu.cachedBytes, e.mu.configurations = nil, 0, nil
-}
-
-// configuration returns the last entry about the members up to an index, nil when there is none.
-func (e *entries) configuration(index uint64) (last *raft.Log) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, l := range e.mu.configurations {
-		if l.Index <= index {
-			last = l
-		}
-	}
-	return last
+	clear(l.mu.cached[:drop])
+	l.mu.cached = l.mu.cached[drop:]
 }
 
 // truncateLocked forgets the entries from index on.
-func (e *entries) truncateLocked(index uint64) {
-	if index <= e.mu.first {
-		e.clearLocked()
-		return
+func (l *raftLog) truncateLocked(index uint64) {
+	keep := int(index - l.mu.begin.index - 1)
+	for _, size := range l.mu.sizes[keep:] {
+		l.mu.bytes -= int64(size)
 	}
-	keep := int(index - e.mu.first)
-	for _, size := range e.mu.sizes[keep:] {
-		e.mu.bytes -= int64(size)
+	l.mu.sizes = l.mu.sizes[:keep]
+	for n := len(l.mu.terms); n > 0 && l.mu.terms[n-1].index >= index; n-- {
+		l.mu.terms = l.mu.terms[:n-1]
 	}
-	e.mu.sizes = e.mu.sizes[:keep]
-	e.mu.last = index - 1
-	e.mu.cached, e.mu.cachedBytes = nil, 0
-	e.mu.configurations = slices.DeleteFunc(e.mu.configurations, func(l *raft.Log) bool { return l.Index >= index })
+	if gone := l.mu.last + 1 - index; gone >= uint64(len(l.mu.cached)) {
+		l.mu.cached, l.mu.cachedBytes = nil, 0
+	} else {
+		l.mu.cached = l.mu.cached[:len(l.mu.cached)-int(gone)]
+	}
+	l.mu.last = index - 1
 }
 
-// DeleteRange implements raft.LogStore. Raft removes what the state contains from the beginning of the log, never all
-// of it, and what another leader has replaced from its end. Such a removal waits for the entries that come in its place,
-// and goes in one step with them: when those cannot be written, the log still has what Raft believes that it has.
-func (e *entries) DeleteRange(low, high uint64) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if high >= e.mu.last {
-		return nil
-	}
-	if err := e.store.Write(Lazy, func(b Batch) { b.DeleteRange(e.key(low), e.key(high+1)) }); err != nil {
-		return err
-	}
-	gone := int(high + 1 - e.mu.first)
-	for _, size := range e.mu.sizes[:gone] {
-		e.mu.bytes -= int64(size)
-	}
-	e.mu.sizes = append([]uint32(nil), e.mu.sizes[gone:]...)
-	e.mu.first = high + 1
-	e.mu.configurations = slices.DeleteFunc(e.mu.configurations, func(l *raft.Log) bool { return l.Index <= high })
-	return nil
+// restart lets the log begin behind an entry that the rows contain, with nothing.
+func (l *raftLog) restart(b Batch, begin raftEntry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b.DeleteRange(l.key(0), l.end())
+	b.DeleteRange(l.rowKey('c'), l.rowKey('c'+1))
+	l.setPair(b, 'b', begin.index, begin.term)
+	l.mu.begin, l.mu.last, l.mu.bytes = begin, begin.index, 0
+	l.mu.sizes, l.mu.terms, l.mu.cached, l.mu.cachedBytes = nil, nil, nil, 0
 }
 
-// size is how many bytes the log has, and how many of its last entries make up half of them at most.
-func (e *entries) size() (bytes int64, trailing uint64) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	half := int64(0)
-	for i := len(e.mu.sizes) - 1; i >= 0; i-- {
-		if half += int64(e.mu.sizes[i]); half > e.mu.bytes/2 {
-			break
-		}
-		trailing++
+// trim drops the first half of the log, as far as the rows contain it.
+func (l *raftLog) trim(b Batch, applied uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	drop, bytes := 0, int64(0)
+	for ; drop < len(l.mu.sizes)-1 && bytes < l.mu.bytes/2 && l.mu.begin.index+uint64(drop) < applied; drop++ {
+		bytes += int64(l.mu.sizes[drop])
 	}
-	return e.mu.bytes, trailing
-}
-
-func encodeEntry(l *raft.Log) []byte {
-	value := make([]byte, 0, entryHeadBytes+len(l.Extensions)+len(l.Data))
-	value = binary.BigEndian.AppendUint64(value, l.Term)
-	value = append(value, byte(l.Type))
-	value = binary.BigEndian.AppendUint64(value, uint64(l.AppendedAt.UnixNano()))
-	value = binary.BigEndian.AppendUint32(value, uint32(len(l.Extensions)))
-	return append(append(value, l.Extensions...), l.Data...)
-}
-
-func decodeEntry(index uint64, value []byte, l *raft.Log) error {
-	if len(value) < entryHeadBytes {
-		return fmt.Errorf("%w: entry %d of the log is too short", ErrDamaged, index)
+	begin := raftEntry{index: l.mu.begin.index + uint64(drop), term: l.mu.begin.term}
+	gone := sort.Search(len(l.mu.terms), func(i int) bool { return l.mu.terms[i].index > begin.index })
+	if gone > 0 {
+		begin.term = l.mu.terms[gone-1].term
 	}
-	head, rest := value[:entryHeadBytes], value[entryHeadBytes:]
-	extensions := int(binary.BigEndian.Uint32(head[17:]))
-	if extensions > len(rest) {
-		return fmt.Errorf("%w: entry %d of the log is cut off", ErrDamaged, index)
-	}
-	*l = raft.Log{
-		Index: index, Term: binary.BigEndian.Uint64(head), Type: raft.LogType(head[8]),
-		AppendedAt: time.Unix(0, int64(binary.BigEndian.Uint64(head[9:]))), Data: rest[extensions:],
-	}
-	if extensions > 0 {
-		l.Extensions = rest[:extensions]
-	}
-	return nil
+	b.DeleteRange(l.key(0), l.key(begin.index+1))
+	l.setPair(b, 'b', begin.index, begin.term)
+	l.mu.bytes -= bytes
+	l.mu.sizes = append([]uint32(nil), l.mu.sizes[drop:]...)
+	l.mu.terms = append([]raftEntry(nil), l.mu.terms[gone:]...)
+	l.mu.begin = begin
 }
 
-// votes is where Raft keeps its term and its vote: raft.StableStore.
-type votes struct {
-	store  Store
-	prefix []byte
-	watch  func() (end func()) // as of entries
+func (l *raftLog) size() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.bytes
 }
 
-// errNoVote has the text that Raft expects (raft.NewRaft).
-var errNoVote = errors.New("not found")
-
-func newVotes(store Store, prefix []byte, watch func() func()) votes {
-	return votes{store, append(prefix[:len(prefix):len(prefix)], 'v'), watch}
+// behind is how many entries the log has behind an index.
+func (l *raftLog) lastIndex() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.last
 }
-
-func (v votes) key(name []byte) []byte {
-	return append(v.prefix[:len(v.prefix):len(v.prefix)], name...)
-}
-
-func (v votes) Set(name, value []byte) error {
-	defer v.watch()()
-	return v.store.Write(Vital, func(b Batch) { b.Set(v.key(name), value) })
-}
-
-func (v votes) Get(name []byte) ([]byte, error) {
-	value, err := v.store.Load(v.key(name))
-	if err == nil && value == nil {
-		err = errNoVote
-	}
-	return value, err
-}
-
-func (v votes) SetUint64(name []byte, n uint64) error {
-	return v.Set(name, encodeUint64(n))
-}
-
-func (v votes) GetUint64(name []byte) (uint64, error) {
-	value, err := v.Get(name)
-	if err != nil {
-		return 0, err
-	}
-	if len(value) != 8 {
-		return 0, fmt.Errorf("%w: %s is of %d bytes", ErrDamaged, name, len(value))
-	}
-	return binary.BigEndian.Uint64(value), nil
-}
-
-func encodeUint64(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }

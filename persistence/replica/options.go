@@ -3,8 +3,6 @@ package replica
 import (
 	"cmp"
 	"errors"
-	"net"
-	"time"
 
 	"github.com/rs/zerolog"
 )
@@ -26,27 +24,15 @@ var (
 // Options of a group.
 type Options struct {
 	Shard uint16
-	// Node is the id of this node, which is its address for Raft as well: Streams finds out where a node is.
-	Node  string
 	Store Store
 	// LogPrefix begins the keys of the log, StatePrefix those of rows about the state.
 	// StatePrefix is in the range of the shard, before all other rows.
 	LogPrefix, StatePrefix []byte
-	Streams                Streams
 	Observer               Observer
 	// Follower may be nil.
 	Follower Follower
 
-	// Tick is the time on which all others hang: a follower that hears nothing for so long asks for an election, and a
-	// leader that reaches no majority for half of it steps down. Zero: one second; shorter ones lead to elections when
-	// the processor is short.
-	Tick time.Duration
-	// LogWriteMax is how long one write of the log, the term or the vote may take before TooSlow is called; time in
-	// which the process does not run counts for little. Zero: four seconds. Raft has no leader step down whose disk
-	// hangs (hashicorp/raft#503): its heartbeats go on.
-	LogWriteMax time.Duration
-	TooSlow     func()
-	// LogBytesMax is how large the log may become before Raft drops the part that
+	// LogBytesMax is how large the log may become before the part goes that
 	// the state contains. Half of it stays, for nodes that are a little behind. Zero: 16 MiB.
 	LogBytesMax int64
 
@@ -55,23 +41,9 @@ type Options struct {
 	Fatal func(reason string)
 }
 
-func (o *Options) ensureDefaults() {
-	o.Tick = cmp.Or(o.Tick, time.Second)
-	o.LogWriteMax = cmp.Or(o.LogWriteMax, 4*time.Second)
-	o.LogBytesMax = cmp.Or(o.LogBytesMax, 16<<20)
-}
+func (o *Options) ensureDefaults() { o.LogBytesMax = cmp.Or(o.LogBytesMax, 16<<20) }
 
-// Streams carries bytes between the replicas of one shard.
-type Streams interface {
-	// Accept returns the next stream that another node has opened, or an error once the streams are closed.
-	Accept() (net.Conn, error)
-	// Dial opens a stream to a node.
-	Dial(node string, timeout time.Duration) (net.Conn, error)
-	// Close ends Accept.
-	Close() error
-}
-
-// Observer is told who leads the shard. It must not block, and is called by one goroutine.
+// Observer is told who leads the shard. It must not block; the calls come one after the other.
 type Observer interface {
 	// Led is called when this node leads the shard and everything that was committed
 	// before is visible here. It may write in this epoch.
@@ -98,8 +70,6 @@ type Store interface {
 	// Write makes changes visible together, in the order of the calls. An error that wraps
 	// ErrRefused means that nothing was written. With Vital fill may be called more than once.
 	Write(how Write, fill func(Batch)) error
-	// Refusal is why Synced writes are refused now, nil when they are not.
-	Refusal() error
 	// Snapshot returns the shard as it is now.
 	Snapshot() Snapshot
 	// Replace puts rows, which come in the order of their keys, in the place of all rows
@@ -117,7 +87,7 @@ const (
 	// Synced changes are durable before Write returns, or it says that this is not known.
 	Synced
 	// Vital changes are Synced, but taken even while the store takes nothing new, and Write returns when they are known
-	// to be durable, however long that takes: Raft cannot go on without its term and its vote.
+	// to be durable, however long that takes.
 	Vital
 )
 

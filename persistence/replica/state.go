@@ -2,23 +2,23 @@ package replica
 
 import (
 	"encoding/binary"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
 
-	"github.com/hashicorp/raft"
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
 )
 
-// The data of an entry: version (1 byte), kind (1), and for writes epoch (8), revision (8) and then sets of writes,
-// each behind its length (uvarint). Every version that was ever written is read: a log may be older than the program.
+// The data of an entry: version (1 byte), kind (1), and for writes epoch (8), revision (8) and then sets of writes, each
+// behind its length (uvarint). Every version that was ever written is read: a log may be older than the program. The first
+// entry of a leadership has no data.
 const (
-	entryVersion = 1
-
-	kindEpoch  = 0 // a leadership begins
-	kindWrites = 1
-
+	entryVersion    = 1
+	kindEpoch       = 0 // the leader begins another epoch
+	kindWrites      = 1
 	writesHeadBytes = 1 + 1 + 8 + 8
 )
 
@@ -33,7 +33,7 @@ type position struct {
 	applied  uint64 // the last entry that was applied, or passed over
 	epoch    uint64 // the index of the entry that began it
 	revision uint64 // of the shard: the entries of writes that this epoch has
-	term     uint64 // Raft's, in which the epoch began
+	term     uint64 // of the last entry that was applied
 }
 
 func (p position) encode() []byte {
@@ -54,136 +54,183 @@ func decodePosition(b []byte) (p position, err error) {
 	return p, nil
 }
 
-// errStale is the answer to an entry that every node has passed over: its epoch is over,
-// or one that it follows was lost.
-var errStale = fmt.Errorf("%w: a later leader has written, or what this follows was lost", ErrNotLed)
-
-// state applies the log to the rows of the shard: raft.FSM. What it does with an entry
-// depends on the entries before and on nothing else.
+// state applies the log to the rows of the shard. What it does with an entry depends on the entries before and on
+// nothing else.
 type state struct {
-	store Store
-	key   []byte // of the position
-	fatal func(string)
-	told  Follower // nil: nobody follows
+	store       Store
+	key, people []byte // of the position and of the members
+	fatal       func(string)
+	told        Follower // nil: nobody follows
+	// configure has Raft take a change of the members.
+	configure func(raftpb.ConfChangeI) *raftpb.ConfState
 
-	mu      sync.Mutex // held while the rows change
+	// at and members are those of everything that is on its way into the rows. They belong to the round.
 	at      position
-	changed chan struct{} // closed when at.applied has grown
+	members members
+
+	mu      sync.Mutex
+	shown   position      // that readers see
+	group   members       // as of shown
+	changed chan struct{} // closed when shown has grown
 
 	stale     atomic.Uint64 // entries that were passed over
 	installed atomic.Uint64 // copies of the shard that were put in place
 }
 
 func openState(store Store, prefix []byte, fatal func(string)) (*state, error) {
-	s := &state{store: store, key: append(prefix[:len(prefix):len(prefix)], 'p'), fatal: fatal, changed: make(chan struct{})}
-	return s, s.load()
+	row := func(name byte) []byte { return append(prefix[:len(prefix):len(prefix)], name) }
+	s := &state{store: store, key: row('p'), people: row('m'), fatal: fatal, changed: make(chan struct{})}
+	err := s.load()
+	s.publish(s.at, s.members)
+	return s, err
 }
 
-// load reads the position from the store.
+// load reads position and members from the store.
 func (s *state) load() error {
 	stored, err := s.store.Load(s.key)
 	if err != nil || stored == nil {
 		return err
 	}
-	if s.at, err = decodePosition(stored); err == nil {
-		s.signalLocked()
+	if s.at, err = decodePosition(stored); err != nil {
+		return err
 	}
+	stored, err = s.store.Load(s.people)
+	if err != nil {
+		return err
+	}
+	s.members, err = decodeMembers(stored)
 	return err
 }
 
-// signalLocked wakes those who wait for a position.
-func (s *state) signalLocked() {
+// publish makes known what readers see.
+func (s *state) publish(at position, m members) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shown, s.group = at, m
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// position returns how far the state is, and a channel that is closed when it is further.
+// published returns how far readers see.
+func (s *state) published() (position, members) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shown, s.group
+}
+
+// position returns how far readers see, and a channel that is closed when it is further.
 func (s *state) position() (position, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.at, s.changed
+	return s.shown, s.changed
 }
 
-func (s *state) Apply(l *raft.Log) any { return s.ApplyBatch([]*raft.Log{l})[0] }
+// applying is entries on their way into the rows.
+type applying struct {
+	group   *Group
+	m       *raftpb.Message
+	at      position // behind them
+	members members
+	reprs   [][]byte  // what they change, when somebody follows
+	ends    []outcome // of those that count, in their order
+	answers []answer
+	conf    []string // the changes of members among them, by id
+}
 
-// ApplyBatch implements raft.BatchingFSM. The answer to an entry of writes is nil or an
-// error, to one that begins an epoch the epoch.
-func (s *state) ApplyBatch(logs []*raft.Log) []any {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	answers := make([]any, len(logs))
-	at := s.at
-	var reprs [][]byte
-	err := s.store.Write(Lazy, func(b Batch) {
-		for i, l := range logs {
-			if l.Index <= at.applied {
-				continue // NB: a snapshot was newer than its index, or this is a restart
-			}
-			at.applied = l.Index
-			if l.Type == raft.LogCommand {
-				var changes [][]byte
-				answers[i], changes = s.apply(b, &at, l)
-				if s.told != nil {
-					reprs = append(reprs, changes...)
-				}
-			}
+// outcome is what an entry has brought about: writes, or the beginning of an epoch.
+type outcome struct {
+	begins          bool
+	epoch, revision uint64
+	term            uint64
+}
+
+// fill adds what entries change to a batch.
+func (s *state) fill(b Batch, a *applying) {
+	for _, e := range a.m.GetEntries() {
+		if e.GetIndex() <= s.at.applied {
+			continue
 		}
-		b.Set(s.key, at.encode())
-	})
-	if err != nil {
-		s.fatal(fmt.Sprintf("apply entries up to %d of a shard's log: %v", at.applied, err))
+		if e.GetTerm() != s.at.term { // NB: others without data are changes of the members that Raft has refused
+			s.at = position{epoch: e.GetIndex(), term: e.GetTerm()}
+			a.ends = append(a.ends, outcome{begins: true, epoch: s.at.epoch, term: s.at.term})
+		}
+		s.at.applied = e.GetIndex()
+		switch {
+		case e.GetType() != raftpb.EntryNormal:
+			s.changeMembers(a, e)
+			b.Set(s.people, s.members.encode())
+		case len(e.GetData()) > 0:
+			s.apply(b, a, e)
+		}
 	}
-	s.at = at
-	s.signalLocked()
-	if len(reprs) > 0 {
-		s.told.Changed(reprs)
-	}
-	return answers
+	b.Set(s.key, s.at.encode())
+	a.at, a.members = s.at, s.members
 }
 
-// apply carries out one entry, and returns what it changes.
-func (s *state) apply(b Batch, at *position, l *raft.Log) (answer any, changes [][]byte) {
-	d := l.Data
-	if len(d) < 2 || d[0] != entryVersion {
-		s.fatal(fmt.Sprintf("entry %d of a shard's log was written by a newer program; install that one here too", l.Index))
+// touch writes the position as it is, so that a round with answers only has its turn among those that write.
+func (s *state) touch(b Batch) {
+	if s.at.applied > 0 {
+		b.Set(s.key, s.at.encode())
 	}
+}
+
+// apply carries out one entry of writes.
+func (s *state) apply(b Batch, a *applying, e *raftpb.Entry) {
+	d := e.GetData()
 	switch {
+	case len(d) < 2 || d[0] != entryVersion:
+		s.fatal(fmt.Sprintf("entry %d of a shard's log was written by a newer program; install that one here too", e.GetIndex()))
 	case d[1] == kindEpoch:
-		*at = position{applied: l.Index, epoch: l.Index, term: l.Term}
-		return l.Index, nil
-	case d[1] != kindWrites || len(d) < writesHeadBytes:
-		s.fatal(fmt.Sprintf("entry %d of a shard's log has an unknown kind", l.Index))
+		s.at.epoch, s.at.revision = e.GetIndex(), 0
+		a.ends = append(a.ends, outcome{begins: true, epoch: s.at.epoch, term: s.at.term})
+		return
+	case len(d) < writesHeadBytes || d[1] != kindWrites:
+		s.fatal(fmt.Sprintf("entry %d of a shard's log has an unknown kind", e.GetIndex()))
 	}
 	epoch, revision := binary.BigEndian.Uint64(d[2:]), binary.BigEndian.Uint64(d[10:])
-	if epoch != at.epoch || revision != at.revision {
-		s.stale.Add(1)
-		return errStale, nil
+	if epoch != s.at.epoch || revision != s.at.revision {
+		s.stale.Add(1) // its epoch is over, or what it follows was lost: every node passes over it
+		return
 	}
-	at.revision++
+	s.at.revision++
+	a.ends = append(a.ends, outcome{epoch: epoch, revision: revision})
 	for d = d[writesHeadBytes:]; len(d) > 0; {
 		size, n := binary.Uvarint(d)
 		if n <= 0 || size > uint64(len(d)-n) {
-			s.fatal(fmt.Sprintf("entry %d of a shard's log is cut off", l.Index))
+			s.fatal(fmt.Sprintf("entry %d of a shard's log is cut off", e.GetIndex()))
 		}
 		set := d[n : n+int(size)]
 		b.Apply(set)
-		changes = append(changes, set)
+		if s.told != nil {
+			a.reprs = append(a.reprs, set)
+		}
 		d = d[n+int(size):]
 	}
-	return nil, changes
 }
 
-// The rows themselves are the snapshot.
-func (s *state) Snapshot() (raft.FSMSnapshot, error) { return rowsAsTheyAre{}, nil }
-
-type rowsAsTheyAre struct{}
-
-func (rowsAsTheyAre) Persist(sink raft.SnapshotSink) error { return sink.Close() }
-
-func (rowsAsTheyAre) Release() {}
-
-// The rows are in place already; see install.Close.
-func (s *state) Restore(source io.ReadCloser) error {
-	_, err := io.Copy(io.Discard, source)
-	return errors.Join(err, source.Close())
+// changeMembers carries out an entry about the members, here and in Raft.
+func (s *state) changeMembers(a *applying, e *raftpb.Entry) {
+	var change raftpb.ConfChangeI
+	var err error
+	if e.GetType() == raftpb.EntryConfChange {
+		c := new(raftpb.ConfChange)
+		err, change = proto.Unmarshal(e.GetData(), c), c
+	} else {
+		c := new(raftpb.ConfChangeV2)
+		err, change = proto.Unmarshal(e.GetData(), c), c
+	}
+	if err != nil {
+		s.fatal(fmt.Sprintf("entry %d of a shard's log, about its members, cannot be read: %v", e.GetIndex(), err))
+	}
+	var about changeContext
+	if text := change.AsV2().GetContext(); len(text) > 0 {
+		if err := json.Unmarshal(text, &about); err != nil {
+			s.fatal(fmt.Sprintf("entry %d of a shard's log, about its members, cannot be read: %v", e.GetIndex(), err))
+		}
+	}
+	s.members = s.members.follow(s.configure(change), about.Node)
+	if about.ID != "" {
+		a.conf = append(a.conf, about.ID)
+	}
+	_ = raft.None
 }

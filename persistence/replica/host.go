@@ -1,0 +1,426 @@
+package replica
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// The times of a host, as parts of HostOptions.Tick. Nodes tell each other all the time that they are alive, and groups
+// ask for an election when the node that leads them is not. A group in which nothing happens costs nothing.
+const (
+	raftTicks      = 20 // of Raft
+	pingTicks      = 10 // messages to each node that this one is alive
+	electionTicks  = 10 // Raft's ticks after which a group without a leader asks for an election
+	heartbeatTicks = 3  // Raft's ticks between two messages of a leader that has something to say
+	// idleTicks is how many ticks a group gets when nothing happens any more: who has missed that something is
+	// confirmed hears it meanwhile.
+	idleTicks = 2 * heartbeatTicks
+)
+
+// HostOptions of a host.
+type HostOptions struct {
+	// Node is the id of this node.
+	Node string
+	// Messages carries what the groups of all shards say to each other, Copies the rows of shards.
+	Messages, Copies Streams
+	// Store takes what all groups write in one round.
+	Store Rounds
+	// Probe is the key of a row that is written when nothing else is.
+	Probe []byte
+
+	// Tick is the time on which all others hang: a node that is not heard for half of it is taken for dead.
+	// Zero: one second.
+	Tick time.Duration
+
+	Log zerolog.Logger
+	// Fatal ends the process; it does not return.
+	Fatal func(reason string)
+}
+
+// Streams carries bytes between nodes.
+type Streams interface {
+	// Accept returns the next stream that another node has opened, or an error once the streams are closed.
+	Accept() (net.Conn, error)
+	// Dial opens a stream to a node.
+	Dial(node string, timeout time.Duration) (net.Conn, error)
+	// Close ends Accept.
+	Close() error
+}
+
+// Rounds writes what the groups of a host have for the disk.
+type Rounds interface {
+	// Append has the changes of fill made visible together, in the order of the calls, and durable when synced.
+	// It never waits, and the writes are never refused. visible and durable are called once each, in this order and in
+	// the order of the calls of Append, and must not block. Both get an error when the store was closed before.
+	Append(synced bool, fill func(Batch), visible, durable func(error))
+	// Refusal is why new writes are refused now, nil when they are not.
+	Refusal() error
+}
+
+// Host runs the groups of all shards of a node: it alone steps them, sends what they say to another node in one stream,
+// and writes what they have for the disk in one batch.
+type Host struct {
+	o    HostOptions
+	self uint64
+	mesh *mesh
+
+	wake chan struct{}
+	stop chan struct{}
+	done sync.WaitGroup
+
+	notices notices
+	run     uint64       // of this process
+	probing atomic.Bool  // a write of probeDisk is on its way
+	synced  atomic.Int64 // when the last write that is safe was begun
+
+	mu struct {
+		sync.Mutex
+		groups map[uint16]*Group
+		names  map[uint64]string    // of nodes, by the number that Raft has for them
+		heard  map[uint64]time.Time // when a node has said last that it is alive
+		runs   map[uint64]uint64    // the number of a node's run
+		ready  []*Group             // have something to do; each once
+	}
+}
+
+// NewHost returns a host without groups. Close ends it.
+func NewHost(o HostOptions) *Host {
+	o.Tick = cmp.Or(o.Tick, time.Second)
+	h := &Host{o: o, self: raftID(o.Node), run: rand.Uint64() | 1, wake: make(chan struct{}, 1), stop: make(chan struct{})}
+	h.mu.groups, h.mu.names = map[uint16]*Group{}, map[uint64]string{}
+	h.mu.heard, h.mu.runs = map[uint64]time.Time{}, map[uint64]uint64{}
+	h.synced.Store(time.Now().UnixNano())
+	h.notices.wake = make(chan struct{}, 1)
+	h.mesh = newMesh(h)
+	for _, loop := range []func(){h.rounds, h.tick, h.mesh.accept, h.acceptCopies, func() { h.notices.loop(h.stop) }} {
+		h.done.Go(loop)
+	}
+	return h
+}
+
+// Close ends the host, whose groups are stopped.
+func (h *Host) Close() {
+	close(h.stop)
+	_ = h.o.Messages.Close()
+	_ = h.o.Copies.Close()
+	h.mesh.close()
+	h.done.Wait()
+}
+
+// raftID is the number under which Raft knows a node.
+func raftID(node string) uint64 {
+	sum := sha256.Sum256([]byte(node))
+	return binary.BigEndian.Uint64(sum[:])>>1 | 1 // NB: zero and the highest have a meaning of their own
+}
+
+// know remembers the ids of nodes.
+func (h *Host) know(nodes ...string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, n := range nodes {
+		h.mu.names[raftID(n)] = n
+	}
+}
+
+// name returns the id of a node, "" when it is not known.
+func (h *Host) name(id uint64) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mu.names[id]
+}
+
+func (h *Host) group(shard uint16) *Group {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mu.groups[shard]
+}
+
+// schedule has a group stepped in the next round. g.mu is held.
+func (h *Host) schedule(g *Group) {
+	if g.mu.scheduled {
+		return
+	}
+	g.mu.scheduled = true
+	h.mu.Lock()
+	h.mu.ready = append(h.mu.ready, g)
+	first := len(h.mu.ready) == 1
+	h.mu.Unlock()
+	if first {
+		signal(h.wake)
+	}
+}
+
+func signal(wake chan struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
+
+// rounds is the scheduler: each round steps all groups that have something to do.
+func (h *Host) rounds() {
+	var groups []*Group
+	for {
+		select {
+		case <-h.wake:
+		case <-h.stop:
+			return
+		}
+		// NB: those who can run and are about to ask for something do so before the round begins. That makes rounds as
+		// large as the processors are busy, and costs nothing when they are not.
+		runtime.Gosched()
+		h.mu.Lock()
+		groups, h.mu.ready = h.mu.ready, groups[:0]
+		h.mu.Unlock()
+		r := &round{host: h, begun: time.Now()}
+		for _, g := range groups {
+			g.step(r)
+		}
+		clear(groups)
+		r.end()
+	}
+}
+
+// tick advances the time of the groups that need it.
+func (h *Host) tick() {
+	ticker := time.NewTicker(h.o.Tick / raftTicks)
+	defer ticker.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ticker.C:
+		case <-h.stop:
+			return
+		}
+		if n%(raftTicks/pingTicks) == 0 {
+			h.probeDisk()
+		}
+		h.mu.Lock()
+		groups := slices.Collect(maps.Values(h.mu.groups))
+		h.mu.Unlock()
+		members := map[uint64]bool{}
+		for _, g := range groups {
+			for _, id := range g.tick() {
+				members[id] = true
+			}
+		}
+		if n%raftTicks == 0 {
+			h.mesh.keep(members)
+		}
+	}
+}
+
+// probeDisk writes something that has to be safe when nothing was written for some time.
+func (h *Host) probeDisk() {
+	begun := time.Now()
+	if h.probing.Load() || begun.Sub(time.Unix(0, h.synced.Load())) < h.o.Tick/5 {
+		return
+	}
+	h.probing.Store(true)
+	h.o.Store.Append(true, func(b Batch) { b.Set(h.o.Probe, binary.BigEndian.AppendUint64(nil, uint64(begun.Unix()))) }, func(error) {}, func(err error) {
+		h.probing.Store(false)
+		if err == nil {
+			h.noteSync(begun)
+		}
+	})
+}
+
+func (h *Host) noteSync(begun time.Time) {
+	for at := begun.UnixNano(); ; {
+		before := h.synced.Load()
+		if before >= at || h.synced.CompareAndSwap(before, at) {
+			return
+		}
+	}
+}
+
+// healthy reports whether the disk takes writes.
+func (h *Host) healthy() bool { return time.Since(time.Unix(0, h.synced.Load())) < h.o.Tick*3/5 }
+
+// hear notes that a node is alive.
+func (h *Host) hear(node uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.heard[node] = time.Now()
+}
+
+// alive reports whether a node has said lately that it is alive.
+func (h *Host) alive(node uint64) bool {
+	return node == h.self || h.heardWithin(node, h.o.Tick/2)
+}
+
+func (h *Host) heardWithin(node uint64, within time.Duration) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return time.Since(h.mu.heard[node]) < within
+}
+
+// meet notes which run of a node has opened a stream. In another one it has forgotten that it leads.
+func (h *Host) meet(node string, run uint64) {
+	id := raftID(node)
+	h.mu.Lock()
+	h.mu.names[id] = node
+	other := h.mu.runs[id] != 0 && h.mu.runs[id] != run
+	h.mu.runs[id] = run
+	groups := slices.Collect(maps.Values(h.mu.groups))
+	h.mu.Unlock()
+	for _, g := range groups {
+		g.do(func() {
+			g.mu.Lock()
+			g.mu.idle = 0
+			g.mu.Unlock()
+			if other {
+				g.forget(id)
+			}
+		})
+	}
+}
+
+// round is what the groups that were stepped have for the disk and for other nodes.
+type round struct {
+	host    *Host
+	appends []appending
+	applies []applying
+	answers []answer
+	trims   []*Group // whose logs are too long
+	synced  bool
+	begun   time.Time
+}
+
+// appending is entries of a group's log, its term and its vote on their way to the disk.
+type appending struct {
+	group *Group
+	m     *raftpb.Message
+}
+
+// end sends and writes what a round has.
+func (r *round) end() {
+	r.host.mesh.flush()
+	if len(r.appends) == 0 && len(r.applies) == 0 && len(r.answers) == 0 && len(r.trims) == 0 {
+		return
+	}
+	r.host.o.Store.Append(r.synced, r.fill, r.visible, r.durable)
+}
+
+// fill writes logs before states: a state never has more than the log after a crash.
+func (r *round) fill(b Batch) {
+	for _, a := range r.appends {
+		a.group.log.append(b, a.m)
+	}
+	for i := range r.applies {
+		a := &r.applies[i]
+		a.group.state.fill(b, a)
+		a.group.settle(a)
+	}
+	for _, a := range r.answers {
+		a.group.state.touch(b)
+	}
+	for _, g := range r.trims {
+		at, _ := g.state.published()
+		g.log.trim(b, at.applied)
+	}
+}
+
+// visible is called when readers see what was applied.
+func (r *round) visible(err error) {
+	for i := range r.applies {
+		r.applies[i].group.applied(&r.applies[i], err)
+	}
+	for _, a := range r.answers {
+		a.answer(nil)
+	}
+}
+
+// durable is called when the logs are safe.
+func (r *round) durable(err error) {
+	if err != nil {
+		return // the store was closed
+	}
+	if r.synced {
+		r.host.noteSync(r.begun)
+	}
+	for _, a := range r.appends {
+		a.group.appended(a.m)
+	}
+	r.host.mesh.flush()
+}
+
+// deliver brings a message of Raft to where it goes. It is sent with the next flush.
+func (g *Group) deliver(m *raftpb.Message) {
+	switch m.GetTo() {
+	case g.host.self, raft.LocalAppendThread, raft.LocalApplyThread:
+		g.mu.Lock()
+		g.mu.inbox = append(g.mu.inbox, m)
+		g.host.schedule(g)
+		g.mu.Unlock()
+	default:
+		if m.GetType() == raftpb.MsgSnap {
+			g.sendCopy(m)
+			return
+		}
+		g.host.mesh.enqueue(g, m)
+	}
+}
+
+// notices calls functions one after the other, without holding up those who ask for it.
+type notices struct {
+	mu    sync.Mutex
+	queue []func()
+	wake  chan struct{}
+}
+
+func (n *notices) add(f func()) {
+	n.mu.Lock()
+	n.queue = append(n.queue, f)
+	n.mu.Unlock()
+	signal(n.wake)
+}
+
+func (n *notices) loop(stop chan struct{}) {
+	for {
+		n.mu.Lock()
+		all := n.queue
+		n.queue = nil
+		n.mu.Unlock()
+		for _, f := range all {
+			f()
+		}
+		if len(all) > 0 {
+			continue
+		}
+		select {
+		case <-n.wake:
+		case <-stop:
+			return
+		}
+	}
+}
+
+// raftLogger is what Raft logs to; operators get lines of our own.
+type raftLogger struct{ log zerolog.Logger }
+
+func (l raftLogger) Debug(v ...any)                 { l.log.Trace().Msg("raft: " + fmt.Sprint(v...)) }
+func (l raftLogger) Debugf(format string, v ...any) { l.log.Trace().Msgf("raft: "+format, v...) }
+func (l raftLogger) Info(v ...any)                  { l.log.Debug().Msg("raft: " + fmt.Sprint(v...)) }
+func (l raftLogger) Infof(format string, v ...any)  { l.log.Debug().Msgf("raft: "+format, v...) }
+func (l raftLogger) Warning(v ...any)               { l.log.Debug().Msg("raft: " + fmt.Sprint(v...)) }
+func (l raftLogger) Warningf(f string, v ...any)    { l.log.Debug().Msgf("raft: "+f, v...) }
+func (l raftLogger) Error(v ...any)                 { l.log.Warn().Msg("raft: " + fmt.Sprint(v...)) }
+func (l raftLogger) Errorf(format string, v ...any) { l.log.Warn().Msgf("raft: "+format, v...) }
+func (l raftLogger) Fatal(v ...any)                 { panic("raft: " + fmt.Sprint(v...)) }
+func (l raftLogger) Fatalf(format string, v ...any) { panic("raft: " + fmt.Sprintf(format, v...)) }
+func (l raftLogger) Panic(v ...any)                 { panic("raft: " + fmt.Sprint(v...)) }
+func (l raftLogger) Panicf(format string, v ...any) { panic("raft: " + fmt.Sprintf(format, v...)) }
