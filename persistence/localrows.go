@@ -109,7 +109,7 @@ func (r rounds) Append(synced bool, fill func(replica.Batch), visible, durable f
 	r.s.appendHere(w, &roundWaiter{s: r.s, visible: visible, durable: durable})
 }
 
-// roundWaiter tells a host what became of a round. While the disk hangs it asks for a place in the queue again and again:
+// roundWaiter tells a host how a round ended. While the disk hangs it asks for a place in the queue again and again:
 // what was appended before is safe when that is.
 type roundWaiter struct {
 	s       *Store

@@ -17,7 +17,7 @@ type Shard uint16
 // Meta is the shard of definitions, settings and credentials. It sorts behind all numbered shards.
 const Meta Shard = 0xFFFF
 
-// Messages and Copies are no shards: the streams between nodes have numbers as shards have.
+// Messages and Copies are the numbers of streams between nodes, which have numbers as shards have.
 const (
 	Messages Shard = 0xFFFE
 	Copies   Shard = 0xFFFD

@@ -13,6 +13,8 @@ import (
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
+
+	"troupe/persistence/replica/internal/mesh"
 )
 
 // A copy of a shard goes in a stream of its own: the id of the node that sends it, behind its length (2 bytes); the shard
@@ -29,13 +31,10 @@ func (g *Group) sendCopy(m *raftpb.Message) {
 	h, to, term := g.host, m.GetTo(), m.GetTerm()
 	node := h.name(to)
 	h.done.Go(func() {
-		l := h.mesh.link(node)
-		if l == nil {
-			return // the mesh is closed
-		}
+		sending := h.copies(node)
 		select {
-		case l.copies <- struct{}{}:
-			defer func() { <-l.copies }()
+		case sending <- struct{}{}:
+			defer func() { <-sending }()
 		case <-h.stop:
 			return
 		}
@@ -51,6 +50,17 @@ func (g *Group) sendCopy(m *raftpb.Message) {
 	})
 }
 
+// copies has an entry while a shard is copied to a node. NB: a channel, since time passes while it is held
+// (persistence/PROMISES.md, "F23").
+func (h *Host) copies(node string) chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.mu.copies[node] == nil {
+		h.mu.copies[node] = make(chan struct{}, 1)
+	}
+	return h.mu.copies[node]
+}
+
 func (g *Group) copyTo(node string, term uint64) (err error) {
 	rows := g.o.Store.Snapshot()
 	defer func() { err = errors.Join(err, rows.Close()) }()
@@ -58,13 +68,12 @@ func (g *Group) copyTo(node string, term uint64) (err error) {
 	if err != nil {
 		return err
 	}
-	if !g.host.mesh.hold(conn) {
+	if !g.host.conns.Hold(conn) {
 		return net.ErrClosed
 	}
-	defer g.host.mesh.drop(conn)
+	defer g.host.conns.Drop(conn)
 	w := bufio.NewWriterSize(conn, 64<<10)
-	self := g.host.o.Node
-	head := append(binary.BigEndian.AppendUint16(nil, uint16(len(self))), self...)
+	head := mesh.AppendNode(nil, g.host.o.Node)
 	head = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint16(head, g.o.Shard), term)
 	_, _ = w.Write(head)
 	row := func(key, value []byte) error {
@@ -96,11 +105,11 @@ func (h *Host) acceptCopies() {
 		if err != nil {
 			return
 		}
-		if !h.mesh.hold(conn) {
+		if !h.conns.Hold(conn) {
 			continue
 		}
 		h.done.Go(func() {
-			defer h.mesh.drop(conn)
+			defer h.conns.Drop(conn)
 			if err := h.readCopy(conn); err != nil {
 				h.o.Log.Warn().Err(err).Msg("could not take a copy of a shard")
 			}
@@ -110,7 +119,7 @@ func (h *Host) acceptCopies() {
 
 func (h *Host) readCopy(conn net.Conn) error {
 	r := bufio.NewReaderSize(conn, 64<<10)
-	node, err := readHello(r)
+	node, err := mesh.ReadNode(r)
 	if err != nil {
 		return err
 	}
@@ -237,7 +246,7 @@ func (g *Group) install(m *raftpb.Message) {
 		for _, answer := range m.GetResponses() {
 			g.deliver(answer)
 		}
-		g.host.mesh.flush()
+		g.host.mesh.Flush()
 		g.do(func() {})
 	})
 }

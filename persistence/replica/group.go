@@ -114,7 +114,7 @@ func (g *Group) start() (err error) {
 		return err
 	}
 	g.state.told, g.state.configure = g.o.Follower, g.configure
-	if g.log, err = openLog(g.o.Store, g.o.LogPrefix, g.state); err != nil {
+	if g.log, err = openLog(g.o.Store, g.o.LogPrefix, g.state.published); err != nil {
 		return err
 	}
 	g.raft, err = raft.NewRawNode(&raft.Config{

@@ -2,12 +2,9 @@ package replica
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"runtime"
 	"slices"
 	"sync"
@@ -17,6 +14,8 @@ import (
 	"github.com/rs/zerolog"
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
+
+	"troupe/persistence/replica/internal/mesh"
 )
 
 // The times of a host, as parts of HostOptions.Tick. Nodes tell each other all the time that they are alive, and groups
@@ -52,14 +51,7 @@ type HostOptions struct {
 }
 
 // Streams carries bytes between nodes.
-type Streams interface {
-	// Accept returns the next stream that another node has opened, or an error once the streams are closed.
-	Accept() (net.Conn, error)
-	// Dial opens a stream to a node.
-	Dial(node string, timeout time.Duration) (net.Conn, error)
-	// Close ends Accept.
-	Close() error
-}
+type Streams = mesh.Streams
 
 // Rounds writes what the groups of a host have for the disk.
 type Rounds interface {
@@ -76,37 +68,42 @@ type Rounds interface {
 type Host struct {
 	o    HostOptions
 	self uint64
-	mesh *mesh
+	mesh *mesh.Mesh
 
-	wake chan struct{}
-	stop chan struct{}
-	done sync.WaitGroup
+	conns mesh.Conns // of copies
+	wake  chan struct{}
+	stop  chan struct{}
+	done  sync.WaitGroup
 
 	notices notices
-	run     uint64       // of this process
 	probing atomic.Bool  // a write of probeDisk is on its way
 	synced  atomic.Int64 // when the last write that is safe was begun
 
 	mu struct {
 		sync.Mutex
 		groups map[uint16]*Group
-		names  map[uint64]string    // of nodes, by the number that Raft has for them
-		heard  map[uint64]time.Time // when a node has said last that it is alive
-		runs   map[uint64]uint64    // the number of a node's run
-		ready  []*Group             // have something to do; each once
+		names  map[uint64]string        // of nodes, by the number that Raft has for them
+		heard  map[uint64]time.Time     // when a node has said last that it is alive
+		runs   map[uint64]uint64        // the number of a node's run
+		ready  []*Group                 // have something to do; each once
+		copies map[string]chan struct{} // has an entry while a shard is copied to the node
 	}
 }
 
 // NewHost returns a host without groups. Close ends it.
 func NewHost(o HostOptions) *Host {
 	o.Tick = cmp.Or(o.Tick, time.Second)
-	h := &Host{o: o, self: raftID(o.Node), run: rand.Uint64() | 1, wake: make(chan struct{}, 1), stop: make(chan struct{})}
+	h := &Host{o: o, self: raftID(o.Node), wake: make(chan struct{}, 1), stop: make(chan struct{})}
 	h.mu.groups, h.mu.names = map[uint16]*Group{}, map[uint64]string{}
 	h.mu.heard, h.mu.runs = map[uint64]time.Time{}, map[uint64]uint64{}
 	h.synced.Store(time.Now().UnixNano())
 	h.notices.wake = make(chan struct{}, 1)
-	h.mesh = newMesh(h)
-	for _, loop := range []func(){h.rounds, h.tick, h.mesh.accept, h.acceptCopies, func() { h.notices.loop(h.stop) }} {
+	h.mu.copies = map[string]chan struct{}{}
+	h.mesh = mesh.New(mesh.Options{
+		Node: o.Node, Run: rand.Uint64() | 1, Streams: o.Messages, Ping: o.Tick / pingTicks,
+		Healthy: h.healthy, Met: h.meet, Lost: h.unreachable, Log: o.Log,
+	})
+	for _, loop := range []func(){h.rounds, h.tick, h.acceptCopies, func() { h.notices.loop(h.stop) }} {
 		h.done.Go(loop)
 	}
 	return h
@@ -115,16 +112,10 @@ func NewHost(o HostOptions) *Host {
 // Close ends the host, whose groups are stopped.
 func (h *Host) Close() {
 	close(h.stop)
-	_ = h.o.Messages.Close()
 	_ = h.o.Copies.Close()
-	h.mesh.close()
+	h.conns.Close()
+	h.mesh.Close()
 	h.done.Wait()
-}
-
-// raftID is the number under which Raft knows a node.
-func raftID(node string) uint64 {
-	sum := sha256.Sum256([]byte(node))
-	return binary.BigEndian.Uint64(sum[:])>>1 | 1 // NB: zero and the highest have a meaning of their own
 }
 
 // know remembers the ids of nodes.
@@ -147,6 +138,12 @@ func (h *Host) group(shard uint16) *Group {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.mu.groups[shard]
+}
+
+func (h *Host) groups() []*Group {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Collect(maps.Values(h.mu.groups))
 }
 
 // schedule has a group stepped in the next round. g.mu is held.
@@ -208,17 +205,17 @@ func (h *Host) tick() {
 		if n%(raftTicks/pingTicks) == 0 {
 			h.probeDisk()
 		}
-		h.mu.Lock()
-		groups := slices.Collect(maps.Values(h.mu.groups))
-		h.mu.Unlock()
 		members := map[uint64]bool{}
-		for _, g := range groups {
+		for _, g := range h.groups() {
 			for _, id := range g.tick() {
 				members[id] = true
 			}
 		}
 		if n%raftTicks == 0 {
-			h.mesh.keep(members)
+			h.mesh.Keep(func(node string) bool {
+				id := raftID(node)
+				return members[id] || h.heardWithin(id, 10*h.o.Tick)
+			})
 		}
 	}
 }
@@ -268,16 +265,19 @@ func (h *Host) heardWithin(node uint64, within time.Duration) bool {
 	return time.Since(h.mu.heard[node]) < within
 }
 
-// meet notes which run of a node has opened a stream. In another one it has forgotten that it leads.
-func (h *Host) meet(node string, run uint64) {
+// meet notes which run of a node has opened a stream. In another one it has forgotten that it leads
+// (persistence/PROMISES.md, "F20").
+func (h *Host) meet(node string, run uint64) mesh.Inbound {
 	id := raftID(node)
 	h.mu.Lock()
 	h.mu.names[id] = node
 	other := h.mu.runs[id] != 0 && h.mu.runs[id] != run
+	if h.mu.runs[id] != run { // NB: it leads perhaps, and must not be taken for dead before it can have said that it is alive
+		h.mu.heard[id] = time.Now()
+	}
 	h.mu.runs[id] = run
-	groups := slices.Collect(maps.Values(h.mu.groups))
 	h.mu.Unlock()
-	for _, g := range groups {
+	for _, g := range h.groups() {
 		g.do(func() {
 			g.mu.Lock()
 			g.mu.idle = 0
@@ -287,6 +287,42 @@ func (h *Host) meet(node string, run uint64) {
 			}
 		})
 	}
+	return inbound{h, id}
+}
+
+// inbound takes what a node says.
+type inbound struct {
+	host *Host
+	from uint64
+}
+
+func (in inbound) Alive() { in.host.hear(in.from) }
+
+func (in inbound) Receive(shard uint16, m *raftpb.Message, bytes int) {
+	m.From, m.To = new(in.from), new(in.host.self)
+	if g := in.host.group(shard); g != nil {
+		g.receive(m, bytes)
+	}
+}
+
+// unreachable tells all groups that what was sent to a node was lost.
+func (h *Host) unreachable(node string) {
+	id := raftID(node)
+	for _, g := range h.groups() {
+		g.do(func() { g.raft.ReportUnreachable(id) })
+	}
+}
+
+// receive takes a message of another node.
+func (g *Group) receive(m *raftpb.Message, bytes int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.stopped || g.mu.inboxBytes+bytes > inboxBytesMax && len(m.GetEntries()) > 0 {
+		return
+	}
+	g.mu.inboxBytes += bytes
+	g.mu.inbox = append(g.mu.inbox, m)
+	g.host.schedule(g)
 }
 
 // round is what the groups that were stepped have for the disk and for other nodes.
@@ -308,7 +344,7 @@ type appending struct {
 
 // end sends and writes what a round has.
 func (r *round) end() {
-	r.host.mesh.flush()
+	r.host.mesh.Flush()
 	if len(r.appends) == 0 && len(r.applies) == 0 && len(r.answers) == 0 && len(r.trims) == 0 {
 		return
 	}
@@ -355,7 +391,7 @@ func (r *round) durable(err error) {
 	for _, a := range r.appends {
 		a.group.appended(a.m)
 	}
-	r.host.mesh.flush()
+	r.host.mesh.Flush()
 }
 
 // deliver brings a message of Raft to where it goes. It is sent with the next flush.
@@ -371,56 +407,8 @@ func (g *Group) deliver(m *raftpb.Message) {
 			g.sendCopy(m)
 			return
 		}
-		g.host.mesh.enqueue(g, m)
-	}
-}
-
-// notices calls functions one after the other, without holding up those who ask for it.
-type notices struct {
-	mu    sync.Mutex
-	queue []func()
-	wake  chan struct{}
-}
-
-func (n *notices) add(f func()) {
-	n.mu.Lock()
-	n.queue = append(n.queue, f)
-	n.mu.Unlock()
-	signal(n.wake)
-}
-
-func (n *notices) loop(stop chan struct{}) {
-	for {
-		n.mu.Lock()
-		all := n.queue
-		n.queue = nil
-		n.mu.Unlock()
-		for _, f := range all {
-			f()
-		}
-		if len(all) > 0 {
-			continue
-		}
-		select {
-		case <-n.wake:
-		case <-stop:
-			return
+		if node := g.host.name(m.GetTo()); node != "" {
+			g.host.mesh.Send(node, g.o.Shard, m)
 		}
 	}
 }
-
-// raftLogger is what Raft logs to; operators get lines of our own.
-type raftLogger struct{ log zerolog.Logger }
-
-func (l raftLogger) Debug(v ...any)                 { l.log.Trace().Msg("raft: " + fmt.Sprint(v...)) }
-func (l raftLogger) Debugf(format string, v ...any) { l.log.Trace().Msgf("raft: "+format, v...) }
-func (l raftLogger) Info(v ...any)                  { l.log.Debug().Msg("raft: " + fmt.Sprint(v...)) }
-func (l raftLogger) Infof(format string, v ...any)  { l.log.Debug().Msgf("raft: "+format, v...) }
-func (l raftLogger) Warning(v ...any)               { l.log.Debug().Msg("raft: " + fmt.Sprint(v...)) }
-func (l raftLogger) Warningf(f string, v ...any)    { l.log.Debug().Msgf("raft: "+f, v...) }
-func (l raftLogger) Error(v ...any)                 { l.log.Warn().Msg("raft: " + fmt.Sprint(v...)) }
-func (l raftLogger) Errorf(format string, v ...any) { l.log.Warn().Msgf("raft: "+format, v...) }
-func (l raftLogger) Fatal(v ...any)                 { panic("raft: " + fmt.Sprint(v...)) }
-func (l raftLogger) Fatalf(format string, v ...any) { panic("raft: " + fmt.Sprintf(format, v...)) }
-func (l raftLogger) Panic(v ...any)                 { panic("raft: " + fmt.Sprint(v...)) }
-func (l raftLogger) Panicf(format string, v ...any) { panic("raft: " + fmt.Sprintf(format, v...)) }

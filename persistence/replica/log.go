@@ -23,7 +23,7 @@ const cacheBytesMax = 1 << 20
 type raftLog struct {
 	store  Store
 	prefix []byte
-	state  *state
+	shown  func() (position, members) // how far the rows are that readers see
 
 	mu struct {
 		sync.Mutex
@@ -42,8 +42,8 @@ type raftEntry struct{ index, term uint64 }
 const entryHeadBytes = 8 + 1
 
 // openLog reads what there is of a log.
-func openLog(store Store, prefix []byte, s *state) (*raftLog, error) {
-	l := &raftLog{store: store, prefix: prefix, state: s}
+func openLog(store Store, prefix []byte, shown func() (position, members)) (*raftLog, error) {
+	l := &raftLog{store: store, prefix: prefix, shown: shown}
 	begin, err := l.loadPair('b')
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func openLog(store Store, prefix []byte, s *state) (*raftLog, error) {
 // join checks that the log and the rows belong together. They do not when this node had begun to put a copy of the rows
 // in place: then the log begins behind that.
 func (l *raftLog) join() error {
-	at := l.state.at
+	at, _ := l.shown()
 	hard, err := l.loadPair('h')
 	if err != nil {
 		return err
@@ -133,12 +133,12 @@ func (l *raftLog) InitialState() (*raftpb.HardState, *raftpb.ConfState, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	conf := l.state.members.confState()
+	at, of := l.shown()
 	if hard == ([2]uint64{}) {
-		return nil, conf, nil
+		return nil, of.confState(), nil
 	}
 	// NB: which entries are confirmed is not written; those that were applied are.
-	return &raftpb.HardState{Term: new(hard[0]), Vote: new(hard[1]), Commit: new(l.state.at.applied)}, conf, nil
+	return &raftpb.HardState{Term: new(hard[0]), Vote: new(hard[1]), Commit: new(at.applied)}, of.confState(), nil
 }
 
 // FirstIndex implements raft.Storage.
@@ -216,8 +216,7 @@ func (l *raftLog) entryLocked(index uint64) (*raftpb.Entry, error) {
 
 // Snapshot implements raft.Storage: the rows as they are now, without the rows.
 func (l *raftLog) Snapshot() (*raftpb.Snapshot, error) {
-	at, members := l.state.published()
-	return snapshotOf(at, members), nil
+	return snapshotOf(l.shown()), nil
 }
 
 func snapshotOf(at position, m members) *raftpb.Snapshot {
@@ -310,11 +309,4 @@ func (l *raftLog) size() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.mu.bytes
-}
-
-// behind is how many entries the log has behind an index.
-func (l *raftLog) lastIndex() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.mu.last
 }

@@ -1,23 +1,27 @@
 package replica
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/raft/v3/raftpb"
-	"google.golang.org/protobuf/proto"
-	"pgregory.net/rapid"
+
+	"troupe/persistence/clocktest"
 )
 
 // TestTranscripts holds what testdata/rows says of a log and a state over rows in memory. What answers nothing stands
-// only in the story. -rewrite writes the answers anew.
+// only in the story. -rewrite writes the answers again.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/rows/*.txt")
 	require.True(t, err == nil && len(files) > 0, "%v %v", files, err)
@@ -55,7 +59,7 @@ type fatal string
 func (s *story) restart() (err error) {
 	if s.state, err = openState(s.m, []byte("state "), func(reason string) { panic(fatal(reason)) }); err == nil {
 		var l *raftLog
-		if l, err = openLog(s.m, []byte("log "), s.state); err == nil {
+		if l, err = openLog(s.m, []byte("log "), s.state.published); err == nil {
 			s.log = l
 		}
 	}
@@ -195,73 +199,46 @@ func (s *story) apply(index, term uint64, entry []string) (answer string) {
 	return "nothing"
 }
 
-// TestAMessageComesAsItWasSent: every message that Raft sends between nodes.
-func TestAMessageComesAsItWasSent(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		number := rapid.OneOf(rapid.Uint64Max(3), rapid.Uint64Max(1<<62)) // NB: an index has room behind it
-		bytes := rapid.SliceOfN(rapid.Byte(), 0, 5)
-		data := func(label string) []byte {
-			if b := bytes.Draw(t, label); len(b) > 0 {
-				return b
-			}
-			return nil
-		}
-		kinds := []raftpb.MessageType{
-			raftpb.MsgApp, raftpb.MsgAppResp, raftpb.MsgVote, raftpb.MsgVoteResp, raftpb.MsgHeartbeat, raftpb.MsgHeartbeatResp, raftpb.MsgTransferLeader,
-			raftpb.MsgTimeoutNow, raftpb.MsgReadIndex, raftpb.MsgReadIndexResp, raftpb.MsgPreVote, raftpb.MsgPreVoteResp,
-		}
-		want := &raftpb.Message{
-			Type: rapid.SampledFrom(kinds).Draw(t, "type").Enum(), Term: new(number.Draw(t, "term") + 1), LogTerm: new(uint64(0)),
-			Index: new(number.Draw(t, "index")), Commit: new(number.Draw(t, "commit")), Vote: new(number.Draw(t, "vote")),
-			RejectHint: new(number.Draw(t, "hint")), Reject: new(rapid.Bool().Draw(t, "reject")), Context: data("context"),
-		}
-		for i := range rapid.IntRange(0, 3).Draw(t, "entries") {
-			want.Entries = append(want.Entries, &raftpb.Entry{
-				Index: new(want.GetIndex() + 1 + uint64(i)), Term: new(want.GetTerm()), Data: data("data"),
-				Type: rapid.SampledFrom([]raftpb.EntryType{raftpb.EntryNormal, raftpb.EntryConfChange, raftpb.EntryConfChangeV2}).Draw(t, "kind").Enum(),
-			})
-		}
-		encoded := appendMessage(nil, 7, want)
-		shard, got, err := decodeMessage(encoded[4:])
-		if err != nil || shard != 7 || !proto.Equal(want, got) {
-			t.Fatalf("%v\nwas sent, and %v\ncame of shard %d: %v", want, got, shard, err)
-		}
-		for end := range len(encoded) - 4 {
-			if _, _, err := decodeMessage(encoded[4 : 4+end]); err == nil {
-				t.Fatalf("%d of %d bytes are a message", end, len(encoded)-4)
-			}
-		}
+// TestANodeThatWasJustMetIsAlive: it may lead, and others must not stand for election before it can have said that it is alive.
+func TestANodeThatWasJustMetIsAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &Host{o: HostOptions{Node: "here", Tick: time.Second}}
+		h.mu.names, h.mu.heard, h.mu.runs = map[uint64]string{}, map[uint64]time.Time{}, map[uint64]uint64{}
+		there := raftID("there")
+		assert.False(t, h.alive(there), "a node that nobody has met")
+		h.meet("there", 1)
+		assert.True(t, h.alive(there), "a node that was just met")
+		clocktest.Advance(time.Second)
+		h.meet("there", 1)
+		assert.False(t, h.alive(there), "one that says nothing, in another stream")
 	})
 }
 
-// TestMessagesThatRaftWouldPanicAtAreRefused: another node must not be able to end this one.
-func TestMessagesThatRaftWouldPanicAtAreRefused(t *testing.T) {
-	for what, m := range map[string]*raftpb.Message{
-		"one of this node to itself": {Type: raftpb.MsgStorageAppend.Enum(), Term: new(uint64(2))},
-		"a proposal":                 {Type: raftpb.MsgProp.Enum(), Term: new(uint64(2))},
-		"a copy":                     {Type: raftpb.MsgSnap.Enum(), Term: new(uint64(2))},
-		"an unknown one":             {Type: raftpb.MessageType(99).Enum(), Term: new(uint64(2))},
-		"one of no term":             {Type: raftpb.MsgApp.Enum()},
-		"an entry of a later term":   {Type: raftpb.MsgApp.Enum(), Term: new(uint64(2)), Entries: []*raftpb.Entry{{Term: new(uint64(3))}}},
-		"an entry of an unknown type": {
-			Type: raftpb.MsgApp.Enum(), Term: new(uint64(2)), Entries: []*raftpb.Entry{{Term: new(uint64(2)), Type: raftpb.EntryType(9).Enum()}},
-		},
-		"terms that go back": {Type: raftpb.MsgApp.Enum(), Term: new(uint64(2)), LogTerm: new(uint64(2)), Entries: []*raftpb.Entry{{Term: new(uint64(1))}}},
-	} {
-		_, _, err := decodeMessage(appendMessage(nil, 1, m)[4:])
-		assert.Error(t, err, what)
+// FuzzACopyFromAnotherNode: whatever a node sends as the rows of a shard is refused, or has a position and members.
+func FuzzACopyFromAnotherNode(f *testing.F) {
+	row := func(dst []byte, key string, value []byte) []byte {
+		dst = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(dst, uint32(len(key))), uint32(len(value)))
+		return append(append(dst, key...), value...)
 	}
-}
-
-// FuzzDecodeMessage: what another node sends is refused or a message that can be sent again.
-func FuzzDecodeMessage(f *testing.F) {
-	f.Add(appendMessage(nil, 1, &raftpb.Message{Type: raftpb.MsgApp.Enum(), Term: new(uint64(2)), Entries: []*raftpb.Entry{{Term: new(uint64(2)), Data: []byte("data")}}})[4:])
-	f.Fuzz(func(t *testing.T, b []byte) {
-		shard, m, err := decodeMessage(b)
-		if err != nil {
+	whole := row(nil, "state m", members{Voters: []string{"A"}}.encode())
+	whole = row(whole, "state p", position{applied: 5, epoch: 4, term: 2}.encode())
+	whole = row(whole, "state q", []byte("value"))
+	f.Add(row(whole, "", nil))
+	f.Add(whole)
+	f.Add(row(row(nil, "state p", []byte{5}), "", nil))
+	f.Fuzz(func(t *testing.T, sent []byte) {
+		m := newMemory()
+		s, err := openState(m, []byte("state "), nil)
+		require.NoError(t, err)
+		g := &Group{state: s, host: &Host{}}
+		g.host.mu.names = map[uint64]string{}
+		rows, err := m.Replace()
+		require.NoError(t, err)
+		if _, err := g.readRows(bytes.NewReader(sent), rows, func() {}); err != nil {
 			return
 		}
-		again, same, err := decodeMessage(appendMessage(nil, shard, m)[4:])
-		assert.True(t, err == nil && again == shard && proto.Equal(m, same), "%v became %v: %v", m, same, err)
+		require.NoError(t, rows.Commit())
+		there, err := openState(m, []byte("state "), nil)
+		assert.True(t, err == nil && there.at.applied > 0 && len(there.members.Voters) > 0, "nobody can start on what is there: %v", err)
 	})
 }

@@ -7,52 +7,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 )
-
-// The data of an entry: version (1 byte), kind (1), and for writes epoch (8), revision (8) and then sets of writes, each
-// behind its length (uvarint). Every version that was ever written is read: a log may be older than the program. The first
-// entry of a leadership has no data.
-const (
-	entryVersion    = 1
-	kindEpoch       = 0 // the leader begins another epoch
-	kindWrites      = 1
-	writesHeadBytes = 1 + 1 + 8 + 8
-)
-
-// appendWritesHead begins the data of an entry of writes.
-func appendWritesHead(dst []byte, epoch, revision uint64) []byte {
-	dst = append(dst, entryVersion, kindWrites)
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, epoch), revision)
-}
-
-// position says how far the state of a shard is. It stands in the shard and changes with it.
-type position struct {
-	applied  uint64 // the last entry that was applied, or passed over
-	epoch    uint64 // the index of the entry that began it
-	revision uint64 // of the shard: the entries of writes that this epoch has
-	term     uint64 // of the last entry that was applied
-}
-
-func (p position) encode() []byte {
-	b := make([]byte, 0, 4*8)
-	for _, n := range []uint64{p.applied, p.epoch, p.revision, p.term} {
-		b = binary.BigEndian.AppendUint64(b, n)
-	}
-	return b
-}
-
-func decodePosition(b []byte) (p position, err error) {
-	if len(b) != 4*8 {
-		return p, fmt.Errorf("%w: its position is of %d bytes", ErrDamaged, len(b))
-	}
-	for i, n := range []*uint64{&p.applied, &p.epoch, &p.revision, &p.term} {
-		*n = binary.BigEndian.Uint64(b[8*i:])
-	}
-	return p, nil
-}
 
 // state applies the log to the rows of the shard. What it does with an entry depends on the entries before and on
 // nothing else.
@@ -232,5 +189,4 @@ func (s *state) changeMembers(a *applying, e *raftpb.Entry) {
 	if about.ID != "" {
 		a.conf = append(a.conf, about.ID)
 	}
-	_ = raft.None
 }

@@ -130,7 +130,7 @@ func (g *Group) notePeers() {
 	for _, node := range g.state.members.all() {
 		if node != g.host.o.Node {
 			peers = append(peers, raftID(node))
-			g.host.mesh.link(node)
+			g.host.mesh.Open(node)
 		}
 	}
 	g.mu.Lock()
@@ -138,7 +138,7 @@ func (g *Group) notePeers() {
 	g.mu.peers = peers
 }
 
-// onlyHeartbeats reports whether messages say nothing but that somebody is there.
+// onlyHeartbeats reports whether messages tell only that somebody is there.
 func onlyHeartbeats(all []*raftpb.Message) bool {
 	for _, m := range all {
 		if t := m.GetType(); t != raftpb.MsgHeartbeat && t != raftpb.MsgHeartbeatResp {

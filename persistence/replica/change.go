@@ -1,0 +1,99 @@
+package replica
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// Members returns the replicas of the group as this node knows them.
+func (g *Group) Members() (all []Member) {
+	_, m := g.state.published()
+	for _, n := range m.all() {
+		all = append(all, Member{Node: n, Voter: slices.Contains(m.Voters, n)})
+	}
+	return all
+}
+
+// AddLearner has a node get the log without a vote. Like the next three, it works on the
+// leader only, and returns when the change is confirmed by a majority. A voter keeps its vote.
+func (g *Group) AddLearner(node string) error {
+	if _, m := g.state.published(); slices.Contains(m.Voters, node) {
+		return nil
+	}
+	return g.change(raftpb.ConfChangeAddLearnerNode, node)
+}
+
+// AddVoter gives a node a vote. It should have the log before: until then it counts for a
+// majority that is harder to reach.
+func (g *Group) AddVoter(node string) error { return g.change(raftpb.ConfChangeAddNode, node) }
+
+// Demote takes a node's vote. It gets the log as before.
+func (g *Group) Demote(node string) error { return g.change(raftpb.ConfChangeAddLearnerNode, node) }
+
+// Remove takes a node out of the group.
+func (g *Group) Remove(node string) error { return g.change(raftpb.ConfChangeRemoveNode, node) }
+
+// changeContext stands in an entry about the members.
+type changeContext struct {
+	ID   string `json:"id"`
+	Node string `json:"node"`
+}
+
+// change makes a change of the members and waits for it. It asks again while Raft is busy with another one.
+func (g *Group) change(kind raftpb.ConfChangeType, node string) error {
+	about := changeContext{ID: rand.Text(), Node: node}
+	text, err := json.Marshal(about)
+	if err != nil {
+		return err
+	}
+	cc := &raftpb.ConfChangeV2{Changes: []*raftpb.ConfChangeSingle{{Type: kind.Enum(), NodeId: new(raftID(node))}}, Context: text}
+	done := make(chan struct{})
+	g.mu.Lock()
+	if g.mu.stopped {
+		g.mu.Unlock()
+		return ErrNotLed
+	}
+	g.mu.conf[about.ID] = done
+	g.mu.Unlock()
+	defer func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.mu.conf, about.ID)
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*g.host.o.Tick)
+	defer cancel()
+	for {
+		asked := make(chan error, 1)
+		g.do(func() {
+			if g.leading == 0 {
+				asked <- ErrNotLed
+				return
+			}
+			asked <- g.raft.ProposeConfChange(cc)
+		})
+		select {
+		case err := <-asked:
+			if errors.Is(err, ErrNotLed) {
+				return err
+			}
+		case <-g.stop:
+			return ErrNotLed
+		}
+		select {
+		case <-done:
+			return nil
+		case <-g.stop:
+			return ErrNotLed
+		case <-ctx.Done():
+			return fmt.Errorf("change the members of shard %d: %w", g.o.Shard, ctx.Err())
+		case <-time.After(g.host.o.Tick):
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package mesh
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// appendMessage adds a message, behind its length: shard (2 bytes), type (1), reject (1), and as uvarints term, log term,
+// index, commit, vote, reject hint, length of the context, the context, number of entries; each entry has its term, type
+// and the length of its data, as uvarints, and the data. Their indexes follow that of the message.
+func appendMessage(dst []byte, shard uint16, m *raftpb.Message) []byte {
+	start := len(dst)
+	dst = binary.BigEndian.AppendUint16(append(dst, 0, 0, 0, 0), shard)
+	reject := byte(0)
+	if m.GetReject() {
+		reject = 1
+	}
+	dst = append(dst, byte(m.GetType()), reject)
+	for _, n := range []uint64{m.GetTerm(), m.GetLogTerm(), m.GetIndex(), m.GetCommit(), m.GetVote(), m.GetRejectHint(), uint64(len(m.GetContext()))} {
+		dst = binary.AppendUvarint(dst, n)
+	}
+	dst = append(dst, m.GetContext()...)
+	dst = binary.AppendUvarint(dst, uint64(len(m.GetEntries())))
+	for _, e := range m.GetEntries() {
+		dst = binary.AppendUvarint(dst, e.GetTerm())
+		dst = binary.AppendUvarint(dst, uint64(e.GetType()))
+		dst = binary.AppendUvarint(dst, uint64(len(e.GetData())))
+		dst = append(dst, e.GetData()...)
+	}
+	binary.BigEndian.PutUint32(dst[start:], uint32(len(dst)-start-4))
+	return dst
+}
+
+var errMessage = errors.New("a message cannot be read")
+
+// decodeMessage reads a message, whose data it keeps. What Raft would panic at is refused.
+func decodeMessage(b []byte) (shard uint16, m *raftpb.Message, err error) {
+	if len(b) < 4 {
+		return 0, nil, errMessage
+	}
+	shard, kind, reject := binary.BigEndian.Uint16(b), raftpb.MessageType(b[2]), b[3] != 0
+	d := decoder{b: b[4:]}
+	m = &raftpb.Message{Type: kind.Enum(), Reject: new(reject)}
+	m.Term, m.LogTerm, m.Index, m.Commit, m.Vote, m.RejectHint = new(d.number()), new(d.number()), new(d.number()), new(d.number()), new(d.number()), new(d.number())
+	m.Context = d.bytes()
+	count := d.number()
+	if count > uint64(len(d.b)) {
+		return 0, nil, errMessage
+	}
+	if count > 0 {
+		m.Entries = make([]*raftpb.Entry, count)
+	}
+	term := m.GetLogTerm()
+	for i := range m.Entries {
+		e := &raftpb.Entry{Index: new(m.GetIndex() + 1 + uint64(i)), Term: new(d.number()), Type: raftpb.EntryType(d.number()).Enum(), Data: d.bytes()}
+		if e.GetTerm() < term || e.GetTerm() > m.GetTerm() || e.GetType() > raftpb.EntryConfChangeV2 {
+			return 0, nil, errMessage
+		}
+		term = e.GetTerm()
+		m.Entries[i] = e
+	}
+	switch {
+	case d.failed || len(d.b) > 0:
+		return 0, nil, errMessage
+	case raft.IsLocalMsg(kind), kind == raftpb.MsgProp, kind == raftpb.MsgSnap, kind > raftpb.MsgForgetLeader:
+		return 0, nil, fmt.Errorf("%w: type %d", errMessage, kind)
+	case m.GetTerm() == 0:
+		return 0, nil, errMessage
+	}
+	return shard, m, nil
+}
+
+// decoder reads numbers and texts; failed says that something was missing.
+type decoder struct {
+	b      []byte
+	failed bool
+}
+
+func (d *decoder) number() uint64 {
+	n, size := binary.Uvarint(d.b)
+	if size <= 0 {
+		d.failed = true
+		return 0
+	}
+	d.b = d.b[size:]
+	return n
+}
+
+func (d *decoder) bytes() []byte {
+	n := d.number()
+	if n > uint64(len(d.b)) {
+		d.failed = true
+		return nil
+	}
+	if n == 0 {
+		return nil
+	}
+	all := d.b[:n:n]
+	d.b = d.b[n:]
+	return all
+}
