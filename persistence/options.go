@@ -137,7 +137,7 @@ func (o Options) Validate() error {
 type Replication struct {
 	// Node is the id of this node.
 	Node string
-	// Streams returns the streams between the replicas of a shard.
+	// Streams returns the streams between nodes for key.Messages and key.Copies.
 	Streams func(key.Shard) replica.Streams
 	// Tick is that of [replica.HostOptions], LogBytesMax that of [replica.Options].
 	Tick        time.Duration

@@ -111,7 +111,7 @@ func TestIncidentsAreBounded(t *testing.T) {
 func TestWhatCannotBeWrittenWaits(t *testing.T) {
 	t.Run("the leader", func(t *testing.T) {
 		on(t, func(t *testing.T, there *Service, o Options) {
-			follower, err := storetest.NewDisk().Open(persistence.Options{Shards: 1, Log: zerolog.Nop(), Replication: &persistence.Replication{Node: "a"}})
+			follower, err := storetest.NewDisk().Open(persistence.Options{Shards: 1, Log: zerolog.Nop(), Replication: storetest.Alone()})
 			require.NoError(t, err)
 			var asked atomic.Int64
 			o.Store = follower
@@ -146,7 +146,7 @@ func TestWhatCannotBeWrittenWaits(t *testing.T) {
 // TestTheEndDoesNotWaitForEachShard that nobody leads.
 func TestTheEndDoesNotWaitForEachShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		follower, err := storetest.NewDisk().Open(persistence.Options{Shards: 8, Log: zerolog.Nop(), Replication: &persistence.Replication{Node: "a"}})
+		follower, err := storetest.NewDisk().Open(persistence.Options{Shards: 8, Log: zerolog.Nop(), Replication: storetest.Alone()})
 		require.NoError(t, err)
 		s := New(Options{Store: follower, Log: zerolog.Nop(), Elsewhere: func(ctx context.Context, _ uint16, _ []Row) error {
 			select {

@@ -20,7 +20,7 @@ import (
 // rest, Wait does not return and the test ends by its timeout.
 func TestAShardThatIsNotLedRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, err := persistence.Open("store", persistence.Options{FS: storetest.NewSlowDisk(), Log: zerolog.Nop(), Replication: &persistence.Replication{Node: "a"}})
+		store, err := persistence.Open("store", persistence.Options{FS: storetest.NewSlowDisk(), Log: zerolog.Nop(), Replication: storetest.Alone()})
 		require.NoError(t, err)
 		s := timer.New(timer.Options{Store: store, Clock: time.Now, Fire: func(timer.Row, func(error)) { t.Error("a timer came") }, Log: zerolog.Nop()})
 		work := shardtest.Start(store, shard.Background{Name: "timers", Begin: s.Begin})

@@ -9,76 +9,66 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"time"
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
+	"golang.org/x/time/rate"
 
 	"troupe/persistence/replica/internal/mesh"
 )
 
 // A copy of a shard goes in a stream of its own: the id of the node that sends it, behind its length (2 bytes); the shard
-// (2), Raft's term of the message (8), and the rows in the order of their keys, each as the lengths of key and value
-// (4 bytes each), key and value. A row without a key ends it. Position and members are rows.
+// (2) and Raft's term of the message (8). When it is its turn the other node sends a byte. The rows follow in the order of
+// their keys, each as the lengths of key and value (4 bytes each), key and value. A row without a key ends them. Position
+// and members are rows. When the other node has all of it, it sends a byte again.
 const (
+	// copyRate is how many bytes of copies a node takes per second, so that what it does for others goes on. It takes one
+	// copy at a time. CockroachDB's kv.snapshot_rebalance.max_rate has the same default.
+	copyRate     = 32 << 20
+	copyBurst    = 64 << 10
 	rowHeadBytes = 4 + 4
 	// rowBytesMax bounds a row that another node sends, which no row of a shard reaches.
 	rowBytesMax = 1 << 30
 )
 
-// sendCopy sends the rows of the shard as they are now, whatever the message says that they are.
+// sendCopy sends the rows of the shard as they are when it is this copy's turn, whatever the message says that they are.
 func (g *Group) sendCopy(m *raftpb.Message) {
 	h, to, term := g.host, m.GetTo(), m.GetTerm()
-	node := h.name(to)
 	h.done.Go(func() {
-		sending := h.copies(node)
-		select {
-		case sending <- struct{}{}:
-			defer func() { <-sending }()
-		case <-h.stop:
-			return
-		}
-		err := g.copyTo(node, term)
-		if err != nil {
-			g.o.Log.Warn().Err(err).Str("node", node).Msg("could not send a copy of the shard")
-		}
 		status := raft.SnapshotFinish
-		if err != nil {
+		if err := g.copyTo(to, term); err != nil {
+			g.o.Log.Warn().Err(err).Str("node", h.name(to)).Msg("could not send a copy of the shard")
 			status = raft.SnapshotFailure
 		}
 		g.do(func() { g.raft.ReportSnapshot(to, status) })
 	})
 }
 
-// copies has an entry while a shard is copied to a node. NB: a channel, since time passes while it is held
-// (persistence/PROMISES.md, "F23").
-func (h *Host) copies(node string) chan struct{} {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.mu.copies[node] == nil {
-		h.mu.copies[node] = make(chan struct{}, 1)
-	}
-	return h.mu.copies[node]
-}
-
-func (g *Group) copyTo(node string, term uint64) (err error) {
-	rows := g.o.Store.Snapshot()
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	conn, err := g.host.o.Copies.Dial(node, 2*g.host.o.Tick)
+func (g *Group) copyTo(to, term uint64) (err error) {
+	h := g.host
+	conn, err := h.o.Copies.Dial(h.name(to), 2*h.o.Tick)
 	if err != nil {
 		return err
 	}
-	if !g.host.conns.Hold(conn) {
+	if !h.conns.Hold(conn) {
 		return net.ErrClosed
 	}
-	defer g.host.conns.Drop(conn)
-	w := bufio.NewWriterSize(conn, 64<<10)
-	head := mesh.AppendNode(nil, g.host.o.Node)
-	head = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint16(head, g.o.Shard), term)
-	_, _ = w.Write(head)
+	defer h.conns.Drop(conn)
+	head := binary.BigEndian.AppendUint16(mesh.AppendNode(nil, h.o.Node), g.o.Shard)
+	if _, err := conn.Write(binary.BigEndian.AppendUint64(head, term)); err != nil {
+		return err
+	}
+	if err := h.awaitByte(conn, to); err != nil {
+		return err
+	}
+	rows := g.o.Store.Snapshot()
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	w := bufio.NewWriterSize(conn, copyBurst)
 	row := func(key, value []byte) error {
 		head := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, uint32(len(key))), uint32(len(value)))
-		_ = conn.SetWriteDeadline(time.Now().Add(10 * g.host.o.Tick))
+		_ = conn.SetWriteDeadline(time.Now().Add(10 * h.o.Tick))
 		_, _ = w.Write(head)
 		_, _ = w.Write(key)
 		_, err := w.Write(value)
@@ -93,9 +83,18 @@ func (g *Group) copyTo(node string, term uint64) (err error) {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(10 * g.host.o.Tick))
-	_, err = io.ReadFull(conn, make([]byte, 1)) // it has all of it
-	return err
+	return h.awaitByte(conn, to)
+}
+
+// awaitByte waits for a byte of another node, as long as that is alive.
+func (h *Host) awaitByte(conn net.Conn, from uint64) error {
+	for {
+		_ = conn.SetReadDeadline(time.Now().Add(h.o.Tick))
+		_, err := io.ReadFull(conn, make([]byte, 1))
+		if !errors.Is(err, os.ErrDeadlineExceeded) || !h.alive(from) {
+			return err
+		}
+	}
 }
 
 // acceptCopies takes copies of shards that other nodes send.
@@ -138,12 +137,23 @@ func (h *Host) readCopy(conn net.Conn) error {
 	if !g.copying.CompareAndSwap(false, true) {
 		return errors.New("another copy is on its way")
 	}
+	select {
+	case h.receiving <- struct{}{}: // NB: a channel, since time passes while it is held (persistence/PROMISES.md, "F23")
+		defer func() { <-h.receiving }()
+	case <-h.stop:
+		g.copying.Store(false)
+		return net.ErrClosed
+	}
+	if _, err := conn.Write([]byte{1}); err != nil {
+		g.copying.Store(false)
+		return err
+	}
 	rows, err := g.o.Store.Replace()
 	if err != nil {
 		g.copying.Store(false)
 		return err
 	}
-	m, err := g.readRows(r, rows, func() { _ = conn.SetReadDeadline(time.Now().Add(10 * h.o.Tick)) })
+	m, err := g.readRows(paced{r, h.pace}, rows, func() { _ = conn.SetReadDeadline(time.Now().Add(10 * h.o.Tick)) })
 	if err != nil {
 		rows.Abort()
 		g.copying.Store(false)
@@ -156,6 +166,18 @@ func (h *Host) readCopy(conn net.Conn) error {
 	})
 	_, err = conn.Write([]byte{1})
 	return err
+}
+
+// paced reads no faster than the node takes copies.
+type paced struct {
+	r    io.Reader
+	pace *rate.Limiter
+}
+
+func (p paced) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b[:min(len(b), copyBurst)])
+	time.Sleep(p.pace.ReserveN(time.Now(), n).Delay())
+	return n, err
 }
 
 // readRows gathers the rows of a copy, and returns the message about it.

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
+	"golang.org/x/time/rate"
 
 	"troupe/persistence/replica/internal/mesh"
 )
@@ -70,10 +71,12 @@ type Host struct {
 	self uint64
 	mesh *mesh.Mesh
 
-	conns mesh.Conns // of copies
-	wake  chan struct{}
-	stop  chan struct{}
-	done  sync.WaitGroup
+	conns     mesh.Conns    // of copies
+	receiving chan struct{} // has an entry while a copy of a shard is taken
+	pace      *rate.Limiter // of copies
+	wake      chan struct{}
+	stop      chan struct{}
+	done      sync.WaitGroup
 
 	notices notices
 	probing atomic.Bool  // a write of probeDisk is on its way
@@ -82,11 +85,10 @@ type Host struct {
 	mu struct {
 		sync.Mutex
 		groups map[uint16]*Group
-		names  map[uint64]string        // of nodes, by the number that Raft has for them
-		heard  map[uint64]time.Time     // when a node has said last that it is alive
-		runs   map[uint64]uint64        // the number of a node's run
-		ready  []*Group                 // have something to do; each once
-		copies map[string]chan struct{} // has an entry while a shard is copied to the node
+		names  map[uint64]string    // of nodes, by the number that Raft has for them
+		heard  map[uint64]time.Time // when a node has said last that it is alive
+		runs   map[uint64]uint64    // the number of a node's run
+		ready  []*Group             // have something to do; each once
 	}
 }
 
@@ -94,11 +96,11 @@ type Host struct {
 func NewHost(o HostOptions) *Host {
 	o.Tick = cmp.Or(o.Tick, time.Second)
 	h := &Host{o: o, self: raftID(o.Node), wake: make(chan struct{}, 1), stop: make(chan struct{})}
+	h.receiving, h.pace = make(chan struct{}, 1), rate.NewLimiter(copyRate, copyBurst)
 	h.mu.groups, h.mu.names = map[uint16]*Group{}, map[uint64]string{}
 	h.mu.heard, h.mu.runs = map[uint64]time.Time{}, map[uint64]uint64{}
 	h.synced.Store(time.Now().UnixNano())
 	h.notices.wake = make(chan struct{}, 1)
-	h.mu.copies = map[string]chan struct{}{}
 	h.mesh = mesh.New(mesh.Options{
 		Node: o.Node, Run: rand.Uint64() | 1, Streams: o.Messages, Ping: o.Tick / pingTicks,
 		Healthy: h.healthy, Met: h.meet, Lost: h.unreachable, Log: o.Log,
