@@ -118,6 +118,9 @@ func (g *Group) note() {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if s.RaftState == raft.StateLeader && g.mu.epoch == 0 { // NB: Raft takes no entry, also not that of an epoch, until a hand-over has failed
+		quiet = false
+	}
 	g.mu.quiet = quiet && len(g.mu.pending) == 0 && len(g.mu.queue) == 0
 	if !g.mu.quiet {
 		g.mu.idle = 0
@@ -276,6 +279,7 @@ func (g *Group) follow(s *raft.SoftState) {
 // endLocked takes no more changes.
 func (g *Group) endLocked() {
 	g.mu.epoch = 0
+	g.mu.quiet, g.mu.idle = false, 0
 	g.publishLocked()
 	if epoch := g.mu.told; epoch != 0 {
 		g.mu.told = 0

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/raft/v3/raftpb"
 
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
@@ -101,6 +102,18 @@ func TestAnEpochEndsWithAHandOver(t *testing.T) {
 				t.Errorf("a write from before: %v", err)
 			}
 		}
+	})
+}
+
+// TestAHandOverThatNobodyTakesEnds: a node can ignore that it shall lead, and nothing else happens in the group meanwhile.
+func TestAHandOverThatNobodyTakesEnds(t *testing.T) {
+	onNodes(t, 3, 1, func(t *testing.T, c *replicatest.Cluster) {
+		first := c.Nodes[0].Store
+		clocktest.Advance(5 * time.Second) // the nodes have heard each other, and all is quiet
+		c.Net.Lose(raftpb.MsgTimeoutNow)
+		require.ErrorIs(t, first.Replica(0).HandOver(t.Context(), c.Nodes[1].Name), context.DeadlineExceeded)
+		clocktest.Advance(5 * time.Second)
+		assert.NotZero(t, first.Epoch(0), "the leader takes no changes any more")
 	})
 }
 

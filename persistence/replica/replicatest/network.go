@@ -3,6 +3,7 @@
 package replicatest
 
 import (
+	"encoding/binary"
 	"errors"
 	"net"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"go.etcd.io/raft/v3/raftpb"
 
 	"troupe/persistence/key"
 	"troupe/persistence/replica"
@@ -21,6 +23,7 @@ type Network struct {
 	mu        sync.Mutex
 	listeners map[place]*listener
 	cut       map[link]bool
+	lost      atomic.Int32 // the type of the messages that are lost everywhere, -1 of none
 }
 
 type place struct {
@@ -32,8 +35,13 @@ type link struct{ from, to string }
 
 // NewNetwork returns a network without nodes.
 func NewNetwork() *Network {
-	return &Network{listeners: map[place]*listener{}, cut: map[link]bool{}}
+	n := &Network{listeners: map[place]*listener{}, cut: map[link]bool{}}
+	n.lost.Store(-1)
+	return n
 }
+
+// Lose has messages of a type lost from now on, and nothing else.
+func (n *Network) Lose(kind raftpb.MessageType) { n.lost.Store(int32(kind)) }
 
 // Set cuts or heals what goes from one node to another.
 func (n *Network) Set(from, to string, cut bool) {
@@ -132,7 +140,32 @@ func (c *lossy) Write(p []byte) (int, error) {
 	if dead {
 		return len(p), nil
 	}
+	if kind := c.of.lost.Load(); kind >= 0 {
+		_, err := c.Conn.Write(without(p, byte(kind)))
+		return len(p), err
+	}
 	return c.Conn.Write(p)
+}
+
+// without returns what is written into a stream but for messages of a type: see the package mesh.
+func without(p []byte, kind byte) (kept []byte) {
+	for rest := p; len(rest) > 0; {
+		size := 4
+		if len(rest) < size {
+			return p // as here
+		}
+		if n := binary.BigEndian.Uint32(rest); n != 0 && n != 1<<32-1 {
+			size += int(n)
+		}
+		if size > len(rest) {
+			return p // these are no messages
+		}
+		if size < 7 || rest[6] != kind {
+			kept = append(kept, rest[:size]...)
+		}
+		rest = rest[size:]
+	}
+	return kept
 }
 
 // LyingFS says that everything is synced, and syncs nothing while Lies is true.
