@@ -35,6 +35,9 @@ const foundedAt, foundedIn = 1, 1
 // have: what only they had confirmed is lost. No group may be running. It reports whether this
 // node had anything: one that has only begun to copy the shard has a term and no rows.
 func Recover(o Options, node string) (had bool, err error) {
+	if f := firstOf(&o); f.isThere() != nil {
+		return f.recover(&o, node)
+	}
 	s, err := openState(o.Store, o.StatePrefix, o.Fatal)
 	if err != nil {
 		return false, err
@@ -61,7 +64,7 @@ func Recover(o Options, node string) (had bool, err error) {
 			}
 			s.at.applied = index
 			if e.GetType() == raftpb.EntryNormal && len(e.GetData()) > 0 {
-				s.apply(b, &applying{}, e)
+				s.apply(b, &applying{}, index, e.GetData())
 			}
 			b.Set(s.key, s.at.encode())
 		})

@@ -110,6 +110,9 @@ func (h *Host) Start(o Options) (*Group, error) {
 }
 
 func (g *Group) start() (err error) {
+	if err := firstOf(&g.o).isThere(); err != nil {
+		return err
+	}
 	if g.state, err = openState(g.o.Store, g.o.StatePrefix, g.o.Fatal); err != nil {
 		return err
 	}

@@ -163,13 +163,6 @@ func (h *Host) schedule(g *Group) {
 	}
 }
 
-func signal(wake chan struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
-	}
-}
-
 // rounds is the scheduler: each round steps all groups that have something to do.
 func (h *Host) rounds() {
 	var groups []*Group

@@ -21,6 +21,13 @@ func (n *notices) add(f func()) {
 	signal(n.wake)
 }
 
+func signal(wake chan struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
+
 func (n *notices) loop(stop chan struct{}) {
 	for {
 		n.mu.Lock()

@@ -35,23 +35,32 @@ type state struct {
 }
 
 func openState(store Store, prefix []byte, fatal func(string)) (*state, error) {
-	row := func(name byte) []byte { return append(prefix[:len(prefix):len(prefix)], name) }
-	s := &state{store: store, key: row('p'), people: row('m'), fatal: fatal, changed: make(chan struct{})}
+	s := newState(store, prefix, fatal)
 	err := s.load()
 	s.publish(s.at, s.members)
 	return s, err
 }
 
-// load reads position and members from the store.
-func (s *state) load() error {
+func newState(store Store, prefix []byte, fatal func(string)) *state {
+	row := func(name byte) []byte { return append(prefix[:len(prefix):len(prefix)], name) }
+	return &state{store: store, key: row('p'), people: row('m'), fatal: fatal, changed: make(chan struct{})}
+}
+
+func (s *state) loadPosition() error {
 	stored, err := s.store.Load(s.key)
 	if err != nil || stored == nil {
 		return err
 	}
-	if s.at, err = decodePosition(stored); err != nil {
+	s.at, err = decodePosition(stored)
+	return err
+}
+
+// load reads position and members from the store.
+func (s *state) load() error {
+	if err := s.loadPosition(); err != nil || s.at == (position{}) {
 		return err
 	}
-	stored, err = s.store.Load(s.people)
+	stored, err := s.store.Load(s.people)
 	if err != nil {
 		return err
 	}
@@ -117,7 +126,7 @@ func (s *state) fill(b Batch, a *applying) {
 			s.changeMembers(a, e)
 			b.Set(s.people, s.members.encode())
 		case len(e.GetData()) > 0:
-			s.apply(b, a, e)
+			s.apply(b, a, e.GetIndex(), e.GetData())
 		}
 	}
 	b.Set(s.key, s.at.encode())
@@ -132,17 +141,16 @@ func (s *state) touch(b Batch) {
 }
 
 // apply carries out one entry of writes.
-func (s *state) apply(b Batch, a *applying, e *raftpb.Entry) {
-	d := e.GetData()
+func (s *state) apply(b Batch, a *applying, index uint64, d []byte) {
 	switch {
 	case len(d) < 2 || d[0] != entryVersion:
-		s.fatal(fmt.Sprintf("entry %d of a shard's log was written by a newer program; install that one here too", e.GetIndex()))
+		s.fatal(fmt.Sprintf("entry %d of a shard's log was written by a newer program; install that one here too", index))
 	case d[1] == kindEpoch:
-		s.at.epoch, s.at.revision = e.GetIndex(), 0
+		s.at.epoch, s.at.revision = index, 0
 		a.ends = append(a.ends, outcome{begins: true, epoch: s.at.epoch, term: s.at.term})
 		return
 	case len(d) < writesHeadBytes || d[1] != kindWrites:
-		s.fatal(fmt.Sprintf("entry %d of a shard's log has an unknown kind", e.GetIndex()))
+		s.fatal(fmt.Sprintf("entry %d of a shard's log has an unknown kind", index))
 	}
 	epoch, revision := binary.BigEndian.Uint64(d[2:]), binary.BigEndian.Uint64(d[10:])
 	if epoch != s.at.epoch || revision != s.at.revision {
@@ -154,7 +162,7 @@ func (s *state) apply(b Batch, a *applying, e *raftpb.Entry) {
 	for d = d[writesHeadBytes:]; len(d) > 0; {
 		size, n := binary.Uvarint(d)
 		if n <= 0 || size > uint64(len(d)-n) {
-			s.fatal(fmt.Sprintf("entry %d of a shard's log is cut off", e.GetIndex()))
+			s.fatal(fmt.Sprintf("entry %d of a shard's log is cut off", index))
 		}
 		set := d[n : n+int(size)]
 		b.Apply(set)

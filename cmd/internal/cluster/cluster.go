@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,13 +96,21 @@ again, but it can have one node.`,
 
 func errNodeAlready(home string) error { return fmt.Errorf("%s is already a node of a cluster", home) }
 
+// newShards is how many shards a new cluster has. A shard is led by one node, so there are more of them than a cluster
+// soon has nodes; a shard in which nothing happens costs next to nothing.
+const newShards = 64
+
 // Init makes the home's store that of the first node.
 func Init(c *config.Config, advertise string, example fs.FS) (id peer.NodeID, err error) {
 	if _, err := homedir.Ensure(c.Home, example); err != nil {
 		return "", err
 	}
 	log := c.Logger()
-	store, err := persistence.Open(homedir.Data(c.Home), c.StoreOptions(log))
+	options := c.StoreOptions(log)
+	if _, err := os.Stat(homedir.Data(c.Home)); errors.Is(err, fs.ErrNotExist) {
+		options.Shards = cmp.Or(options.Shards, newShards)
+	}
+	store, err := persistence.Open(homedir.Data(c.Home), options)
 	if errors.Is(err, persistence.ErrReplicated) {
 		return "", errNodeAlready(c.Home)
 	}
