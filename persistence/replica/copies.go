@@ -3,6 +3,7 @@ package replica
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -137,35 +138,66 @@ func (h *Host) readCopy(conn net.Conn) error {
 	if !g.copying.CompareAndSwap(false, true) {
 		return errors.New("another copy is on its way")
 	}
-	select {
-	case h.receiving <- struct{}{}: // NB: a channel, since time passes while it is held (persistence/PROMISES.md, "F23")
-		defer func() { <-h.receiving }()
-	case <-h.stop:
-		g.copying.Store(false)
-		return net.ErrClosed
-	}
-	if _, err := conn.Write([]byte{1}); err != nil {
-		g.copying.Store(false)
-		return err
-	}
-	rows, err := g.o.Store.Replace()
+	rows, m, err := g.gatherCopy(conn, r)
 	if err != nil {
-		g.copying.Store(false)
-		return err
-	}
-	m, err := g.readRows(paced{r, h.pace}, rows, func() { _ = conn.SetReadDeadline(time.Now().Add(10 * h.o.Tick)) })
-	if err != nil {
-		rows.Abort()
 		g.copying.Store(false)
 		return err
 	}
 	m.From, m.To, m.Term = new(raftID(node)), new(h.self), new(binary.BigEndian.Uint64(head[2:]))
-	g.do(func() {
-		g.incoming = rows
-		_ = g.raft.Step(m)
-	})
+	if !g.giveCopy(rows, m) {
+		return net.ErrClosed
+	}
 	_, err = conn.Write([]byte{1})
 	return err
+}
+
+// gatherCopy reads a copy when it is its turn.
+func (g *Group) gatherCopy(conn net.Conn, r io.Reader) (rows Replacement, m *raftpb.Message, err error) {
+	h := g.host
+	select {
+	case h.receiving <- struct{}{}: // NB: a channel, since time passes while it is held (persistence/PROMISES.md, "F23")
+		defer func() { <-h.receiving }()
+	case <-h.stop:
+		return nil, nil, net.ErrClosed
+	}
+	if _, err := conn.Write([]byte{1}); err != nil {
+		return nil, nil, err
+	}
+	if rows, err = g.o.Store.Replace(); err != nil {
+		return nil, nil, err
+	}
+	m, err = g.readRows(paced{r, h.pace}, rows, func() { _ = conn.SetReadDeadline(time.Now().Add(10 * h.o.Tick)) })
+	if err != nil {
+		rows.Abort()
+	}
+	return rows, m, err
+}
+
+// giveCopy tells Raft of a copy, which decides whether to put it in place. It is false when the host was closed before.
+func (g *Group) giveCopy(rows Replacement, m *raftpb.Message) bool {
+	taken := make(chan struct{})
+	g.do(func() {
+		close(taken)
+		select {
+		case <-g.stop: // what there is of the shard is removed, or will be
+			rows.Abort()
+		default:
+			g.incoming = rows
+			_ = g.raft.Step(m)
+		}
+	})
+	select {
+	case <-taken:
+		return true
+	case <-g.host.ended:
+	}
+	select {
+	case <-taken:
+		return true
+	default:
+		rows.Abort()
+		return false
+	}
 }
 
 // paced reads no faster than the node takes copies.
@@ -176,8 +208,7 @@ type paced struct {
 
 func (p paced) Read(b []byte) (int, error) {
 	n, err := p.r.Read(b[:min(len(b), copyBurst)])
-	time.Sleep(p.pace.ReserveN(time.Now(), n).Delay())
-	return n, err
+	return n, errors.Join(err, p.pace.WaitN(context.Background(), n))
 }
 
 // readRows gathers the rows of a copy, and returns the message about it.
@@ -240,6 +271,8 @@ func (g *Group) install(m *raftpb.Message) {
 		})
 		if err == nil {
 			err = rows.Commit()
+		} else {
+			rows.Abort()
 		}
 		if err == nil {
 			err = g.state.load()

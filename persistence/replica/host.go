@@ -75,6 +75,7 @@ type Host struct {
 	receiving chan struct{} // has an entry while a copy of a shard is taken
 	pace      *rate.Limiter // of copies
 	wake      chan struct{}
+	ended     chan struct{} // closed when no group is stepped any more
 	stop      chan struct{}
 	done      sync.WaitGroup
 
@@ -95,7 +96,7 @@ type Host struct {
 // NewHost returns a host without groups. Close ends it.
 func NewHost(o HostOptions) *Host {
 	o.Tick = cmp.Or(o.Tick, time.Second)
-	h := &Host{o: o, self: raftID(o.Node), wake: make(chan struct{}, 1), stop: make(chan struct{})}
+	h := &Host{o: o, self: raftID(o.Node), wake: make(chan struct{}, 1), ended: make(chan struct{}), stop: make(chan struct{})}
 	h.receiving, h.pace = make(chan struct{}, 1), rate.NewLimiter(copyRate, copyBurst)
 	h.mu.groups, h.mu.names = map[uint16]*Group{}, map[uint64]string{}
 	h.mu.heard, h.mu.runs = map[uint64]time.Time{}, map[uint64]uint64{}
@@ -165,6 +166,7 @@ func (h *Host) schedule(g *Group) {
 
 // rounds is the scheduler: each round steps all groups that have something to do.
 func (h *Host) rounds() {
+	defer close(h.ended)
 	var groups []*Group
 	for {
 		select {

@@ -129,7 +129,7 @@ func (c *Config) table() []setting {
 		{"drain-delay", cli.Duration(&g.DrainDelay), "", "how long new requests get 503 after SIGTERM before the port closes; 0: not at all"},
 		{"drain-max", cli.Duration(&g.DrainMax), "", "how long accepted requests may take after SIGTERM"},
 
-		{"shards", cli.Count(&s.Shards), "", "shards of a new store; 0: 16; fixed once the store exists"},
+		{"shards", cli.Count(&s.Shards), "", "shards of a new store; 0: 16, in a new cluster 64; fixed once the store exists"},
 		{"cache-bytes", cli.Size(&s.CacheBytes), "", "memory for cached blocks of the store"},
 		{"mem-table-bytes", cli.Size(&s.MemTableBytes), "", "memory for writes before they become a table"},
 		{"free-bytes-min", cli.Size(&s.FreeBytesMin), "", "free disk space below which writes are refused"},
