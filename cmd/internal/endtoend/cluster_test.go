@@ -102,9 +102,9 @@ func (r *clusterRun) run(ctx context.Context) (err error) {
 		}
 		err = errors.Join(err, os.RemoveAll(r.dir))
 	}()
-	o := Options{Dir: r.dir}
+	o := Options{Dir: r.dir, Nodes: 3}
 	if slices.ContainsFunc(r.kinds, func(k string) bool { return slices.Contains(apart, k) }) {
-		if r.network, err = newNetwork(ctx, r.dir); err != nil {
+		if r.network, err = newNetwork(ctx, r.dir, o.Nodes); err != nil {
 			return err
 		}
 		o.Machines = r.network.machines()
@@ -256,7 +256,7 @@ func (r *clusterRun) hurt(ctx context.Context) error {
 		}
 		e := episode{kind: bag[0]}
 		bag = bag[1:]
-		nodes := slices.Clone(r.fleet.Nodes[:])
+		nodes := slices.Clone(r.fleet.Nodes)
 		draw.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
 		r.ledger.begin()
 		err := hurt(ctx, r.fleet, r.network, draw, e.kind, nodes, func(what string) {

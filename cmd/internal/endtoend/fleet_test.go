@@ -22,8 +22,6 @@ import (
 )
 
 const (
-	// Count is how many nodes there are.
-	Count = 3
 	// WholeMax is how long a cluster may take to be whole again.
 	WholeMax = 2 * time.Minute
 	lookEach = 50 * time.Millisecond
@@ -31,7 +29,7 @@ const (
 
 // Fleet is the cluster.
 type Fleet struct {
-	Nodes [Count]*Node
+	Nodes []*Node
 	Token string // of ann
 }
 
@@ -39,6 +37,8 @@ type Fleet struct {
 type Options struct {
 	// Dir is where the nodes have their homes.
 	Dir string
+	// Nodes is how many there are.
+	Nodes int
 	// Machines are where the nodes run, one for each; without any all run here, below Dir.
 	Machines []Machine
 }
@@ -62,7 +62,7 @@ type Node struct {
 
 // Found makes a cluster of running nodes. What it returns must be closed, with an error too.
 func Found(ctx context.Context, o Options) (*Fleet, error) {
-	f := &Fleet{}
+	f := &Fleet{Nodes: make([]*Node, o.Nodes)}
 	for i := range f.Nodes {
 		name := string(rune('a' + i))
 		at := Machine{IP: "127.0.0.1", Dir: o.Dir}
@@ -198,7 +198,7 @@ func (f *Fleet) Whole(ctx context.Context) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", n.Home, err)
 			}
-			good := len(status.Nodes) == Count && len(status.Short) == 0
+			good := len(status.Nodes) == len(f.Nodes) && len(status.Short) == 0
 			for _, s := range status.Nodes {
 				good = good && s.Alive && s.Voter
 			}

@@ -29,7 +29,7 @@ type machine struct {
 // hardware address of the other end: what is sent is lost without an error.
 type network struct {
 	bridge string
-	nodes  [Count]*machine
+	nodes  []*machine
 	undo   []func(context.Context) error
 }
 
@@ -44,12 +44,12 @@ func (m *machine) hardware(cut bool) string {
 	return fmt.Sprintf("02:00:00:00:%02x:%02x", map[bool]int{true: 1}[cut], m.index+1)
 }
 
-// newNetwork makes the namespaces, and the disks below dir. close removes what it made, also after an error.
-func newNetwork(ctx context.Context, dir string) (*network, error) {
+// newNetwork makes some namespaces, and the disks below dir. close removes what it made, also after an error.
+func newNetwork(ctx context.Context, dir string, count int) (*network, error) {
 	// NB: an interface's name has 15 bytes at most, and other runs may be there.
 	name := "tr" + strconv.Itoa(os.Getpid())
 	subnet := fmt.Sprintf("10.213.%d.", os.Getpid()%250+1)
-	n := &network{bridge: name}
+	n := &network{bridge: name, nodes: make([]*machine, count)}
 	commands := func(lines ...string) error {
 		for _, l := range lines {
 			if err := sh(ctx, l); err != nil {
@@ -96,7 +96,7 @@ func (n *network) machines() (all []Machine) {
 }
 
 func (n *network) of(node *Node) *machine {
-	return n.nodes[slices.IndexFunc(n.nodes[:], func(m *machine) bool { return m.ip == node.IP })]
+	return n.nodes[slices.IndexFunc(n.nodes, func(m *machine) bool { return m.ip == node.IP })]
 }
 
 // link cuts what from sends to to, or mends it.
