@@ -139,7 +139,8 @@ type Replication struct {
 	Node string
 	// Streams returns the streams between nodes for key.Messages and key.Copies.
 	Streams func(key.Shard) replica.Streams
-	// Tick is that of [replica.HostOptions], LogBytesMax that of [replica.Options].
+	// Tick and Lost are those of [replica.HostOptions], LogBytesMax that of [replica.Options].
 	Tick        time.Duration
+	Lost        func(node string)
 	LogBytesMax int64
 }

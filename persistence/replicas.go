@@ -91,7 +91,7 @@ func (s *Store) startReplicas() error {
 	}
 	s.replicas = &replicas{groups: make([]atomic.Pointer[replica.Group], s.shards+1), led: map[key.Shard]uint64{}, written: &s.written}
 	s.replicas.host = replica.NewHost(replica.HostOptions{
-		Node: o.Node, Messages: o.Streams(key.Messages), Copies: o.Streams(key.Copies), Store: rounds{s}, Probe: append(key.ReplicaLogPrefix(nil, key.Meta), 'd'), Tick: o.Tick, Log: s.log, Fatal: s.commits.Die,
+		Node: o.Node, Messages: o.Streams(key.Messages), Copies: o.Streams(key.Copies), Store: rounds{s}, Probe: append(key.ReplicaLogPrefix(nil, key.Meta), 'd'), Tick: o.Tick, Lost: o.Lost, Log: s.log, Fatal: s.commits.Die,
 	})
 	for sh := range s.AllShards() {
 		has, err := s.hasReplica(sh)

@@ -187,7 +187,8 @@ func (n *Node) hasNone(id peer.NodeID, shards iter.Seq[key.Shard], said map[peer
 	return true
 }
 
-// balance hands one shard over when this node leads at least two more than another one that could.
+// balance hands shards over when this node leads at least two more than another one that could: one at a look, or more
+// where there are many shards, so that a node that has started leads its part within some 20 looks.
 func (n *Node) balance(ctx context.Context) {
 	d := n.directory.Load()
 	if d == nil {
@@ -204,6 +205,7 @@ func (n *Node) balance(ctx context.Context) {
 			led[id] += int(n.store.Shards()) + 1
 		}
 	}
+	given := 0
 	for _, sh := range own {
 		var best peer.NodeID
 		voters := n.replicas(sh).voters
@@ -211,12 +213,16 @@ func (n *Node) balance(ctx context.Context) {
 			continue
 		}
 		for _, id := range voters {
-			if id != n.self && slices.Contains(d.Placement[sh], id) && n.isCaughtUp(sh, id) && led[id]+2 <= len(own) && (best == "" || led[id] < led[best]) {
+			if id != n.self && slices.Contains(d.Placement[sh], id) && n.isCaughtUp(sh, id) && led[id]+2 <= len(own)-given && (best == "" || led[id] < led[best]) {
 				best = id
 			}
 		}
-		if best != "" {
-			n.transferLeadership(ctx, sh, best)
+		if best == "" {
+			continue
+		}
+		n.transferLeadership(ctx, sh, best)
+		led[best]++
+		if given++; given > len(own)/32 {
 			return
 		}
 	}

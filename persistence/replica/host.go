@@ -46,6 +46,10 @@ type HostOptions struct {
 	// Zero: one second.
 	Tick time.Duration
 
+	// Lost is called when a node does not answer: what was sent to it in other streams has no answer to wait for. It must
+	// not block. Nil: nobody wants to know.
+	Lost func(node string)
+
 	Log zerolog.Logger
 	// Fatal ends the process; it does not return.
 	Fatal func(reason string)
@@ -304,6 +308,9 @@ func (in inbound) Receive(shard uint16, m *raftpb.Message, bytes int) {
 
 // unreachable tells all groups that what was sent to a node was lost.
 func (h *Host) unreachable(node string) {
+	if h.o.Lost != nil {
+		h.o.Lost(node)
+	}
 	id := raftID(node)
 	for _, g := range h.groups() {
 		g.do(func() { g.raft.ReportUnreachable(id) })
