@@ -17,10 +17,7 @@ func Bootstrap(o Options, node string) error {
 	if err != nil {
 		return err
 	}
-	hard, err := l.loadPair('h')
-	if err != nil {
-		return err
-	}
+	hard := l.mu.hard
 	first := position{applied: foundedAt, term: foundedIn}
 	if began := s.at != (position{}) || hard[0] != 0; began && (s.at != first || hard[0] != foundedIn) {
 		return fmt.Errorf("shard %d is replicated already", o.Shard)
@@ -44,10 +41,6 @@ func Recover(o Options, node string) (had bool, err error) {
 	}
 	had = s.at.applied != 0
 	l, err := openLog(o.Store, o.LogPrefix, s.published)
-	if err != nil {
-		return false, err
-	}
-	hard, err := l.loadPair('h')
 	if err != nil {
 		return false, err
 	}
@@ -75,7 +68,7 @@ func Recover(o Options, node string) (had bool, err error) {
 	at := s.at
 	at.applied = max(at.applied, foundedAt)
 	at.term = max(at.term, foundedIn)
-	return had, found(&o, s, l, at, max(hard[0], at.term)+1, node)
+	return had, found(&o, s, l, at, max(l.mu.hard[0], at.term)+1, node)
 }
 
 // found makes this node the only member, and lets the log begin behind a position.

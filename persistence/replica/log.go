@@ -27,6 +27,7 @@ type raftLog struct {
 
 	mu struct {
 		sync.Mutex
+		hard        [2]uint64 // term and vote, as they were written last
 		begin       raftEntry // behind which the log begins
 		last        uint64
 		bytes       int64       // of all entries
@@ -44,10 +45,15 @@ const entryHeadBytes = 8 + 1
 // openLog reads what there is of a log.
 func openLog(store Store, prefix []byte, shown func() (position, members)) (*raftLog, error) {
 	l := &raftLog{store: store, prefix: prefix, shown: shown}
+	hard, err := l.loadPair('h')
+	if err != nil {
+		return nil, err
+	}
 	begin, err := l.loadPair('b')
 	if err != nil {
 		return nil, err
 	}
+	l.mu.hard = hard
 	l.mu.begin = raftEntry{begin[0], begin[1]}
 	l.mu.last = begin[0]
 	err = store.Scan(l.key(0), l.end(), func(key, value []byte) error {
@@ -71,17 +77,13 @@ func openLog(store Store, prefix []byte, shown func() (position, members)) (*raf
 // in place: then the log begins behind that.
 func (l *raftLog) join() error {
 	at, _ := l.shown()
-	hard, err := l.loadPair('h')
-	if err != nil {
-		return err
-	}
 	copying, err := l.store.Load(l.rowKey('c'))
 	if err != nil {
 		return err
 	}
 	term, err := l.Term(at.applied)
 	switch {
-	case hard[0] == 0 && (at.applied > 0 || l.mu.last > 0):
+	case l.mu.hard[0] == 0 && (at.applied > 0 || l.mu.last > 0):
 		return fmt.Errorf("%w: its term and vote are missing", ErrDamaged)
 	case err == nil && (term == at.term || at.applied == 0 && l.mu.begin.index == 0):
 		return nil
@@ -129,11 +131,10 @@ func (l *raftLog) addLocked(index, term uint64, size int) {
 
 // InitialState implements raft.Storage.
 func (l *raftLog) InitialState() (*raftpb.HardState, *raftpb.ConfState, error) {
-	hard, err := l.loadPair('h')
-	if err != nil {
-		return nil, nil, err
-	}
 	at, of := l.shown()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	hard := l.mu.hard
 	if hard == ([2]uint64{}) {
 		return nil, of.confState(), nil
 	}
@@ -225,15 +226,17 @@ func snapshotOf(at position, m members) *raftpb.Snapshot {
 
 // append adds what Raft wants to have written to a batch: entries, which replace those from the first one on, term and vote.
 func (l *raftLog) append(b Batch, m *raftpb.Message) {
-	if m.Term != nil {
-		l.setPair(b, 'h', m.GetTerm(), m.GetVote())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	// NB: Raft says term and vote again whenever more is confirmed.
+	if hard := [2]uint64{m.GetTerm(), m.GetVote()}; m.Term != nil && hard != l.mu.hard {
+		l.setPair(b, 'h', hard[0], hard[1])
+		l.mu.hard = hard
 	}
 	entries := m.GetEntries()
 	if len(entries) == 0 {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if first := entries[0].GetIndex(); first <= l.mu.last {
 		b.DeleteRange(l.key(first), l.end())
 		l.truncateLocked(first)
