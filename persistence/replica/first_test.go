@@ -36,3 +36,9 @@ func TestAReplicaOfTheFirstEngine(t *testing.T) {
 	assert.Equal(t, []any{uint64(7), uint64(7), []string{"A"}}, []any{s.at.applied, l.mu.last, s.members.Voters})
 	assert.NoError(t, firstOf(&o).isThere())
 }
+
+// writesOf is the data of an entry of the first engine with one set of writes.
+func writesOf(epoch, revision uint64, set string) []byte {
+	data := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64([]byte{entryVersion, kindWrites}, epoch), revision)
+	return append(binary.AppendUvarint(data, uint64(len(set))), set...)
+}

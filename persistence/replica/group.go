@@ -123,7 +123,7 @@ func (g *Group) start() (err error) {
 	g.raft, err = raft.NewRawNode(&raft.Config{
 		ID: g.host.self, Storage: g.log, Applied: g.state.at.applied,
 		ElectionTick: electionTicks, HeartbeatTick: heartbeatTicks,
-		AsyncStorageWrites: true, MaxSizePerMsg: messageBytesMax, MaxInflightMsgs: inflightMax, MaxCommittedSizePerReady: 8 << 20,
+		AsyncStorageWrites: true, MaxSizePerMsg: messageBytesMax, MaxInflightMsgs: inflightMax, MaxCommittedSizePerReady: 2 << 20,
 		CheckQuorum: true, PreVote: true, DisableProposalForwarding: true, StepDownOnRemoval: true,
 		Logger: raftLogger{g.o.Log},
 	})

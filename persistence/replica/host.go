@@ -86,6 +86,7 @@ type Host struct {
 	notices notices
 	probing atomic.Bool  // a write of probeDisk is on its way
 	synced  atomic.Int64 // when the last write that is safe was begun
+	packer  packer       // belongs to the round
 
 	mu struct {
 		sync.Mutex
@@ -335,7 +336,7 @@ type round struct {
 	appends []appending
 	applies []applying
 	answers []answer
-	trims   []*Group // whose logs are too long
+	trims   []*Group // whose logs have more than they need
 	synced  bool
 	begun   time.Time
 }
@@ -370,7 +371,7 @@ func (r *round) fill(b Batch) {
 	}
 	for _, g := range r.trims {
 		at, _ := g.state.published()
-		g.log.trim(b, at.applied)
+		g.log.trim(b, at.applied, g.state.everywhere, g.o.LogBytesMax)
 	}
 }
 

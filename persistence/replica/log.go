@@ -3,11 +3,13 @@ package replica
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"sort"
 	"sync"
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
 )
 
 // cacheBytesMax is how much of the end of a log is kept in memory, for followers that get it and for the state, which
@@ -287,20 +289,52 @@ func (l *raftLog) restart(b Batch, begin raftEntry) {
 	l.mu.sizes, l.mu.terms, l.mu.cached, l.mu.cachedBytes = nil, nil, nil, 0
 }
 
-// trim drops the first half of the log, as far as the rows contain it.
-func (l *raftLog) trim(b Batch, applied uint64) {
+// everywhere is the last entry that all members have, as they have said to this node, which leads.
+func everywhere(group *raft.RawNode) uint64 {
+	last := uint64(math.MaxUint64)
+	group.WithProgress(func(_ uint64, _ raft.ProgressType, p tracker.Progress) { last = min(last, p.Match) })
+	return last
+}
+
+// spareParts is the part of the longest log that is dropped at once when all members have it. NB: what is written and
+// dropped before Pebble writes its memory to a table is never written there.
+const spareParts = 256
+
+// outgrown reports whether there is something for trim to do.
+func (l *raftLog) outgrown(everywhere uint64, bytesMax int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	drop, bytes := 0, int64(0)
-	for ; drop < len(l.mu.sizes)-1 && bytes < l.mu.bytes/2 && l.mu.begin.index+uint64(drop) < applied; drop++ {
-		bytes += int64(l.mu.sizes[drop])
+	if l.mu.bytes > bytesMax {
+		return true
 	}
-	begin := raftEntry{index: l.mu.begin.index + uint64(drop), term: l.mu.begin.term}
+	spare := int64(0)
+	for i := 0; i < len(l.mu.sizes) && l.mu.begin.index+uint64(i) < everywhere && spare <= bytesMax/spareParts; i++ {
+		spare += int64(l.mu.sizes[i])
+	}
+	return spare > bytesMax/spareParts
+}
+
+// trim drops what the rows contain of the entries that all members have, and of the first half when the log is too long.
+func (l *raftLog) trim(b Batch, applied, everywhere uint64, bytesMax int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	drop, bytes, half := 0, int64(0), int64(0)
+	if l.mu.bytes > bytesMax {
+		half = l.mu.bytes / 2
+	}
+	begin := l.mu.begin
+	for ; drop < len(l.mu.sizes)-1 && begin.index < applied && (begin.index < everywhere || bytes < half); drop++ {
+		bytes += int64(l.mu.sizes[drop])
+		begin.index++
+	}
+	if drop == 0 {
+		return
+	}
 	gone := sort.Search(len(l.mu.terms), func(i int) bool { return l.mu.terms[i].index > begin.index })
 	if gone > 0 {
 		begin.term = l.mu.terms[gone-1].term
 	}
-	b.DeleteRange(l.key(0), l.key(begin.index+1))
+	b.DeleteRange(l.key(l.mu.begin.index+1), l.key(begin.index+1)) // NB: ranges that overlap would be cut into pieces by each reader
 	l.setPair(b, 'b', begin.index, begin.term)
 	l.mu.bytes -= bytes
 	l.mu.sizes = append([]uint32(nil), l.mu.sizes[drop:]...)

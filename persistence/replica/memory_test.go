@@ -2,7 +2,6 @@ package replica
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"maps"
 	"slices"
@@ -91,11 +90,11 @@ func (r *memoryReplacement) Commit() error {
 
 func (r *memoryReplacement) Abort() { r.rows = nil }
 
-// writesOf is the data of an entry of writes.
-func writesOf(epoch, revision uint64, sets ...string) []byte {
-	data := appendWritesHead(nil, epoch, revision)
+// packedOf is the data of an entry of writes.
+func packedOf(epoch, revision uint64, sets ...string) []byte {
+	var p packer
 	for _, set := range sets {
-		data = append(binary.AppendUvarint(data, uint64(len(set))), set...)
+		p.add([]byte(set))
 	}
-	return data
+	return p.data(epoch, revision, 0)
 }

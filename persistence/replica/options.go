@@ -32,8 +32,8 @@ type Options struct {
 	// Follower may be nil.
 	Follower Follower
 
-	// LogBytesMax is how large the log may become before the part goes that
-	// the state contains. Half of it stays, for nodes that are a little behind. Zero: 16 MiB.
+	// LogBytesMax is how large the log may become when a member lacks its beginning: then the half of it goes that the
+	// state contains, and that member gets a copy of the shard. What all members have goes before. Zero: 16 MiB.
 	LogBytesMax int64
 
 	Log zerolog.Logger

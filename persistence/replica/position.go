@@ -5,22 +5,6 @@ import (
 	"fmt"
 )
 
-// The data of an entry: version (1 byte), kind (1), and for writes epoch (8), revision (8) and then sets of writes, each
-// behind its length (uvarint). Every version that was ever written is read: a log may be older than the program. The first
-// entry of a leadership has no data.
-const (
-	entryVersion    = 1
-	kindEpoch       = 0 // the leader begins another epoch
-	kindWrites      = 1
-	writesHeadBytes = 1 + 1 + 8 + 8
-)
-
-// appendWritesHead begins the data of an entry of writes.
-func appendWritesHead(dst []byte, epoch, revision uint64) []byte {
-	dst = append(dst, entryVersion, kindWrites)
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, epoch), revision)
-}
-
 // position says how far the state of a shard is. It stands in the shard and changes with it.
 type position struct {
 	applied  uint64 // the last entry that was applied, or passed over

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -93,7 +94,11 @@ func (s *story) do(word string, args []string) string {
 		}
 		write(func(b Batch) { s.log.append(b, m) })
 	case "trim": // applied=N: the first half, as far as that
-		write(func(b Batch) { s.log.trim(b, n[0]) })
+		write(func(b Batch) { s.log.trim(b, n[0], 0, 0) })
+	case "spare": // applied=N everywhere=N
+		write(func(b Batch) { s.log.trim(b, n[0], n[1], math.MaxInt64) })
+	case "outgrown": // everywhere=N bytes=N
+		return fmt.Sprint(s.log.outgrown(n[0], int64(n[1])))
 	case "restarted": // behind=N term=N
 		write(func(b Batch) { s.log.restart(b, raftEntry{n[0], n[1]}) })
 	case "hard": // state: term and vote are there
@@ -173,7 +178,7 @@ func (s *story) apply(index, term uint64, entry []string) (answer string) {
 		for _, set := range entry[3:] {
 			sets = append(sets, strings.Replace(set, "=", "", 1))
 		}
-		e.Data = writesOf(n[1], n[2], sets...)
+		e.Data = packedOf(n[1], n[2], sets...)
 	default:
 		e.Data, _ = hex.DecodeString(strings.Join(entry[1:], ""))
 	}

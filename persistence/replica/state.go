@@ -24,6 +24,8 @@ type state struct {
 	// at and members are those of everything that is on its way into the rows. They belong to the round.
 	at      position
 	members members
+	// everywhere is the last entry that all members have, as far as entries have said so. It belongs to the round.
+	everywhere uint64
 
 	mu      sync.Mutex
 	shown   position      // that readers see
@@ -149,6 +151,8 @@ func (s *state) apply(b Batch, a *applying, index uint64, d []byte) {
 		s.at.epoch, s.at.revision = index, 0
 		a.ends = append(a.ends, outcome{begins: true, epoch: s.at.epoch, term: s.at.term})
 		return
+	case d[1] == kindPacked && len(d) >= packedHeadBytes:
+		s.everywhere = max(s.everywhere, binary.BigEndian.Uint64(d[writesHeadBytes:]))
 	case len(d) < writesHeadBytes || d[1] != kindWrites:
 		s.fatal(fmt.Sprintf("entry %d of a shard's log has an unknown kind", index))
 	}
@@ -159,17 +163,14 @@ func (s *state) apply(b Batch, a *applying, index uint64, d []byte) {
 	}
 	s.at.revision++
 	a.ends = append(a.ends, outcome{epoch: epoch, revision: revision})
-	for d = d[writesHeadBytes:]; len(d) > 0; {
-		size, n := binary.Uvarint(d)
-		if n <= 0 || size > uint64(len(d)-n) {
-			s.fatal(fmt.Sprintf("entry %d of a shard's log is cut off", index))
-		}
-		set := d[n : n+int(size)]
+	err := unpack(d, func(set []byte) {
 		b.Apply(set)
 		if s.told != nil {
 			a.reprs = append(a.reprs, set)
 		}
-		d = d[n+int(size):]
+	})
+	if err != nil {
+		s.fatal(fmt.Sprintf("entry %d of a shard's log cannot be read: %v", index, err))
 	}
 }
 

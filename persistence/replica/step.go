@@ -51,7 +51,7 @@ func (g *Group) step(r *round) {
 		g.incoming = nil
 		g.copying.Store(false)
 	}
-	if ticks > 0 && g.log.size() > g.o.LogBytesMax {
+	if ticks > 0 && g.log.outgrown(g.state.everywhere, g.o.LogBytesMax) {
 		r.trims = append(r.trims, g)
 	}
 	g.mu.Lock()
@@ -225,13 +225,12 @@ func (g *Group) gather() (a *answer, data []byte) {
 	if size == 0 {
 		return a, nil
 	}
-	data = appendWritesHead(make([]byte, 0, writesHeadBytes+size+n*binary.MaxVarintLen32), a.epoch, a.revision)
 	for _, c := range a.changes {
 		if repr := c.Repr(); len(repr) > 0 {
-			data = append(binary.AppendUvarint(data, uint64(len(repr))), repr...)
+			g.host.packer.add(repr)
 		}
 	}
-	return a, data
+	return a, g.host.packer.data(a.epoch, a.revision, everywhere(g.raft))
 }
 
 // handle does what Raft wants to have done, or puts it into the round.

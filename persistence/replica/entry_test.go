@@ -1,0 +1,37 @@
+package replica
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestAnEntryHasTheSetsThatWereAdded: those of the entry alone, as the room for it is used again; and one that is cut off
+// is refused.
+func TestAnEntryHasTheSetsThatWereAdded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sets := rapid.SliceOfN(rapid.StringN(1, 40, 200), 1, 5)
+		entries := rapid.SliceOfN(sets, 1, 3).Draw(t, "entries")
+		var encoded [][]byte
+		var p packer
+		for i, sets := range entries {
+			for _, set := range sets {
+				p.add([]byte(set))
+			}
+			encoded = append(encoded, p.data(uint64(i), 2, 3))
+		}
+		for i, data := range encoded {
+			var got []string
+			err := unpack(data, func(set []byte) { got = append(got, string(set)) })
+			if err != nil || !slices.Equal(got, entries[i]) {
+				t.Fatalf("%q became %q: %v", entries[i], got, err)
+			}
+			for end := packedHeadBytes; end < len(data); end++ {
+				if unpack(data[:end], func([]byte) {}) == nil {
+					t.Fatalf("%d of %d bytes are an entry", end, len(data))
+				}
+			}
+		}
+	})
+}
