@@ -47,7 +47,8 @@
 //
 // # What stands where
 //
-// The rows of the log, the term and the vote stand outside the shard, so that a copy of the shard does not have them.
+// The rows of the log, the term and the vote stand outside the shard, so that a copy of the shard does not have them. The
+// log has what some member may lack, and not much more.
 // How far the state is, and who the members are, stand inside, at its beginning: they are copied and
 // replaced with it, in one step. A snapshot is the rows of the shard as they are when they are sent.
 package replica
