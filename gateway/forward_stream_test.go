@@ -87,7 +87,7 @@ func TestForwardedWatch(t *testing.T) {
 		a, b, _ := watched(t, Options{})
 		w := a.watch(t, withToken)
 		w.expect(t, opening)
-		b.port.CloseClientConnections()
+		b.lose()
 		_, err := io.ReadAll(w.body)
 		assert.ErrorIs(t, err, syscall.ECONNRESET, "the stream ended")
 	})

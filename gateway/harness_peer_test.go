@@ -7,25 +7,25 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"troupe/actors/cluster/frame"
 	"troupe/actors/failure"
 	"troupe/gateway/wiretest"
 	"troupe/persistence/clocktest"
 )
 
-// node is a started server of a cluster, with the port on which the others reach it.
+// node is a started server of a cluster, as the others reach it.
 type node struct {
 	*testServer
 	name  string
-	port  *httptest.Server
 	peer  Peer // as the others see it
 	peers *fakePeers
+	lose  func() // lose ends the connection over which they do, for good
 }
 
 // startNodes starts servers that reach each other. All of them say that the first one named by
@@ -35,21 +35,16 @@ func startNodes(t testing.TB, o Options, names ...string) map[string]*node {
 	nodes := map[string]*node{}
 	for _, name := range names {
 		n := &node{testServer: startServer(t, o, nil), name: name, peers: &fakePeers{}}
-		n.port = httptest.NewServer(n.PeerHandler(func(r *http.Request) string { return r.Header.Get("X-Node-Of-Test") }))
-		// NB: what the connection is encrypted with is not the subject; TestClusterPort has the real one.
-		transport := &http.Transport{DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "tcp", n.port.Listener.Addr().String())
-		}}
-		// NB: mutual TLS has the name of the sender; here a header stands for it.
-		n.peer = Peer{Node: name, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-			r.Header.Set("X-Node-Of-Test", "a-node")
-			return transport.RoundTrip(r)
-		})}
-		t.Cleanup(func() {
-			transport.CloseIdleConnections()
-			n.port.CloseClientConnections()
-			n.port.Close()
-		})
+		// NB: what the connection is encrypted with is not the subject; TestClusterPort has the real one. There mutual
+		// TLS has the name of the sender.
+		port := &frame.Server{Handler: n.PeerHandler(func(*http.Request) string { return "a-node" }), StreamsMax: 1000}
+		near, far := net.Pipe()
+		client := frame.NewClient(near)
+		var running sync.WaitGroup
+		running.Go(func() { _ = port.Serve(context.Background(), addressed{far}) })
+		running.Go(func() { _ = client.Run() })
+		t.Cleanup(func() { client.Close(); running.Wait() })
+		n.peer, n.lose = Peer{Node: name, Transport: client}, client.Close
 		nodes[name] = n
 	}
 	for _, n := range nodes {
@@ -57,6 +52,11 @@ func startNodes(t testing.TB, o Options, names ...string) map[string]*node {
 	}
 	return nodes
 }
+
+// addressed is an end of a pipe that has an address.
+type addressed struct{ net.Conn }
+
+func (addressed) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
 func (n *node) open(change func(*Services)) {
 	services := n.workflows.with(Services{

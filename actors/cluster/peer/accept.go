@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	stdlog "log"
 	"net"
 	"net/http"
 	"net/netip"
@@ -187,9 +188,7 @@ func (p *Port) handOver(c *connection, conn *tls.Conn) error {
 		if err := p.known(c, node); err != nil {
 			return err
 		}
-		if !p.callInbox.offer(conn) {
-			return fmt.Errorf("calls of node %s: the server accepts no more connections", node)
-		}
+		p.serveCalls(conn, node)
 		return nil
 	default:
 		p.endHandshake(c, "")
@@ -227,7 +226,11 @@ const (
 )
 
 func (p *Port) newJoinServer() *http.Server {
-	s := p.newHTTPServer()
+	s := &http.Server{
+		ReadHeaderTimeout: handshakeMax,
+		ErrorLog:          stdlog.New(logWriter{p}, "", 0),
+		BaseContext:       func(net.Listener) context.Context { return p.ctx },
+	}
 	if p.options.Join != nil {
 		s.Handler = http.MaxBytesHandler(p.options.Join, joinBytesMax)
 	}

@@ -25,45 +25,35 @@ func countDials(p *Port) *atomic.Int64 {
 	return &dials
 }
 
-// TestCallsShareConnections begins hundreds of calls at once. Beyond the bound of a connection there are more
-// connections, and no more than that: before there is one, net/http sends a hundred on each until it knows the bound,
-// which comes with the first answer.
-func TestCallsShareConnections(t *testing.T) {
-	const callers = 300
-	for _, c := range []struct {
-		callsMax    int
-		known       bool
-		least, most int64
-	}{{0, false, 1, callers / 100}, {callsMaxMin, true, callers / callsMaxMin, 2 * callers / callsMaxMin}} {
-		a, at := newAuthority(testCluster), &addresses{}
-		var came sync.WaitGroup
-		came.Add(callers)
-		startPort(t, member(a, nodeID(1)), at, func(o *Options) {
-			o.CallsMax = c.callsMax
-			o.Calls = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				if r.URL.Path != "/first" {
-					came.Done()
-					came.Wait()
-				}
-			})
+// TestCallsShareAConnection begins hundreds of calls at once. Beyond the bound, and only there, nothing is sent.
+func TestCallsShareAConnection(t *testing.T) {
+	const callers, callsMax = 300, 200
+	a, at := newAuthority(testCluster), &addresses{}
+	var came sync.WaitGroup
+	came.Add(callers)
+	startPort(t, member(a, nodeID(1)), at, func(o *Options) {
+		o.CallsMax = callsMax
+		o.Calls = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			came.Done()
+			came.Wait()
 		})
-		two, _ := newPort(t, member(a, nodeID(2)), at, nil)
-		dials := countDials(two)
-		if c.known {
-			_, err := call(t.Context(), two, nodeID(1), "/first")
-			require.NoError(t, err)
-		}
-		var all sync.WaitGroup
-		for range callers {
-			all.Go(func() {
-				_, err := call(t.Context(), two, nodeID(1), "/")
-				assert.NoError(t, err)
-			})
-		}
-		all.Wait()
-		got := dials.Load()
-		assert.True(t, got >= c.least && got <= c.most, "%+v: got %d connections for %d calls at once", c, got, callers)
+	})
+	two, _ := newPort(t, member(a, nodeID(2)), at, nil)
+	dials := countDials(two)
+	var refused atomic.Int64
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			if _, err := call(t.Context(), two, nodeID(1), "/"); err != nil {
+				assert.ErrorIs(t, err, ErrNotSent)
+				refused.Add(1)
+				came.Done()
+			}
+		})
 	}
+	all.Wait()
+	assert.Equal(t, int64(callers-callsMax), refused.Load(), "calls beyond the bound")
+	assert.Equal(t, int64(1), dials.Load(), "connections")
 }
 
 // TestNodeMoves stops a node under calls and starts it at another address.
@@ -79,7 +69,7 @@ func TestNodeMoves(t *testing.T) {
 		require.NotEqual(t, old, one.Addr().String(), "got the address")
 		old = one.Addr().String()
 		two.outgoing.mu.Lock()
-		clear(two.outgoing.mu.failures) // as if 250 ms had passed
+		clear(two.outgoing.mu.dials) // as if 250 ms had passed
 		two.outgoing.mu.Unlock()
 		var all sync.WaitGroup
 		for range 50 {

@@ -1,6 +1,6 @@
 // Package peer is the cluster port: it moves bytes between nodes that prove who they are. It knows nothing of Raft,
-// workflows or the store. The handshake (ALPN) says what a connection is for: the bytes of one shard, calls over
-// HTTP/2, or the one request of a machine that is not a node yet. Anyone who dials a node names its id and takes nobody else
+// workflows or the store. The handshake (ALPN) says what a connection is for: the bytes of one shard, calls in
+// frames, or the one request of a machine that is not a node yet. Anyone who dials a node names its id and takes nobody else
 // who answers; an address means only where to look. DESIGN.md has what the port promises and what its caller must do.
 package peer
 
@@ -108,7 +108,7 @@ var (
 
 var (
 	ErrUnknownNode = errors.New("no address of the node is known")
-	// ErrNotSent is for RoundTrip: there never was a connection, so the other node has nothing of the request.
+	// ErrNotSent is for RoundTrip: the other node has done nothing of the request.
 	ErrNotSent       = errors.New("nothing was sent")
 	ErrStopped       = errors.New("the cluster port is stopped")
 	ErrShardTaken    = errors.New("the streams of the shard are in use")

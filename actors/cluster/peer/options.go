@@ -28,15 +28,14 @@ type Options struct {
 
 	// ConnectionsMax bounds the connections that others have opened here. Zero: 4,096.
 	ConnectionsMax int
-	// CallsMax bounds the calls of another node that are answered at once on a connection; for more of them it opens
-	// another one. Zero: 4,096; at least 100.
+	// CallsMax bounds the calls of another node that are answered at once, the streams that it follows included; more
+	// are ErrNotSent to it. Zero: 16,384.
 	CallsMax int
 	// StreamsQueued bounds a shard's streams that wait for Accept. Zero: 16.
 	StreamsQueued int
 }
 
 const (
-	callsMaxMin = 100
 	// handshakesMax bounds the connections that have not shown yet who they are, and handshakesPerAddressMax those of
 	// one address: a node that starts opens a stream for each shard at once.
 	handshakesMax           = 256
@@ -49,7 +48,7 @@ func (o *Options) ensureDefaults() {
 		standin int
 	}{
 		{&o.ConnectionsMax, 4096},
-		{&o.CallsMax, 4096},
+		{&o.CallsMax, 16384},
 		{&o.StreamsQueued, 16},
 	} {
 		if *d.value == 0 {
@@ -76,15 +75,14 @@ func (o *Options) validate() (err error) {
 	if o.Identity != nil && o.Identity.held.Load() == nil {
 		err = errors.Join(err, ErrNoCertificate)
 	}
-	fault(o.CallsMax < callsMaxMin, "CallsMax is less than 100: net/http sends so many before it knows a bound")
-	fault(min(o.ConnectionsMax, o.StreamsQueued) < 0, "a bound below zero")
+	fault(min(o.ConnectionsMax, o.CallsMax, o.StreamsQueued) < 0, "a bound below zero")
 	return err
 }
 
 // What a connection is for, as TLS negotiates it (ALPN).
 const (
 	protocolStream = "troupe-stream/1" // two bytes of a shard, then its own bytes
-	protocolCalls  = "h2"              // HTTP/2
+	protocolCalls  = "troupe-calls/1"  // frames of requests and answers (package frame)
 	protocolJoin   = "troupe-join/1"   // HTTP/1.1, for anyone who has no certificate yet
 )
 

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	stdlog "log"
 	"net"
 	"net/http"
 	"net/netip"
@@ -16,16 +15,13 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"troupe/actors/cluster/frame"
 	"troupe/actors/guard"
 )
 
 const (
 	handshakeMax = 5 * time.Second // the time for the handshake, and for the shard behind it
 	dialMax      = 2 * time.Second // the time for a connection to another node, handshake included
-	pingAfter    = 2 * time.Second // A connection of calls is closed when nothing came for pingAfter + pingMax
-	pingMax      = 3 * time.Second
-
-	callHeaderBytesMax = 64 << 10
 )
 
 // keepAlive notices the end of a peer on streams that wait for it to speak.
@@ -37,9 +33,8 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interva
 type Port struct {
 	options     Options
 	server      *tls.Config // built by New, then only read
-	calls       *http.Server
+	calls       *frame.Server
 	joins       *http.Server
-	callInbox   *inbox
 	joinInbox   *inbox
 	joinPlaces  chan struct{} // an entry for each join that is open
 	outgoing    *calls
@@ -47,7 +42,7 @@ type Port struct {
 	stopOnce    sync.Once
 	ctx         context.Context // of all dials and calls; ends with Stop
 	cancel      context.CancelFunc
-	background  sync.WaitGroup // Accept, handshakes and the two servers
+	background  sync.WaitGroup // Accept, handshakes, calls in both directions, and the server of joins
 	listenOn    func(ctx context.Context, address string) (net.Listener, error)
 	connectTo   func(ctx context.Context, address string) (net.Conn, error)
 	refused     atomic.Uint64
@@ -75,7 +70,7 @@ func New(o Options) (*Port, error) {
 	}
 	p := &Port{
 		options: o, warnings: rate.Sometimes{Interval: time.Second},
-		callInbox: newInbox(handshakesMax), joinInbox: newInbox(joinsMax), joinPlaces: make(chan struct{}, joinsMax),
+		joinInbox: newInbox(joinsMax), joinPlaces: make(chan struct{}, joinsMax),
 	}
 	p.mu.streams, p.mu.open, p.mu.perAddress = map[uint16]*Streams{}, map[*connection]struct{}{}, map[netip.Addr]int{}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -90,15 +85,6 @@ func New(o Options) (*Port, error) {
 	p.joins = p.newJoinServer()
 	p.outgoing = newCalls(p)
 	return p, nil
-}
-
-func (p *Port) newHTTPServer() *http.Server {
-	return &http.Server{
-		ReadHeaderTimeout: handshakeMax,
-		MaxHeaderBytes:    callHeaderBytesMax,
-		ErrorLog:          stdlog.New(logWriter{p}, "", 0),
-		BaseContext:       func(net.Listener) context.Context { return p.ctx },
-	}
 }
 
 type logWriter struct{ port *Port }
@@ -124,8 +110,7 @@ func (p *Port) Start() error {
 	}
 	p.mu.used, p.mu.listener = true, l
 	p.background.Go(func() { guard.Loop(p.ctx.Done(), p.options.Log, "cluster port", func() { p.accept(l) }) })
-	p.background.Go(func() { _ = p.calls.Serve(p.callInbox) }) // ends with Stop alone: an inbox has no other error
-	p.background.Go(func() { _ = p.joins.Serve(p.joinInbox) })
+	p.background.Go(func() { _ = p.joins.Serve(p.joinInbox) }) // ends with Stop alone: an inbox has no other error
 	p.options.Log.Info().Stringer("address", l.Addr()).Str("node", string(p.options.Identity.Node())).Msg("cluster port open")
 	return nil
 }
@@ -157,13 +142,12 @@ func (p *Port) stop(ctx context.Context) {
 	p.mu.Unlock()
 
 	var servers sync.WaitGroup
-	for _, s := range []*http.Server{p.calls, p.joins} {
-		servers.Go(func() {
-			if s.Shutdown(ctx) != nil {
-				_ = s.Close()
-			}
-		})
-	}
+	servers.Go(func() { p.calls.Stop(ctx) })
+	servers.Go(func() {
+		if p.joins.Shutdown(ctx) != nil {
+			_ = p.joins.Close()
+		}
+	})
 	servers.Wait()
 	p.cancel()
 
@@ -177,10 +161,19 @@ func (p *Port) stop(ctx context.Context) {
 		_ = s.Close()
 	}
 	p.closeWhere(func(*connection) bool { return true })
-	_ = p.callInbox.Close() // Shutdown does not know them when Start was never called
-	_ = p.joinInbox.Close()
-	p.outgoing.transport.CloseIdleConnections()
+	_ = p.joinInbox.Close() // Shutdown does not know it when Start was never called
 	p.background.Wait()
+}
+
+// inBackground runs what Stop waits for, unless the port has stopped.
+func (p *Port) inBackground(do func()) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ctx.Err() != nil {
+		return false
+	}
+	p.background.Go(do)
+	return true
 }
 
 // Disconnect closes all connections with a node, in both directions. Those that Admits refuses cannot come back.

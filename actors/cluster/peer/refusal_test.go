@@ -121,10 +121,10 @@ func TestNobodyElseGetsIn(t *testing.T) {
 	plain := as(member(a, nodeID(2)))
 	plain.NextProtos = nil
 	refused("no protocol", plain, "no protocol of this port")
-	plain.NextProtos = []string{"http/1.1"} // crypto/tls lets it pass beside h2, as if there were none
-	refused("HTTP/1.1", plain, "no protocol of this port")
-	plain.NextProtos = []string{"troupe-stream/2"}
-	refused("another protocol", plain, "application protocols")
+	for _, protocol := range []string{"h2", "http/1.1", "troupe-stream/2"} {
+		plain.NextProtos = []string{protocol}
+		refused(protocol, plain, "application protocols")
+	}
 
 	for _, garbage := range []string{"", "x", "GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01\xff\xff" + strings.Repeat("\xff", 70000), strings.Repeat("\x00", 100)} {
 		c, err := net.Dial("tcp", p.Addr().String())
@@ -162,7 +162,7 @@ func TestNobodyElseIsTaken(t *testing.T) {
 			assert.False(t, err != nil && strings.Contains(err.Error(), "\n"), "%s: the error has more than a line: %v", verb, err)
 		}
 		one.outgoing.mu.Lock()
-		clear(one.outgoing.mu.failures)
+		clear(one.outgoing.mu.dials)
 		one.outgoing.mu.Unlock()
 	}
 	for name, bad := range badIdentities(a) {

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"troupe/actors/cluster/frame"
 )
 
 // Streams are the byte streams of one shard: a net.Listener for those that other nodes open, and Dial to open one. To
@@ -182,32 +182,22 @@ func (b *inbox) Close() error {
 // Addr returns an address that tells nothing: the port has the real one.
 func (b *inbox) Addr() net.Addr { return nodeAddr("") }
 
-func (p *Port) newCallServer() *http.Server {
-	s := p.newHTTPServer()
-	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p.admitNode(NodeOf(r.Context())) != nil { // it was removed while it was connected
-			http.Error(w, ErrNotMember.Error(), http.StatusForbidden)
-			return
-		}
-		p.options.Calls.ServeHTTP(w, r)
-	})
-	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		if conn, ok := c.(*tls.Conn); ok {
-			if n, err := nameIn(conn.ConnectionState().PeerCertificates[0]); err == nil {
-				ctx = context.WithValue(ctx, nodeKey{}, n.node)
-			}
-		}
-		return ctx
-	}
-	s.Protocols = onlyHTTP2()
-	s.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: p.options.CallsMax, SendPingTimeout: pingAfter, PingTimeout: pingMax, WriteByteTimeout: pingAfter + pingMax}
-	return s
+// serveCalls answers the calls of a node until its connection ends.
+func (p *Port) serveCalls(conn *tls.Conn, node NodeID) {
+	_ = p.calls.Serve(context.WithValue(p.ctx, nodeKey{}, node), conn) // an end of the connection is no fault of this node
 }
 
-func onlyHTTP2() *http.Protocols {
-	protocols := &http.Protocols{}
-	protocols.SetHTTP2(true)
-	return protocols
+func (p *Port) newCallServer() *frame.Server {
+	return &frame.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if p.admitNode(NodeOf(r.Context())) != nil { // it was removed while it was connected
+				http.Error(w, ErrNotMember.Error(), http.StatusForbidden)
+				return
+			}
+			p.options.Calls.ServeHTTP(w, r)
+		}),
+		StreamsMax: p.options.CallsMax, Log: p.options.Log,
+	}
 }
 
 type nodeKey struct{}
@@ -218,72 +208,90 @@ func NodeOf(ctx context.Context) NodeID {
 	return node
 }
 
+// calls are the connections over which this node calls others, one for each.
 type calls struct {
-	port      *Port
-	transport *http.Transport
+	port *Port
 
 	mu struct {
 		sync.Mutex
-		failures map[NodeID]failure // of the last dial to a node
+		dials map[NodeID]*dial // the newest of each
 	}
 }
 
-type failure struct {
-	at  time.Time
-	err error
+// dial is a connection to a node, or what came of opening one.
+type dial struct {
+	over   chan struct{} // closed when what follows is set
+	client *frame.Client
+	err    error
+	at     time.Time
 }
 
-// failureMax: others that wait for a failed dial are answered by it for so long, since the transport dials for each in
-// turn.
+// failureMax: for so long a failed dial answers further calls, too.
 const failureMax = 250 * time.Millisecond
 
 func newCalls(p *Port) *calls {
 	c := &calls{port: p}
-	c.mu.failures = map[NodeID]failure{}
-	// NB: no StrictMaxConcurrentRequests. With it, net/http (1.26.8) waits for ever once more calls wait than a
-	// connection takes: each that waits is counted as if it were on it.
-	c.transport = &http.Transport{
-		DialTLSContext:         func(_ context.Context, _, address string) (net.Conn, error) { return c.dial(address) },
-		Protocols:              onlyHTTP2(),
-		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingMax, WriteByteTimeout: pingAfter + pingMax},
-		MaxConnsPerHost:        1, // that are not full: the first hundred callers wait for the same one
-		MaxResponseHeaderBytes: callHeaderBytesMax,
-		DisableCompression:     true,
-	}
+	c.mu.dials = map[NodeID]*dial{}
 	return c
 }
 
-// NB: the context of the request that asks first does not end it, as others wait for the same connection.
-func (c *calls) dial(hostAndPort string) (net.Conn, error) {
-	host, _, err := net.SplitHostPort(hostAndPort)
-	if err != nil {
-		return nil, err
+// stale reports whether the node has to be dialed again.
+func (d *dial) stale() bool {
+	select {
+	case <-d.over:
+	default:
+		return false
 	}
-	node := NodeID(host)
+	if d.err != nil {
+		return time.Since(d.at) >= failureMax
+	}
+	return d.client.Ended()
+}
+
+// to returns the connection to a node. NB: the context of the call that asks first does not end the dial, as others
+// wait for the same connection.
+func (c *calls) to(ctx context.Context, node NodeID) (*frame.Client, error) {
 	c.mu.Lock()
-	last := c.mu.failures[node]
+	d := c.mu.dials[node]
+	if d == nil || d.stale() {
+		d = &dial{over: make(chan struct{})}
+		c.mu.dials[node] = d
+		if !c.port.inBackground(func() { c.dial(node, d) }) {
+			d.err = ErrStopped
+			close(d.over)
+		}
+	}
 	c.mu.Unlock()
-	if last.err != nil && time.Since(last.at) < failureMax {
-		return nil, last.err
+	select {
+	case <-d.over:
+		return d.client, d.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
+}
+
+// dial opens the connection, and reads and writes until it ends.
+func (c *calls) dial(node NodeID, d *dial) {
 	ctx, cancel := context.WithTimeout(c.port.ctx, dialMax)
-	defer cancel()
 	conn, err := c.port.dial(ctx, node, protocolCalls, nil)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err != nil {
-		c.mu.failures[node] = failure{time.Now(), err}
-		return nil, err
+	cancel()
+	if d.err, d.at = err, time.Now(); err == nil {
+		d.client = frame.NewClient(conn)
 	}
-	delete(c.mu.failures, node)
-	return conn, nil
+	close(d.over)
+	if d.client != nil {
+		_ = d.client.Run() // those who wait for an answer have the error
+	}
 }
 
 // RoundTrip sends a call to another node. The request's URL is https://NODE/PATH with the node's id. All calls to a
-// node share one HTTP/2 connection, or a few when they are very many. It is opened within 2 s and watched by pings.
-// Unless it is ErrNotSent, it does not say whether the node has had the request.
+// node share one connection, which is opened within 2 s and watched by pings (package frame). Unless it is ErrNotSent,
+// an error does not say whether the node has had the request.
 func (p *Port) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := p.roundTrip(r)
+	if errors.Is(err, frame.ErrNotSent) {
+		err = notSent{err}
+	}
 	if err != nil {
 		return nil, p.explain("call", NodeID(r.URL.Host), err)
 	}
@@ -292,19 +300,17 @@ func (p *Port) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (p *Port) roundTrip(r *http.Request) (*http.Response, error) {
 	err := p.checkTarget(r)
+	var client *frame.Client
+	if err == nil {
+		client, err = p.outgoing.to(r.Context(), NodeID(r.URL.Host))
+	}
 	if err != nil {
 		if r.Body != nil {
 			_ = r.Body.Close() // as http.RoundTripper requires
 		}
 		return nil, notSent{err}
 	}
-	var connected atomic.Bool
-	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
-	answer, err := p.outgoing.transport.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
-	if err != nil && !connected.Load() {
-		err = notSent{err}
-	}
-	return answer, err
+	return client.RoundTrip(r)
 }
 
 func (p *Port) checkTarget(r *http.Request) error {

@@ -9,11 +9,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"troupe/actors/cluster/peer"
 	"troupe/actors/failure"
 	"troupe/gateway/internal/kernel"
 	"troupe/gateway/internal/parse"
@@ -181,14 +181,13 @@ func (f *Forwarding) send(to Peer) (done bool, err error) {
 	defer cancel()
 	silence := time.AfterFunc(x.Kernel.Options.WriteMax, cancel)
 	defer silence.Stop()
-	connecting := new(connecting)
-	request, err := forwarded(connecting.trace(ctx), x, to.Node)
+	request, err := forwarded(ctx, x, to.Node)
 	if err != nil {
 		return true, err
 	}
 	answer, err := to.Transport.RoundTrip(request)
 	switch {
-	case err != nil && connecting.failed():
+	case errors.Is(err, peer.ErrNotSent):
 		return false, nil
 	case err != nil && kernel.IsSafe(x.Request.Method) && !x.Route.Once:
 		return false, nil
@@ -201,7 +200,6 @@ func (f *Forwarding) send(to Peer) (done bool, err error) {
 	defer func() { _ = answer.Body.Close() }()
 	switch {
 	case answer.StatusCode == http.StatusMisdirectedRequest:
-		_, _ = io.CopyN(io.Discard, answer.Body, pieceBytes) // the connection can be used again
 		return false, nil
 	case f.unknown && leavesOpen(answer.StatusCode):
 		return true, failure.Errorf(failure.ErrUnavailable, "%s answered %s", to.Node, answer.Status)
@@ -210,19 +208,6 @@ func (f *Forwarding) send(to Peer) (done bool, err error) {
 	p := passing{x: x, answer: answer, silence: silence, cancel: cancel}
 	return true, p.run()
 }
-
-// connecting follows how far a request has got.
-type connecting struct{ begun, connected atomic.Bool }
-
-func (c *connecting) trace(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { c.begun.Store(true) },
-		GotConn: func(httptrace.GotConnInfo) { c.connected.Store(true) },
-	})
-}
-
-// failed reports whether there never was a connection. NB: a transport that tells nothing may have sent something.
-func (c *connecting) failed() bool { return c.begun.Load() && !c.connected.Load() }
 
 // hopByHop are the headers that belong to one connection (RFC 9110, 7.6.1), and those that a transport sets.
 var hopByHop = []string{
@@ -260,11 +245,6 @@ func headerFor(x *kernel.Exchange, from *kernel.Sender) (http.Header, error) {
 	// itself, so it must take it when another one asks.
 	for _, name := range hopByHop {
 		delete(h, name)
-	}
-	// NB: by these headers net/http believes that it may send a request twice.
-	delete(h, "X-Idempotency-Key")
-	if len(h["Accept-Encoding"]) == 0 { // NB: otherwise net/http asks for gzip and unpacks it
-		h["Accept-Encoding"] = []string{"identity"}
 	}
 	h[kernel.SenderHeader] = []string{string(text)}
 	return h, nil
@@ -394,9 +374,8 @@ type Peer struct {
 	Node string // its id
 	// Transport sends requests to its PeerHandler; nil when it is this node. In a request's URL the scheme is "https"
 	// and the host is Node, as peer.Port wants it; the header Host is the caller's. A Transport adds no encoding and
-	// follows no redirect. A node that falls silent must become an error, at the latest when another one leads. As
-	// net/http's own does, it tells an httptrace.ClientTrace when it looks for a connection and when it has one: an
-	// error without a connection means that nothing was sent.
+	// follows no redirect. A node that falls silent must become an error, at the latest when another one leads. An error
+	// that is peer.ErrNotSent means that the node has done nothing.
 	Transport http.RoundTripper
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -14,10 +13,7 @@ import (
 	"troupe/gateway/internal/kernel"
 )
 
-// ErrNotSent: there was no connection to the other node.
-var ErrNotSent = errors.New("not sent")
-
-// SendItems sends a part; ErrNotSent when nothing was sent. The answer must be closed, also with an error.
+// SendItems sends a part; peer.ErrNotSent when nothing was sent. The answer must be closed, also with an error.
 func (f *Forwarder) SendItems(ctx context.Context, x *kernel.Exchange, to Peer, from *kernel.Sender, items []*batch.Item) (*PartAnswer, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	a := &PartAnswer{cancel: cancel, silenceMax: x.Kernel.Options.WriteMax}
@@ -37,12 +33,8 @@ func (f *Forwarder) SendItems(ctx context.Context, x *kernel.Exchange, to Peer, 
 		}
 		body = append(body, m.Text...)
 	}
-	connecting := new(connecting)
-	request := requestFor(connecting.trace(ctx), x, to.Node, h, append(body, ']'))
+	request := requestFor(ctx, x, to.Node, h, append(body, ']'))
 	a.answer, err = to.Transport.RoundTrip(request) //nolint:bodyclose // PartAnswer.Close does
-	if err != nil && connecting.failed() {
-		return a, ErrNotSent
-	}
 	if err == nil {
 		a.results = json.NewDecoder(a.answer.Body)
 		f.Metrics.Forwarded.Add(1)
@@ -66,7 +58,6 @@ func (a *PartAnswer) Status() int { return a.answer.StatusCode }
 // Close ends the request.
 func (a *PartAnswer) Close() {
 	if a.answer != nil {
-		_, _ = io.CopyN(io.Discard, a.answer.Body, pieceBytes) // the connection can be used again
 		_ = a.answer.Body.Close()
 	}
 	a.silence.Stop()

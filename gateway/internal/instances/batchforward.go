@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 
+	"troupe/actors/cluster/peer"
 	"troupe/actors/message"
 	"troupe/actors/workflow/batch"
 	"troupe/gateway/internal/forward"
@@ -136,7 +137,7 @@ func (p *outgoing) send(to forward.Peer) {
 	answer, err := p.forwarder.SendItems(p.ctx, p.x, to, p.from, p.items)
 	defer answer.Close() //nolint:staticcheck // it has to be closed also with an error
 	switch {
-	case errors.Is(err, forward.ErrNotSent):
+	case errors.Is(err, peer.ErrNotSent):
 	case err != nil:
 		p.lose()
 	case answer.Status() == http.StatusOK:
