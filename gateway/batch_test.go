@@ -278,7 +278,7 @@ func TestAnItemWhoseNodeIsLost(t *testing.T) {
 	assert.True(t, statuses == "504 503" && len(ofB.events) == 0, "behind an unknown outcome: %s, B got %q", statuses, ofB.events)
 
 	// Nobody leads.
-	a.peers.say(leader{})
+	a.peers.say(saidLeader{})
 	assert.Equal(t, "503 503", batchStatuses(a.sendBatch(t, nil, batchEvent("one", "key-6"), batchEvent("two", "")).Body), "without a leader")
 }
 

@@ -104,7 +104,7 @@ func TestListsOfANodeThatStillCopies(t *testing.T) {
 	a.watch(t, withToken).expect(t, opening)
 	asked := a.peers.shards
 	assert.True(t, len(asked) == 3 && !slices.ContainsFunc(asked, func(sh uint16) bool { return sh != uint16(key.EveryShard) }), asked)
-	a.peers.say(leader{})
+	a.peers.say(saidLeader{})
 	a.do(t, get("/workflow/api/v1/instances/leave")).WantFault(t, 503, "Unavailable")
 }
 

@@ -56,8 +56,8 @@ func answering(status int, headers ...string) roundTrip {
 }
 
 // script is what the tries of a node come to, one after the other, and the last one for ever.
-func script(tries *[]string, name string, come ...string) leader {
-	return leader{Peer: Peer{Node: name, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+func script(tries *[]string, name string, come ...string) saidLeader {
+	return saidLeader{Peer: Peer{Node: name, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		*tries = append(*tries, name)
 		now := come[0]
 		if len(come) > 1 {
@@ -94,13 +94,13 @@ var alert = regexp.MustCompile(`(?s)^<!DOCTYPE html>.*(<p id="problem"[^\n]*).*$
 
 func forwarded(t *testing.T, d *datadriven.TestData) string {
 	s, peers, workflows := newForwarding(t, Options{})
-	var said []leader
+	var said []saidLeader
 	var tries []string
 	does := []string{"elsewhere"}
 	for line := range strings.SplitSeq(d.Input, "\n") {
 		who, come, _ := strings.Cut(line, ": ")
 		who, after, _ := strings.Cut(who, " after ")
-		next := leader{}
+		next := saidLeader{}
 		switch who {
 		case "does":
 			does = strings.Fields(come)
@@ -183,7 +183,7 @@ func TestWaitingForALeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, peers, workflows := newForwarding(t, Options{InFlightMax: 4})
 		workflows.setFail(failure.Elsewhere(7))
-		peers.say(leader{after: time.Minute})
+		peers.say(saidLeader{after: time.Minute})
 		ctx, leave := context.WithCancel(t.Context())
 		answers := make(chan *recorder, 2)
 		for _, r := range []request{post("event", eventBody), postAsBob("event", eventBody)} {

@@ -89,21 +89,21 @@ func (n *node) follow(leader *node) {
 // fakePeers says who leads: one answer for each call, and the last one for ever.
 type fakePeers struct {
 	mu      sync.Mutex
-	answers []leader // guarded by mu, as is the rest
-	shards  []uint16 // of the calls
+	answers []saidLeader // guarded by mu, as is the rest
+	shards  []uint16     // of the calls
 }
 
-// leader is one answer of fakePeers, given after a time. Without a name there is no leader.
-type leader struct {
+// saidLeader is one answer of fakePeers, given after a time. Without a name there is no leader.
+type saidLeader struct {
 	Peer
 	after time.Duration
 }
 
-func leading(p Peer) leader { return leader{Peer: p} }
+func leading(p Peer) saidLeader { return saidLeader{Peer: p} }
 
 var errLeaderless = errors.New("nobody leads")
 
-func (f *fakePeers) say(answers ...leader) {
+func (f *fakePeers) say(answers ...saidLeader) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.answers = answers

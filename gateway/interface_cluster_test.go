@@ -10,6 +10,7 @@ import (
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
 	"troupe/gateway"
+	"troupe/gateway/leader"
 	"troupe/persistence/key"
 )
 
@@ -23,6 +24,12 @@ func (p peers) Leader(ctx context.Context, shard uint16) (gateway.Peer, error) {
 		return gateway.Peer{Node: string(id)}, err
 	}
 	return gateway.Peer{Node: string(id), Transport: p.node.Transport()}, nil
+}
+
+// Locate implements gateway.Services.
+func (p peers) Locate(instance string) (leader.Place, bool) {
+	s, ok := p.node.Locate(instance)
+	return leader.Place{Node: string(s.Leader), Self: string(p.node.Self()), First: s.First, Last: s.Last, Slots: s.N}, ok
 }
 
 // serveNode has a gateway answer what other nodes forward.
@@ -40,11 +47,31 @@ func TestInterfaceThroughOtherNodes(t *testing.T) {
 	s := newScene(t)
 	for range 8 * *nodes {
 		r := s.ann.Create(t, "plain", "").Record(t)
-		s.ann.Event(t, "plain", r.ID, "go", "").Record(t)
-		s.ann.Load(t, "plain", r.ID).Record(t)
+		wantLeader(t, r.ID, s.ann.Event(t, "plain", r.ID, "go", ""))
+		wantLeader(t, r.ID, s.ann.Load(t, "plain", r.ID))
 	}
 	for i, server := range s.gateways {
 		m := server.Metrics()
 		assert.True(t, m.Forwarded != 0 && m.Taken != 0, "node %d: others carried out %d of its requests, and it %d of theirs; want some", i, m.Forwarded, m.Taken)
 	}
+}
+
+// wantLeader holds gateway/INTERFACE.md, "Which node leads": the instance is in one of the slots, of which each node leads one here.
+func wantLeader(t *testing.T, instance string, a answer) {
+	t.Helper()
+	a.Record(t)
+	p, ok := leader.Parse(a.Header.Get(leader.Header))
+	slot, _ := leader.SlotOf(instance, p.Slots)
+	assert.True(t, ok && p.Slots == *nodes && p.First <= slot && slot <= p.Last, "%s in slot %d: got %v", instance, slot, a.Header)
+}
+
+// TestNoLeaderWithoutACluster: the header is of clusters alone.
+func TestNoLeaderWithoutACluster(t *testing.T) {
+	if *nodes != 1 {
+		t.Skip("for one node")
+	}
+	s := newScene(t)
+	a := s.ann.Create(t, "plain", "")
+	a.Record(t)
+	assert.NotContains(t, a.Header, leader.Header)
 }

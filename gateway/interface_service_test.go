@@ -13,6 +13,7 @@ import (
 	"troupe/actors/actorstest"
 	"troupe/actors/identity"
 	"troupe/gateway"
+	"troupe/gateway/leader"
 	"troupe/gateway/wiretest"
 )
 
@@ -57,7 +58,7 @@ func startService(t testing.TB, o serviceOptions) *service {
 			Parts: []gateway.Part{{Name: "store", Ready: n.Store.Accepting}},
 		}
 		if n.Node != nil {
-			services.Peers = peers{n.Node}
+			services.Peers, services.Locate = peers{n.Node}, peers{n.Node}.Locate
 			services.Parts = append(services.Parts, gateway.Part{Name: "cluster", Ready: n.Node.Ready})
 		}
 		server, log := gateway.StartService(t, o.Gateway, services)
@@ -124,11 +125,13 @@ func newScene(t testing.TB) *scene {
 	return &scene{s, s.as("ann"), s.as("adm")}
 }
 
-// wantSameAnswer demands two answers that nobody can tell apart.
+// wantSameAnswer demands two answers that nobody can tell apart, but for which node was asked.
 func wantSameAnswer(t testing.TB, got, want answer) {
 	t.Helper()
 	got.Header, want.Header = got.Header.Clone(), want.Header.Clone()
-	got.Header.Del("Date")
-	want.Header.Del("Date")
+	for _, h := range []string{"Date", leader.Header} {
+		got.Header.Del(h)
+		want.Header.Del(h)
+	}
 	require.Equal(t, want, got)
 }

@@ -16,6 +16,7 @@ import (
 	"troupe/gateway/internal/portal"
 	"troupe/gateway/internal/session"
 	"troupe/gateway/internal/tasks"
+	"troupe/gateway/leader"
 )
 
 type groups struct {
@@ -111,6 +112,9 @@ type Services struct {
 	Homes operate.Homes
 	// Peers reaches the other nodes of a cluster. Nil: the node is standalone.
 	Peers forward.Peers
+	// Locate says which node leads an instance, as this one knows it, and false when it does not. Nil: the node is
+	// standalone.
+	Locate func(instance string) (leader.Place, bool)
 	// Cluster is the cluster as this node knows it, for "verbose" of /readyz: something that is
 	// JSON, and that everybody may see who can reach the server. Nil: the node is standalone.
 	Cluster func() any

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/oklog/ulid/v2"
+
 	"troupe/actors/cluster/peer"
 	"troupe/actors/failure"
 	"troupe/persistence/key"
@@ -65,6 +67,25 @@ func (n *Node) Leader(ctx context.Context, sh key.Shard) (peer.NodeID, error) {
 			return "", failure.Refuse(failure.ErrUnavailable, "no node leads %s: are most of its nodes running?", shown(sh))
 		}
 	}
+}
+
+// Slots are parts of all instances, by the hash of their ids: First to Last of so many are in the shard that Leader
+// leads.
+type Slots struct {
+	Leader         peer.NodeID
+	First, Last, N int
+}
+
+// Locate says who leads an instance, as this node knows it now. It is false when that is not known, and for what is not the
+// id of an instance.
+func (n *Node) Locate(instance string) (s Slots, ok bool) {
+	id, err := ulid.ParseStrict(instance)
+	if err != nil {
+		return s, false
+	}
+	sh := n.store.ShardOf(key.ID(id))
+	s = Slots{Leader: n.leaderNow(sh), First: int(sh), Last: int(sh), N: int(n.store.Shards())}
+	return s, s.Leader != ""
 }
 
 func (n *Node) leaderNow(sh key.Shard) peer.NodeID {

@@ -23,6 +23,7 @@ import (
 	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/homedir"
 	"troupe/gateway"
+	"troupe/gateway/leader"
 	"troupe/persistence"
 	"troupe/persistence/key"
 )
@@ -241,6 +242,12 @@ func (p peers) Leader(ctx context.Context, shard uint16) (gateway.Peer, error) {
 		return gateway.Peer{Node: string(id)}, err
 	}
 	return gateway.Peer{Node: string(id), Transport: p.node.Transport()}, nil
+}
+
+// Locate implements gateway.Services.
+func (p peers) Locate(instance string) (leader.Place, bool) {
+	s, ok := p.node.Locate(instance)
+	return leader.Place{Node: string(s.Leader), Self: string(p.node.Self()), First: s.First, Last: s.Last, Slots: s.N}, ok
 }
 
 type members struct{ *cluster.Node }

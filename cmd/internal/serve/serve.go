@@ -393,7 +393,7 @@ func (s *service) serveRequests() {
 		services.Links = s.links
 	}
 	if s.node != nil {
-		services.Peers = peers{s.node}
+		services.Peers, services.Locate = peers{s.node}, peers{s.node}.Locate
 		services.Cluster = func() any { return s.node.Status().Public() }
 		services.Parts = append(services.Parts, gateway.Part{Name: "cluster", Ready: s.node.Ready})
 	}

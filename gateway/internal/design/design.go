@@ -237,6 +237,7 @@ func (g *Group) showSummary(x *kernel.Exchange) error {
 	if s.Form != nil {
 		answer.Form = &api.SummaryForm{FormID: s.Form.TemplateID, Name: s.Form.Name, Kind: s.Form.Kind.String()}
 	}
+	x.SetLeader(of.InstanceID)
 	x.Writer.Header()["Etag"] = []string{parse.EntityTag(s.Sequence)}
 	return x.AnswerJSON(answer)
 }
@@ -266,6 +267,7 @@ func (g *Group) drawInstance(x *kernel.Exchange) error {
 	if err != nil {
 		return err
 	}
+	x.SetLeader(of.InstanceID)
 	x.Writer.Header()["Etag"] = []string{parse.EntityTag(trace.Sequence)}
 	picture := &diagram.Picture{Chart: trace.Of.Chart()}
 	picture.Instance = WayOf(trace, of.InstanceID, len(picture.Chart.Nodes))

@@ -181,6 +181,7 @@ func (g *Group) listEvents(x *kernel.Exchange) error {
 	if err != nil {
 		return err
 	}
+	x.SetLeader(request.InstanceID)
 	// The tag is the instance's: what stands here holds until it moves on.
 	x.Writer.Header()["Etag"] = []string{parse.EntityTag(reply.Sequence)}
 	out := api.EventList{Events: []api.Event{}}

@@ -114,6 +114,7 @@ func (g *Group) listHistory(x *kernel.Exchange) error {
 	if err != nil {
 		return err
 	}
+	x.SetLeader(request.InstanceID)
 	x.Out = append(x.Out, `{"history":[`...)
 	x.Out = append(x.Out, page.Entries...)
 	x.Out = append(x.Out, ']')

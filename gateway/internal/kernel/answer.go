@@ -18,6 +18,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/gateway/api"
 	"troupe/gateway/internal/parse"
+	"troupe/gateway/leader"
 	"troupe/statemachine/document"
 )
 
@@ -253,6 +254,7 @@ func SetErrorHeaders(h http.Header, f *ErrorMapping) {
 	delete(h, "Preference-Applied")
 	delete(h, "Link")
 	delete(h, "Set-Cookie")
+	delete(h, leader.Header)
 	delete(h, "Content-Encoding")
 	if f.Status == http.StatusUnauthorized {
 		h["Www-Authenticate"] = valueChallenge

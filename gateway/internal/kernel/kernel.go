@@ -19,6 +19,7 @@ import (
 
 	"troupe/actors/identity"
 	"troupe/gateway/internal/listener"
+	"troupe/gateway/leader"
 	"troupe/gateway/toll"
 )
 
@@ -295,6 +296,8 @@ type Services struct {
 	Credentials Credentials
 	// Users says who there is. Nil: users have no names but their login names.
 	Users Users
+	// Locate says who leads an instance, and false when that is not known. Nil: the node is standalone.
+	Locate func(instance string) (leader.Place, bool)
 }
 
 // Credentials authenticates callers. Errors are failure.ErrUnauthorized for every cause.

@@ -9,6 +9,7 @@ import (
 
 	"troupe/actors/message"
 	"troupe/gateway/internal/parse"
+	"troupe/gateway/leader"
 	"troupe/statemachine/data"
 )
 
@@ -27,6 +28,7 @@ func (x *Exchange) AnswerInstance(reply *message.Reply) {
 
 // SetInstanceHeaders sets what every answer with an instance has.
 func (x *Exchange) SetInstanceHeaders(reply *message.Reply) {
+	x.SetLeader(reply.InstanceID)
 	h := x.Writer.Header()
 	h["Etag"] = []string{parse.EntityTag(reply.Sequence)}
 	if !reply.WithHistory {
@@ -35,6 +37,21 @@ func (x *Exchange) SetInstanceHeaders(reply *message.Reply) {
 	if reply.HistoryFrom > 1 {
 		h["Link"] = []string{"<" + x.Kernel.Options.BasePath + "/workflow/api/v1/instance/" + reply.WorkflowID + "/" + reply.InstanceID + `/history>; rel="prev"`}
 	}
+}
+
+// SetLeader says which node of a cluster leads an instance, and which one was asked.
+func (x *Exchange) SetLeader(instance string) {
+	if x.Services.Locate == nil {
+		return
+	}
+	place, ok := x.Services.Locate(instance)
+	if !ok {
+		return
+	}
+	if x.Sender != nil {
+		place.Self = x.Sender.node
+	}
+	x.Writer.Header()[leader.Header] = []string{place.String()}
 }
 
 // Languages returns the languages of the reader, the preferred one first, and notes that the answer depends on them.

@@ -3161,6 +3161,7 @@ export interface components {
         InstanceReply: {
             headers: {
                 ETag: components["headers"]["InstanceTag"];
+                "Troupe-Leader": components["headers"]["Leader"];
                 "Preference-Applied": components["headers"]["PreferenceApplied"];
                 Link: components["headers"]["EarlierHistory"];
                 [name: string]: unknown;
@@ -3897,6 +3898,11 @@ export interface components {
         DraftTag: string;
         /** @description Changes with the content. */
         FileTag: string;
+        /**
+         * @description In a cluster only: the node that leads the instance, the node that was asked, and the slots of instances for which this holds: a hint for clients that know several nodes.
+         * @example 01JD000000000000000000000A; self=01JD000000000000000000000B; slots=3-3/16
+         */
+        Leader: string;
         /** @description The history was omitted. */
         PreferenceApplied: "return=minimal";
         /** @description The pages of the history, if `svcHistory` has only its newest part. */
@@ -4089,6 +4095,7 @@ export interface operations {
             200: {
                 headers: {
                     ETag: components["headers"]["InstanceTag"];
+                    "Troupe-Leader": components["headers"]["Leader"];
                     "Preference-Applied": components["headers"]["PreferenceApplied"];
                     Link: components["headers"]["EarlierHistory"];
                     [name: string]: unknown;
@@ -4138,6 +4145,7 @@ export interface operations {
             200: {
                 headers: {
                     ETag: components["headers"]["InstanceTag"];
+                    "Troupe-Leader": components["headers"]["Leader"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4186,6 +4194,7 @@ export interface operations {
             /** @description A page of the history. */
             200: {
                 headers: {
+                    "Troupe-Leader": components["headers"]["Leader"];
                     Link: components["headers"]["NextPage"];
                     [name: string]: unknown;
                 };
@@ -4234,6 +4243,7 @@ export interface operations {
             200: {
                 headers: {
                     ETag: components["headers"]["InstanceTag"];
+                    "Troupe-Leader": components["headers"]["Leader"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4281,6 +4291,7 @@ export interface operations {
             200: {
                 headers: {
                     ETag: components["headers"]["InstanceTag"];
+                    "Troupe-Leader": components["headers"]["Leader"];
                     "Content-Security-Policy": components["headers"]["Policy"];
                     [name: string]: unknown;
                 };
