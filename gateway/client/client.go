@@ -48,7 +48,7 @@ import (
 // Client asks one service. Its methods may be called by any number of goroutines. Make it with New.
 type Client struct {
 	options Options
-	address *url.URL    // without a slash at its end
+	nodes   *nodes
 	http    http.Client // for calls
 	stream  http.Client // the same without a Timeout, for watches
 	// pause waits between attempts; tests look at the times instead.
@@ -58,14 +58,14 @@ type Client struct {
 // New makes a client. It connects nowhere. Errors wrap ErrInvalid.
 func New(o Options) (*Client, error) {
 	o.defaults()
-	address, err := parseAddress(o.Address)
+	nodes, err := newNodes(append([]string{o.Address}, o.Others...))
 	if err == nil {
 		err = checkToken(o.Token)
 	}
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{options: o, address: address, pause: pause}
+	c := &Client{options: o, nodes: nodes, pause: pause}
 	if o.HTTP == nil {
 		o.HTTP = newHTTP()
 	}
@@ -90,6 +90,16 @@ type request struct {
 	key     string // the idempotency key; empty for what has none, which is only read
 	ifMatch uint64 // 0: none
 	minimal bool   // without history
+	// instance is what the request is about; empty: what the path says, if it does.
+	instance string
+}
+
+// about returns the instance that the request is about; empty for none.
+func (r *request) about() string {
+	if r.instance == "" && len(r.path) > 2 && r.path[0] == "instance" {
+		return r.path[2]
+	}
+	return r.instance
 }
 
 type answer struct {
@@ -126,8 +136,8 @@ func encode(body any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func (c *Client) newRequest(ctx context.Context, r *request) (*http.Request, error) {
-	target := c.address.JoinPath(append([]string{cmp.Or(r.base, api.BasePath)}, r.path...)...)
+func (c *Client) newRequest(ctx context.Context, at int, r *request) (*http.Request, error) {
+	target := c.nodes.addresses[at].JoinPath(append([]string{cmp.Or(r.base, api.BasePath)}, r.path...)...)
 	target.RawQuery = r.query.Encode()
 	var body io.Reader
 	if r.body != nil {
@@ -161,15 +171,16 @@ func (c *Client) newRequest(ctx context.Context, r *request) (*http.Request, err
 	return out, nil
 }
 
-func (c *Client) attempt(ctx context.Context, r *request) (*answer, error) {
-	out, err := c.newRequest(ctx, r)
+func (c *Client) attempt(ctx context.Context, at int, r *request) (*answer, error) {
+	out, err := c.newRequest(ctx, at, r)
 	if err != nil {
 		return nil, err
 	}
 	in, err := c.http.Do(out)
 	if err != nil {
-		return nil, c.broken(err)
+		return nil, c.broken(at, err)
 	}
+	c.nodes.answered(at, in.Header)
 	defer func() { _ = in.Body.Close() }() // it was read
 	if in.StatusCode != http.StatusOK {
 		return nil, readError(in)
@@ -177,7 +188,7 @@ func (c *Client) attempt(ctx context.Context, r *request) (*answer, error) {
 	body, err := io.ReadAll(io.LimitReader(in.Body, c.options.BodyBytesMax+1))
 	switch {
 	case err != nil:
-		return nil, c.broken(err)
+		return nil, c.broken(at, cut{err})
 	case int64(len(body)) > c.options.BodyBytesMax:
 		return nil, fmt.Errorf("%w: more than %d bytes", ErrProtocol, c.options.BodyBytesMax)
 	}
@@ -185,12 +196,17 @@ func (c *Client) attempt(ctx context.Context, r *request) (*answer, error) {
 }
 
 // broken names the service in an error of the network, in place of the whole URL: a filter may be long, or private.
-func (c *Client) broken(err error) error {
+func (c *Client) broken(at int, err error) error {
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
-	return fmt.Errorf("ask %s: %w", c.address, err)
+	return fmt.Errorf("ask %s: %w", c.nodes.addresses[at], err)
 }
+
+// cut is an error in the middle of an answer.
+type cut struct{ error }
+
+func (c cut) Unwrap() error { return c.error }
 
 // faultBytesMax is how much of the body of an error is read.
 const faultBytesMax = 1 << 20
@@ -273,7 +289,11 @@ type Options struct {
 	// Address is the URL of the service, http or https, with its base path if it
 	// has one: "http://127.0.0.1:8080", "https://example.org/platform".
 	Address string
-	// Token is an API token; empty sends none. It goes to Address and nowhere else.
+	// Others are the addresses of further nodes of the same cluster. With them, requests about an instance go to the node
+	// that leads it, as answers have told, others go to each in turn, and one that cannot be reached is replaced by
+	// another one.
+	Others []string
+	// Token is an API token; empty sends none. It goes to Address and Others, and nowhere else.
 	Token string
 	// HTTP sends the requests. It is copied; its CheckRedirect is not used, and its Timeout not for Watch. Nil: a
 	// client of the package's own that keeps up to 16 idle connections.

@@ -66,7 +66,7 @@ func (c *Client) Send(ctx context.Context, r SendRequest) (moved *Instance, err 
 	body := api.EventRequest{
 		WorkflowID: r.WorkflowID, InstanceID: r.InstanceID, Event: api.SentEvent{Name: r.Event, Data: r.Data},
 	}
-	return c.change(ctx, &request{path: []string{"event"}, key: r.Key, ifMatch: r.IfMatch, minimal: r.Minimal}, &body)
+	return c.change(ctx, &request{path: []string{"event"}, key: r.Key, ifMatch: r.IfMatch, minimal: r.Minimal, instance: r.InstanceID}, &body)
 }
 
 func (c *Client) change(ctx context.Context, r *request, body any) (*Instance, error) {

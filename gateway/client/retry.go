@@ -105,15 +105,22 @@ func (c *Client) call(ctx context.Context, r *request) (*answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.CallMax)
 	defer cancel()
 	unknown := false
+	at, left := c.nodes.pick(r.about(), nobody), c.nodes.others()
 	for attempt := 0; ; attempt++ {
-		a, err := c.attempt(ctx, r)
+		a, err := c.attempt(ctx, at, r)
 		if err == nil {
 			return a, nil
 		}
-		v := evaluate(err, r.key != "")
+		v := evaluate(err, r.key != "", r.method == http.MethodGet)
 		unknown = unknown || v.unknown
+		if v.elsewhere && left > 0 && ctx.Err() == nil {
+			at = c.nodes.replace(at, r.about())
+			left, attempt = left-1, attempt-1
+			continue
+		}
 		if v.again && attempt < c.options.RetryMax {
 			if c.await(ctx, v.wait, attempt) == nil {
+				at, left = c.nodes.pick(r.about(), at), c.nodes.others()
 				continue
 			}
 			if ended := ctx.Err(); ended != nil {
@@ -131,14 +138,16 @@ func (c *Client) call(ctx context.Context, r *request) (*answer, error) {
 }
 
 type verdict struct {
-	again   bool          // sending it again is safe and may help
-	unknown bool          // it may have been carried out
-	wait    time.Duration // what the service asks for; 0: nothing
+	again bool // sending it again is safe and may help
+	// elsewhere: nobody has answered, and it is safe to ask another node.
+	elsewhere bool
+	unknown   bool          // it may have been carried out
+	wait      time.Duration // what the service asks for; 0: nothing
 }
 
 // evaluate reads the error of an attempt (see the table of the package). keyed says
-// that the request can be repeated without being done twice.
-func evaluate(err error, keyed bool) verdict {
+// that the request can be repeated without being done twice, and reads that it changes nothing.
+func evaluate(err error, keyed, reads bool) verdict {
 	if refused := (*Error)(nil); errors.As(err, &refused) {
 		switch {
 		case refused.Status != http.StatusTooManyRequests && refused.Status < 502 || refused.Status > 504:
@@ -150,14 +159,16 @@ func evaluate(err error, keyed bool) verdict {
 		}
 		return verdict{again: keyed, unknown: keyed, wait: refused.RetryAfter}
 	}
-	if errors.Is(err, ErrInvalid) || errors.Is(err, ErrProtocol) || !keyed {
+	if errors.Is(err, ErrInvalid) || errors.Is(err, ErrProtocol) {
 		return verdict{}
 	}
 	ended := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-	if neverReached(err) {
-		return verdict{again: !ended && !hopeless(err)}
+	unreached, broken := neverReached(err), cut{}
+	v := verdict{elsewhere: !ended && (unreached || keyed || reads && !errors.As(err, &broken))}
+	if keyed {
+		v.again, v.unknown = !ended && !hopeless(err), !unreached
 	}
-	return verdict{again: !ended, unknown: true}
+	return v
 }
 
 // neverReached reports whether there was no connection over which the request could have been sent.

@@ -72,6 +72,7 @@ type watcher struct {
 	retry    time.Duration // first wait after a break
 	opened   bool          // the stream was open once
 	failures int           // attempts since it was open last
+	at       int           // which node is asked
 	left     bool          // the caller wants no more
 }
 
@@ -92,6 +93,7 @@ func (w *watcher) run(ctx context.Context) error {
 			return err
 		}
 	}
+	w.at = w.client.nodes.pick(w.request.InstanceID, nobody)
 	for {
 		err := w.stream(ctx)
 		if w.left {
@@ -100,8 +102,11 @@ func (w *watcher) run(ctx context.Context) error {
 		if ended := ctx.Err(); ended != nil {
 			return ended
 		}
-		if final(err) || !w.opened && w.failures >= w.client.options.RetryMax {
+		if final(err) && (!hopeless(err) || w.client.nodes.others() == 0) || !w.opened && w.failures >= w.client.options.RetryMax {
 			return err
+		}
+		if refused := (*Error)(nil); !errors.As(err, &refused) && !errors.Is(err, errEnded) {
+			w.at = w.client.nodes.replace(w.at, w.request.InstanceID)
 		}
 		wait := w.client.backoff(min(w.retry, w.client.options.RetryWaitMax), w.failures)
 		if refused := (*Error)(nil); errors.As(err, &refused) {
@@ -156,7 +161,7 @@ func (w *watcher) stream(ctx context.Context) error {
 		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF): // the latter when a chunk was cut
 			return errEnded
 		case err != nil:
-			return c.broken(err)
+			return c.broken(w.at, err)
 		}
 		alarm.Stop() // the caller may take its time
 		if b.retry >= 0 {
@@ -183,7 +188,7 @@ func (w *watcher) open(ctx context.Context) (io.ReadCloser, error) {
 	if strings.IndexFunc(w.request.LastEventID, unicode.IsControl) >= 0 {
 		return nil, invalid("the last event id holds control characters")
 	}
-	out, err := c.newRequest(ctx, &request{method: http.MethodGet, path: path, query: q})
+	out, err := c.newRequest(ctx, w.at, &request{method: http.MethodGet, path: path, query: q})
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +199,7 @@ func (w *watcher) open(ctx context.Context) (io.ReadCloser, error) {
 	}
 	in, err := c.stream.Do(out)
 	if err != nil {
-		return nil, c.broken(err)
+		return nil, c.broken(w.at, err)
 	}
 	if in.StatusCode != http.StatusOK {
 		defer func() { _ = in.Body.Close() }()
