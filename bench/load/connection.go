@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"troupe/gateway/leader"
 )
 
 // connection is one connection to the server. It belongs to one worker, except for interrupt.
@@ -24,6 +26,7 @@ type connection struct {
 	conn net.Conn
 	raw  syscall.RawConn // of conn, below TLS
 	last time.Time       // when the last request was sent on it
+	down time.Time       // until when another node is asked, as this one could not be dialled
 	// until is the deadline that conn has. It is moved on rarely, because that
 	// costs as much as the rest of what happens here for a request.
 	until time.Time
@@ -44,6 +47,7 @@ const answerWaitMax = 20 * time.Second
 
 func (c *connection) dial(ctx context.Context) error {
 	c.close()
+	c.conn = nil // for as long as there is none
 	d := &net.Dialer{Timeout: answerWaitMax}
 	dial := d.DialContext
 	if c.tls != nil {
@@ -120,6 +124,7 @@ func (c *connection) exchange(request []byte, now time.Time) (head, []byte, erro
 		return head{}, nil, errNoLength
 	}
 	h := head{status: answer.StatusCode, closes: answer.Close}
+	h.leader = answer.Header.Get(leader.Header)
 	h.retry, _ = strconv.Atoi(answer.Header.Get("Retry-After")) // a date says nothing here
 	body, err := c.readBody(answer)
 	return h, body, err
@@ -129,6 +134,7 @@ type head struct {
 	status int
 	closes bool // the server ends the connection after it
 	retry  int  // seconds of Retry-After
+	leader string
 }
 
 func (c *connection) readBody(answer *http.Response) ([]byte, error) {

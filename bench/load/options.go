@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/tls"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,10 @@ import (
 type Options struct {
 	// Addr is the server, "host:port".
 	Addr string
+	// Others are further nodes of the server's cluster, "host:port". With them, each of Connections is one to every node, with one
+	// request at a time in all. Requests about an instance go to the node that leads it, as answers have told
+	// (gateway/INTERFACE.md, "Which node leads"), and all others to each in turn.
+	Others []string
 	// Host is what the header of that name says. Default Addr.
 	Host string
 	// TLS is set when the server speaks TLS; its ServerName must be set. Default: none.
@@ -112,6 +117,7 @@ func (o *Options) Validate() error {
 	demand(o.Batch >= 0 && o.Batch <= BatchMax, "Batch must be between 0 and 10,000")
 	demand(o.Batch == 0 || o.Scenario.Batches(), "batches need a scenario of one user in which every step says its node, and every node has a step")
 	demand(o.Instances >= o.Connections || o.Scenario.Round(), "connections can share instances only if every step of the scenario says its node, and every node has a step: Instances must not be below Connections")
+	demand(!slices.Contains(o.Others, ""), "a further address is empty")
 	headers := o.Addr + o.Host + o.BasePath + o.Token
 	for _, token := range o.Tokens {
 		headers += token

@@ -86,10 +86,10 @@ const restMin = time.Millisecond
 // rested opens the connection again when the server has ended it since the last request. A server that ends gracefully
 // does that, and nothing is lost by it. begun is when the next request was due.
 func (w *worker) rested(ctx context.Context, win window, begun time.Time) error {
-	if time.Since(w.conn.last) < restMin || !w.conn.stale() {
-		return nil
+	var err error
+	for err == nil && (w.conn.conn == nil || time.Since(w.conn.last) >= restMin && w.conn.stale()) {
+		err = w.redial(ctx, win)
 	}
-	err := w.redial(ctx, win)
 	if win.open && errors.Is(err, errOver) && win.contains(begun) {
 		w.tally.record(&sent{fault: &fault{kind: -1, reason: "there was no connection until the end"}}, 0, part{})
 	}
@@ -104,6 +104,7 @@ const (
 )
 
 // redial opens the connection again, however long the server is gone. Each attempt that fails is an error of the result.
+// If there is another node, that one is asked instead.
 func (w *worker) redial(ctx context.Context, win window) error {
 	for {
 		if err := w.pause(ctx, win); err != nil {
@@ -119,6 +120,12 @@ func (w *worker) redial(ctx context.Context, win window) error {
 		}
 		if win.contains(time.Now()) {
 			w.tally.record(&sent{fault: connectFault(err)}, 0, part{})
+		}
+		now := time.Now()
+		w.conn.down = now.Add(redialWaitMax)
+		if other := w.another(now); other != nil {
+			w.conn = other
+			return nil
 		}
 	}
 }

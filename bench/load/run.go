@@ -41,7 +41,9 @@ type run struct {
 
 func (r *run) close() {
 	for _, w := range r.workers {
-		w.conn.close()
+		for _, c := range w.conns {
+			c.close()
+		}
 	}
 }
 
@@ -52,7 +54,9 @@ func (r *run) each(ctx context.Context, work func(ctx context.Context, w *worker
 	defer cancel(nil)
 	stop := context.AfterFunc(ctx, func() {
 		for _, w := range r.workers {
-			w.conn.interrupt()
+			for _, c := range w.conns {
+				c.interrupt()
+			}
 		}
 	})
 	defer stop()

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"troupe/gateway/leader"
 )
 
 type subject struct {
@@ -24,7 +26,9 @@ func (s *subject) over() bool { return s.at == nil || len(s.at.steps) == 0 }
 // has ended, except for what has a mutex.
 type worker struct {
 	options  *Options
-	conn     connection
+	conn     *connection   // that of the next request, or of the last one
+	conns    []*connection // one to each node
+	table    leader.Table
 	script   *script
 	random   *rand.Rand
 	subjects []subject
@@ -46,13 +50,14 @@ func newWorker(o *Options, number int, count *atomic.Int64, g *gap) *worker {
 	random := rand.New(rand.NewPCG(uint64(number), 0))
 	w := &worker{
 		options: o,
-		conn:    connection{addr: o.Addr, tls: o.TLS},
+		conns:   connections(o),
 		script:  newScript(o, content{random, count}),
 		random:  random,
 		gap:     g,
 
 		triesList: number == 0 && o.Mix[Query] > 0,
 	}
+	w.conn = w.conns[0]
 	w.tally.shed.coarse = o.Connections > exactConnectionsMax
 	for k := range kinds {
 		w.tally.answered[k].coarse = w.tally.shed.coarse
@@ -63,8 +68,10 @@ func newWorker(o *Options, number int, count *atomic.Int64, g *gap) *worker {
 // prepare creates n instances and brings each to the history that was asked
 // for. Any fault ends the run: nothing was measured yet.
 func (w *worker) prepare(ctx context.Context, n int) error {
-	if err := w.conn.dial(ctx); err != nil {
-		return err
+	for _, c := range w.conns {
+		if err := c.dial(ctx); err != nil {
+			return err
+		}
 	}
 	if w.triesList {
 		if f := patiently(ctx, w.list); f != nil {
@@ -73,6 +80,7 @@ func (w *worker) prepare(ctx context.Context, n int) error {
 	}
 	for range n {
 		var s subject
+		w.aim("")
 		f := patiently(ctx, func() (f *fault) {
 			s, f = w.create()
 			return f
@@ -87,6 +95,7 @@ func (w *worker) prepare(ctx context.Context, n int) error {
 			if s.over() {
 				break
 			}
+			w.aim(s.id)
 			t, from := s.at.pick(w.random), s.at.node
 			if f := w.send(&s, t); f != nil {
 				return prepareError(f, fmt.Sprintf("event %s in node %s as %s, instance %s", t.event, from, w.userName(t.user), s.id))
@@ -146,10 +155,12 @@ func endOf(err error) error {
 
 // once sends one request and notes how it went, counted from begun. An error means that the worker cannot go on.
 func (w *worker) once(ctx context.Context, win window, begun time.Time) error {
+	k := w.kind()
+	w.aim(w.about(k))
 	if err := w.rested(ctx, win, begun); err != nil {
 		return err
 	}
-	s := w.request(w.kind())
+	s := w.request(k)
 	ended := time.Now()
 	if s.fault != nil && ctx.Err() != nil { // it was cut
 		if !ended.Before(win.end) {
@@ -297,6 +308,7 @@ func (w *worker) ask(k Kind, request []byte) ([]byte, *fault) {
 	case h.status != 200 || h.closes:
 		return nil, statusFault(k, h, body)
 	}
+	w.learn(h.leader)
 	return body, nil
 }
 

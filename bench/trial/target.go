@@ -27,8 +27,10 @@ type Target struct {
 	Program string
 	// Start starts something else than troupe, which needs no token, in a folder of its own. Default: Program is started.
 	Start func(ctx context.Context, dir string) (*process.Process, error)
-	// Address is a URL that ParseAddress takes.
+	// Address is a URL that ParseAddress takes, and Others are those of further nodes of the same cluster, with the same scheme
+	// and path.
 	Address string
+	Others  []string
 	// Token is the credential at Address, and Tokens are those of further users of the scenario.
 	Token  string
 	Tokens map[string]string
@@ -50,9 +52,35 @@ func ParseAddress(text string) (*url.URL, error) {
 	return u, nil
 }
 
+// parseOthers checks the URLs of further nodes.
+func parseOthers(first *url.URL, texts []string) (all []*url.URL, err error) {
+	for _, text := range texts {
+		at, err := ParseAddress(text)
+		if err != nil {
+			return nil, err
+		}
+		if at.Scheme != first.Scheme || strings.TrimRight(at.EscapedPath(), "/") != strings.TrimRight(first.EscapedPath(), "/") {
+			return nil, fmt.Errorf("%s and %s: must have one scheme and one path", first, at)
+		}
+		all = append(all, at)
+	}
+	return all, nil
+}
+
+// CheckAddresses checks the URLs of a service and of further nodes of its cluster.
+func CheckAddresses(first string, others ...string) error {
+	at, err := ParseAddress(first)
+	if err != nil {
+		return fmt.Errorf("%q %w", first, err)
+	}
+	_, err = parseOthers(at, others)
+	return err
+}
+
 type server struct {
 	*Target
 	at      *url.URL
+	others  []*url.URL
 	process *process.Process // nil: somebody else's
 	tokens  map[string]string
 }
@@ -69,7 +97,9 @@ func (t *Target) start(ctx context.Context, dir string, scenario *load.Scenario)
 			s.process, s.tokens, err = process.Serve(ctx, t.Program, home, scenario.UserNames(), "--base-path", "")
 		}
 	default:
-		s.at, err = ParseAddress(t.Address)
+		if s.at, err = ParseAddress(t.Address); err == nil {
+			s.others, err = parseOthers(s.at, t.Others)
+		}
 		return s, err
 	}
 	if err != nil {
@@ -85,9 +115,17 @@ func (s *server) stop() {
 	}
 }
 
+// hostPort is where the service at a URL listens.
+func hostPort(at *url.URL) string {
+	return net.JoinHostPort(at.Hostname(), cmp.Or(at.Port(), map[string]string{"http": "80", "https": "443"}[at.Scheme]))
+}
+
 func (s *server) aim(o *load.Options) {
-	port := cmp.Or(s.at.Port(), map[string]string{"http": "80", "https": "443"}[s.at.Scheme])
-	o.Addr, o.Host, o.BasePath = net.JoinHostPort(s.at.Hostname(), port), s.at.Host, strings.TrimRight(s.at.EscapedPath(), "/")
+	o.Addr, o.Host, o.BasePath = hostPort(s.at), s.at.Host, strings.TrimRight(s.at.EscapedPath(), "/")
+	o.Others = nil
+	for _, at := range s.others {
+		o.Others = append(o.Others, hostPort(at))
+	}
 	o.Token, o.Tokens = s.Token, s.tokens
 	if s.process != nil {
 		o.PID = s.process.PID()

@@ -80,7 +80,7 @@ The exit code is 1 if a condition of --fail-if holds or nothing could be measure
 
 func (b *benchCommand) addFlags(cmd *cobra.Command) {
 	f, o := cmd.Flags(), &b.load
-	f.StringVar(&b.at.Address, "address", "", "URL of a running service (default: starts a server)")
+	f.StringVar(&b.at.Address, "address", "", "URL of a running service, or of several nodes of its cluster with commas between them (default: starts a server)")
 	f.StringVar(&b.at.TokenFile, "token-file", "", "file with the API token for the service")
 	f.StringVar(&b.at.Context, "context", "", "context with address and token; see troupe context")
 	f.StringArrayVar(&b.as, "as", nil, "USER=FILE: API token of another user of the scenario; may be repeated")
@@ -262,8 +262,9 @@ func (b *benchCommand) targets(p *trial.Plan) (err error) {
 
 func runningTarget(name string, at connect.Connection, as string, further []string, scenario *load.Scenario) (trial.Target, error) {
 	check := func(address string) error {
-		if _, err := trial.ParseAddress(address); err != nil {
-			return cli.Usagef("%q %w", address, err)
+		first, others := connect.Nodes(address)
+		if err := trial.CheckAddresses(first, others...); err != nil {
+			return cli.Usage(err)
 		}
 		return nil
 	}
@@ -282,7 +283,8 @@ func runningTarget(name string, at connect.Connection, as string, further []stri
 	if err := check(address); err != nil {
 		return trial.Target{}, err
 	}
-	t := trial.Target{Name: name, Address: address, Token: token, Tokens: map[string]string{}}
+	t := trial.Target{Name: name, Token: token, Tokens: map[string]string{}}
+	t.Address, t.Others = connect.Nodes(address)
 	for _, text := range further {
 		user, file, ok := strings.Cut(text, "=")
 		if !ok || !scenario.HasUser(user) {

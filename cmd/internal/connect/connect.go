@@ -55,7 +55,7 @@ type Connection struct {
 func AddFlags(cmd *cobra.Command) *Connection {
 	c := &Connection{Timeout: 90 * time.Second}
 	f := cmd.Flags()
-	f.StringVar(&c.Address, "address", "", "URL of the service (default: the context's, else "+standardAddress+")")
+	f.StringVar(&c.Address, "address", "", "URL of the service, or of several nodes of its cluster with commas between them (default: the context's, else "+standardAddress+")")
 	f.StringVar(&c.TokenFile, "token-file", "", "file with the API token")
 	f.StringVar(&c.Context, "context", "", "context to use; see troupe context")
 	cli.CompleteFlag(cmd, "context", contextsKnown)
@@ -88,11 +88,30 @@ func (c *Connection) Client(retryMax int) (*client.Client, error) {
 			return nil, err
 		}
 	}
+	o.Address, o.Others = Nodes(o.Address)
 	made, err := client.New(o)
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
 	return made, nil
+}
+
+// Nodes takes apart the addresses of the nodes of one service, which stand separated by commas. A comma in a path is none
+// of those.
+func Nodes(addresses string) (first string, others []string) {
+	for i, part := range strings.Split(addresses, ",") {
+		switch {
+		case i == 0:
+			first = part
+		case strings.Contains(part, "://"):
+			others = append(others, strings.TrimSpace(part))
+		case len(others) > 0:
+			others[len(others)-1] += "," + part
+		default:
+			first += "," + part
+		}
+	}
+	return first, others
 }
 
 // Dial is homedir.Dial, with what to do when no server runs there.
