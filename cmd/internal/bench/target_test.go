@@ -70,3 +70,30 @@ func TestTheCommandLineIsShownAsItCanBeTyped(t *testing.T) {
 	got := commandLine([]string{"bench", "--fail-if", "p99>20ms,errors>0", "--rate=1,2", "it's", ""})
 	assert.Equal(t, `troupe bench --fail-if 'p99>20ms,errors>0' --rate=1,2 'it'\''s' ''`, got)
 }
+
+// TestSeveralNodes: the addresses of one service stand with commas between them, and fit together.
+func TestSeveralNodes(t *testing.T) {
+	t.Setenv("TROUPE_CONTEXTS", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("TROUPE_TOKEN", "mine")
+	for text, want := range map[string][]string{
+		"http://a:1":                           {"http://a:1"},
+		"http://a:1,http://b:2, http://c":      {"http://a:1", "http://b:2", "http://c"},
+		"http://a/x,y,http://b/x,y":            {"http://a/x,y", "http://b/x,y"},
+		"http://a/platform,http://b/platform/": {"http://a/platform", "http://b/platform/"},
+		"http://a,https://b":                   nil,
+		"http://a/one,http://b/two":            nil,
+		"http://a,http://b?x":                  nil,
+		",http://b":                            nil,
+	} {
+		b := benchCommand{}
+		b.at.Address = text
+		plan := trial.Plan{Load: load.Options{Scenario: load.BuiltIn()}}
+		err := b.targets(&plan)
+		if want == nil {
+			assert.Error(t, err, text)
+			continue
+		}
+		require.NoError(t, err, text)
+		assert.Equal(t, want, append([]string{plan.Targets[0].Address}, plan.Targets[0].Others...), text)
+	}
+}
