@@ -45,24 +45,29 @@ func TestInterfaceThroughOtherNodes(t *testing.T) {
 		t.Skip("one node forwards nothing; see -nodes")
 	}
 	s := newScene(t)
+	asked, lead := map[string]bool{}, map[string]bool{}
 	for range 8 * *nodes {
 		r := s.ann.Create(t, "plain", "").Record(t)
-		wantLeader(t, r.ID, s.ann.Event(t, "plain", r.ID, "go", ""))
-		wantLeader(t, r.ID, s.ann.Load(t, "plain", r.ID))
+		for _, a := range []answer{s.ann.Event(t, "plain", r.ID, "go", ""), s.ann.Load(t, "plain", r.ID)} {
+			p := leaderOf(t, r.ID, a)
+			asked[p.Self], lead[p.Node] = true, true
+		}
 	}
+	assert.True(t, len(asked) == *nodes && len(lead) == *nodes, "nodes that were asked: %v, that lead: %v", asked, lead)
 	for i, server := range s.gateways {
 		m := server.Metrics()
 		assert.True(t, m.Forwarded != 0 && m.Taken != 0, "node %d: others carried out %d of its requests, and it %d of theirs; want some", i, m.Forwarded, m.Taken)
 	}
 }
 
-// wantLeader holds gateway/INTERFACE.md, "Which node leads": the instance is in one of the slots, of which each node leads one here.
-func wantLeader(t *testing.T, instance string, a answer) {
+// leaderOf holds gateway/INTERFACE.md, "Which node leads": the instance is in one of the slots, of which each node leads one here.
+func leaderOf(t *testing.T, instance string, a answer) leader.Place {
 	t.Helper()
 	a.Record(t)
 	p, ok := leader.Parse(a.Header.Get(leader.Header))
 	slot, _ := leader.SlotOf(instance, p.Slots)
 	assert.True(t, ok && p.Slots == *nodes && p.First <= slot && slot <= p.Last, "%s in slot %d: got %v", instance, slot, a.Header)
+	return p
 }
 
 // TestNoLeaderWithoutACluster: the header is of clusters alone.
