@@ -47,6 +47,22 @@ func startCluster(t *testing.T) *fakeCluster {
 	return c
 }
 
+// fail has the nodes do something else than answer, from here on, where it is not nil, and counts their requests from 0.
+func (c *fakeCluster) fail(a, b, d http.HandlerFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fault, c.asked, c.direct = [3]http.HandlerFunc{a, b, d}, [3]int{}, 0
+}
+
+// requests is how many came to each node.
+func (c *fakeCluster) requests() [3]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asked
+}
+
+func sum(n [3]int) int { return n[0] + n[1] + n[2] }
+
 func nodeName(i int) string { return fmt.Sprintf("01J0000000000000000000000%c", 'A'+i) }
 
 func (c *fakeCluster) answer(node int, w http.ResponseWriter, r *http.Request) {
@@ -108,7 +124,7 @@ func (c *fakeCluster) send(t *testing.T, instances []string) (asked, direct int)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.asked[0] + c.asked[1] + c.asked[2], c.direct
+	return sum(c.asked), c.direct
 }
 
 // TestLeaderIsAsked holds gateway/INTERFACE.md, "Which node leads": once answers have told, every request goes to the leader; and
@@ -135,9 +151,11 @@ func TestWhatIsNotUnderstoodIsIgnored(t *testing.T) {
 		func(v string) string { return strings.Replace(v, "self=01", "self=7Z", 1) },
 	} {
 		c, instances := startCluster(t), ids(3)
+		c.mu.Lock()
 		c.say = say
+		c.mu.Unlock()
 		asked, _ := c.send(t, instances)
-		assert.True(t, asked == 2*len(instances) && c.asked == [3]int{asked / 3, asked / 3, asked / 3}, "got %v of %d", c.asked, asked)
+		assert.True(t, asked == 2*len(instances) && c.requests() == [3]int{asked / 3, asked / 3, asked / 3}, "got %v of %d", c.requests(), asked)
 	}
 }
 
@@ -151,50 +169,50 @@ func TestNodeIsGone(t *testing.T) {
 		c.send(t, instances)
 		c.nodes[1].Close()
 		asked, _ := c.send(t, instances)
-		assert.True(t, asked == 2*len(instances) && c.asked[1] == 0, "got %v", c.asked)
+		assert.True(t, asked == 2*len(instances) && c.requests()[1] == 0, "got %v", c.requests())
 		_, err := c.Migrate(t.Context(), "leave", nil) // it has no key, and nothing was sent
 		assert.NoError(t, err)
 	})
 	t.Run("the connection breaks", func(t *testing.T) {
 		c, instances := startCluster(t), ids(2)
 		c.send(t, instances)
-		c.fault[1] = cutOff
+		c.fail(nil, cutOff, nil)
 		asked, _ := c.send(t, instances)
-		assert.True(t, asked == 2*len(instances)+c.asked[1] && c.asked[1] >= 1 && c.asked[1] <= 2, "%d requests, %v", asked, c.asked)
+		assert.True(t, asked == 2*len(instances)+c.requests()[1] && c.requests()[1] >= 1 && c.requests()[1] <= 2, "%d requests, %v", asked, c.requests())
 	})
 	t.Run("what cannot be repeated", func(t *testing.T) {
 		c := startCluster(t)
-		c.fault = [3]http.HandlerFunc{cutOff, cutOff, cutOff}
+		c.fail(cutOff, cutOff, cutOff)
 		_, err := c.Migrate(t.Context(), "leave", nil)
 		require.Error(t, err)
-		assert.Equal(t, 1, c.asked[0]+c.asked[1]+c.asked[2], "a request without a key, after a broken connection")
+		assert.Equal(t, 1, sum(c.requests()), "a request without a key, after a broken connection")
 		part := func(w http.ResponseWriter, r *http.Request) {
 			w.Header()["Content-Length"] = []string{"100"}
 			_, _ = io.WriteString(w, "{")
 			assert.NoError(t, http.NewResponseController(w).Flush())
 			cutOff(w, r)
 		}
-		c.fault, c.asked = [3]http.HandlerFunc{part, part, part}, [3]int{}
+		c.fail(part, part, part)
 		_, err = c.Instance(t.Context(), InstanceRequest{WorkflowID: "leave", InstanceID: ids(1)[0]})
 		require.Error(t, err)
-		assert.Equal(t, 1, c.asked[0]+c.asked[1]+c.asked[2], "a read that broke off in its answer")
+		assert.Equal(t, 1, sum(c.requests()), "a read that broke off in its answer")
 	})
 	t.Run("all are", func(t *testing.T) {
 		c := startCluster(t)
-		c.fault = [3]http.HandlerFunc{cutOff, cutOff, cutOff}
+		c.fail(cutOff, cutOff, cutOff)
 		_, err := c.Instance(t.Context(), InstanceRequest{WorkflowID: "leave", InstanceID: ids(1)[0]})
 		require.Error(t, err)
-		assert.Equal(t, [3]int{1, 1, 1}, c.asked, "a read")
+		assert.Equal(t, [3]int{1, 1, 1}, c.requests(), "a read")
 		_, err = c.Send(t.Context(), SendRequest{WorkflowID: "leave", InstanceID: ids(1)[0], Event: "note"})
 		require.ErrorIs(t, err, ErrOutcomeUnknown)
-		assert.Equal(t, 3+3*5, c.asked[0]+c.asked[1]+c.asked[2], "an event, whose every attempt asks all")
+		assert.Equal(t, 3+3*5, sum(c.requests()), "an event, whose every attempt asks all")
 	})
 	t.Run("503 is answered elsewhere", func(t *testing.T) {
 		c, instances := startCluster(t), ids(1)
-		c.fault[1] = func(w http.ResponseWriter, _ *http.Request) {
+		c.fail(nil, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header()["Retry-After"] = []string{"1"}
 			w.WriteHeader(http.StatusServiceUnavailable)
-		}
+		}, nil)
 		c.send(t, instances)
 	})
 	t.Run("a watch", func(t *testing.T) {
@@ -203,7 +221,7 @@ func TestNodeIsGone(t *testing.T) {
 			w.Header()["Content-Type"] = []string{"text/event-stream"}
 			_, _ = io.WriteString(w, "id: 1\nevent: lost\ndata: {}\n\n")
 		}
-		c.fault = [3]http.HandlerFunc{cutOff, stream, cutOff}
+		c.fail(cutOff, stream, cutOff)
 		for n, err := range c.Watch(t.Context(), WatchRequest{WorkflowID: "leave"}) {
 			require.NoError(t, err)
 			assert.Equal(t, "1", n.ID)

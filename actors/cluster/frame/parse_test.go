@@ -149,3 +149,15 @@ func FuzzFrames(f *testing.F) {
 		}
 	})
 }
+
+// TestNothingBeginsBehindTheEnd: a request that was read while its connection ended is not handled, since nobody would end it.
+func TestNothingBeginsBehindTheEnd(t *testing.T) {
+	near, far := net.Pipe()
+	defer func() { _ = near.Close() }()
+	s := &Server{StreamsMax: 9, Log: zerolog.Nop(), Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("handled") })}
+	c := &served{server: s, link: newLink(far), values: t.Context()}
+	c.link.close(io.ErrUnexpectedEOF)
+	err := c.begin(head{stream: 1}, beginning(requestHeader(t), ""))
+	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	s.Stop(t.Context())
+}

@@ -132,23 +132,36 @@ func (c *served) begin(h head, payload []byte) error {
 	if err := x.deliver(start, h.ends); err != nil {
 		return err
 	}
-	c.link.mu.Lock()
-	_, twice := c.link.streams[h.stream]
-	full := len(c.link.streams) >= c.server.StreamsMax
-	if !twice && !full && c.link.err == nil {
-		c.link.streams[h.stream] = &x.stream
-	}
-	c.link.mu.Unlock()
+	full, err := c.open(&x.stream)
 	switch {
-	case twice || h.stream == 0:
-		return fmt.Errorf("%w: stream %d is open", ErrProtocol, h.stream)
+	case err != nil:
+		x.end()
+		return err
 	case full || !c.server.begin():
+		x.end()
 		c.link.remove(h.stream)
 		c.link.putNumber(kindRefused, h.stream, 0)
 		return nil
 	}
 	go x.run(header)
 	return nil
+}
+
+// open adds a stream, unless there are too many.
+func (c *served) open(s *stream) (full bool, err error) {
+	l := c.link
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil { // NB: nobody would end it
+		return false, l.err
+	}
+	if l.streams[s.id] != nil || s.id == 0 {
+		return false, fmt.Errorf("%w: stream %d is open", ErrProtocol, s.id)
+	}
+	if full = len(l.streams) >= c.server.StreamsMax; !full {
+		l.streams[s.id] = s
+	}
+	return full, nil
 }
 
 // exchange is a request that is being answered, its body and the writer of its answer.
