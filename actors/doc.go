@@ -40,8 +40,8 @@
 // what is too old, the catalog builds indexes, and others write incidents, watch the home and the repository's files, and send heartbeats
 // to other nodes. After a panic they continue (package guard), and read again what they need. A panic ends the process in what alone has
 // data that is not durable yet, or accepts connections: the journal and its committer, Raft, the one writer of credentials, the
-// listeners. The next start reads what is there. Every other goroutine belongs to net/http, Pebble or Raft, or ends with the request
-// that started it.
+// listeners. The next start reads what is there. Every other goroutine belongs to net/http, the cluster port, Pebble or
+// Raft, or ends with the request that started it.
 //
 // # Glossary
 //
