@@ -252,6 +252,7 @@ type memoryPort struct {
 func (memoryPort) Start() error                 { return nil }
 func (memoryPort) Stop(context.Context) error   { return nil }
 func (memoryPort) Disconnect(peer.NodeID)       {}
+func (memoryPort) Abandon(peer.NodeID)          {}
 func (memoryPort) Metrics() (none peer.Metrics) { return none }
 
 type callerKey struct{}

@@ -103,6 +103,7 @@ type port interface {
 	Stop(ctx context.Context) error
 	RoundTrip(*http.Request) (*http.Response, error)
 	Disconnect(peer.NodeID)
+	Abandon(peer.NodeID)
 	Metrics() peer.Metrics
 }
 

@@ -56,6 +56,33 @@ func TestCallsShareAConnection(t *testing.T) {
 	assert.Equal(t, int64(1), dials.Load(), "connections")
 }
 
+// TestAbandonedCalls: who waits for a node that does not answer is told at once, and the next call is sent.
+func TestAbandonedCalls(t *testing.T) {
+	a, at := newAuthority(testCluster), &addresses{}
+	begun, hangs := make(chan struct{}), make(chan struct{})
+	startPort(t, member(a, nodeID(1)), at, func(o *Options) {
+		o.Calls = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/hang" {
+				close(begun)
+				<-hangs
+			}
+		})
+	})
+	two, _ := newPort(t, member(a, nodeID(2)), at, nil)
+	told := make(chan error, 1)
+	go func() {
+		_, err := call(t.Context(), two, nodeID(1), "/hang")
+		told <- err
+	}()
+	<-begun
+	two.Abandon(nodeID(1))
+	err := <-told
+	close(hangs)
+	assert.True(t, err != nil && !errors.Is(err, ErrNotSent), "got %v", err)
+	_, err = call(t.Context(), two, nodeID(1), "/")
+	assert.NoError(t, err, "the next call")
+}
+
 // TestNodeMoves stops a node under calls and starts it at another address.
 func TestNodeMoves(t *testing.T) {
 	a, at := newAuthority(testCluster), &addresses{}

@@ -220,6 +220,8 @@ type calls struct {
 
 // dial is a connection to a node, or what came of opening one.
 type dial struct {
+	ctx    context.Context //nolint:containedctx // of the connection, and of opening it
+	cancel context.CancelFunc
 	over   chan struct{} // closed when what follows is set
 	client *frame.Client
 	err    error
@@ -255,6 +257,7 @@ func (c *calls) to(ctx context.Context, node NodeID) (*frame.Client, error) {
 	d := c.mu.dials[node]
 	if d == nil || d.stale() {
 		d = &dial{over: make(chan struct{})}
+		d.ctx, d.cancel = context.WithCancel(c.port.ctx)
 		c.mu.dials[node] = d
 		if !c.port.inBackground(func() { c.dial(node, d) }) {
 			d.err = ErrStopped
@@ -272,7 +275,8 @@ func (c *calls) to(ctx context.Context, node NodeID) (*frame.Client, error) {
 
 // dial opens the connection, and reads and writes until it ends.
 func (c *calls) dial(node NodeID, d *dial) {
-	ctx, cancel := context.WithTimeout(c.port.ctx, dialMax)
+	defer d.cancel()
+	ctx, cancel := context.WithTimeout(d.ctx, dialMax)
 	conn, err := c.port.dial(ctx, node, protocolCalls, nil)
 	cancel()
 	if d.err, d.at = err, time.Now(); err == nil {
@@ -280,7 +284,17 @@ func (c *calls) dial(node NodeID, d *dial) {
 	}
 	close(d.over)
 	if d.client != nil {
+		defer context.AfterFunc(d.ctx, d.client.Close)()
 		_ = d.client.Run() // those who wait for an answer have the error
+	}
+}
+
+// Abandon ends the calls to a node that does not answer, sooner than they would find out. Calls from it go on.
+func (p *Port) Abandon(node NodeID) {
+	p.outgoing.mu.Lock()
+	defer p.outgoing.mu.Unlock()
+	if d := p.outgoing.mu.dials[node]; d != nil {
+		d.cancel()
 	}
 }
 
