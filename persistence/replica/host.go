@@ -300,6 +300,18 @@ type inbound struct {
 
 func (in inbound) Alive() { in.host.hear(in.from) }
 
+// Unwell: a node whose disk does not take writes leads no more, and what was asked of it has no answer.
+func (in inbound) Unwell() {
+	h := in.host
+	h.mu.Lock()
+	node := h.mu.names[in.from]
+	delete(h.mu.heard, in.from)
+	h.mu.Unlock()
+	if h.o.Lost != nil {
+		h.o.Lost(node)
+	}
+}
+
 func (in inbound) Receive(shard uint16, m *raftpb.Message, bytes int) {
 	m.From, m.To = new(in.from), new(in.host.self)
 	if g := in.host.group(shard); g != nil {

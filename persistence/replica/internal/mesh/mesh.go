@@ -62,8 +62,9 @@ type Streams interface {
 
 // Inbound takes what a node says.
 type Inbound interface {
-	// Alive is called when it says that it is alive and well.
+	// Alive is called when it says that it is alive and well, Unwell when it is not well.
 	Alive()
+	Unwell()
 	// Receive takes a message, without its From and To, which was of so many bytes.
 	Receive(shard uint16, m *raftpb.Message, bytes int)
 }
@@ -315,6 +316,8 @@ func (m *Mesh) read(conn net.Conn) error {
 		case size == alive || size == unwell:
 			if size == alive {
 				in.Alive()
+			} else {
+				in.Unwell()
 			}
 			if _, err := conn.Write([]byte{1}); err != nil {
 				return err

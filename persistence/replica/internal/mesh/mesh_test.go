@@ -68,6 +68,7 @@ func TestANodeThatIsUnwellIsNotAlive(t *testing.T) {
 		synctest.Wait()
 		assert.NotZero(t, before, "a node that is well is not alive")
 		assert.Equal(t, before, b.alive.Load(), "a node that is unwell is alive")
+		assert.NotZero(t, b.ill.Load(), "it does not say so")
 		assert.Zero(t, a.lost.Load(), "its stream ended")
 	})
 }
@@ -93,6 +94,7 @@ type node struct {
 	messages []uint64
 	runs     []uint64
 	alive    atomic.Int32
+	ill      atomic.Int32
 	lost     atomic.Int32
 }
 
@@ -133,7 +135,8 @@ func (n *node) met(_ string, run uint64) Inbound {
 	return n
 }
 
-func (n *node) Alive() { n.alive.Add(1) }
+func (n *node) Alive()  { n.alive.Add(1) }
+func (n *node) Unwell() { n.ill.Add(1) }
 
 func (n *node) Receive(_ uint16, m *raftpb.Message, _ int) {
 	n.mu.Lock()
