@@ -37,10 +37,10 @@ func (sn *Snapshot) MergeBackward(ranges ...key.Range) *MergeCursor { return sn.
 
 func (sn *Snapshot) merge(ranges []key.Range, backward bool) *MergeCursor {
 	m := &MergeCursor{rows: sn.cursor(nil, nil, backward), sources: mergeHeap{backward: backward}}
-	for sh := range sn.store.shards { // NB: shard after shard, so that blocks which are read serve several ranges
+	for i, sh := range sn.shards { // NB: shard after shard, so that blocks which are read serve several ranges
 		for _, r := range ranges {
-			if sh < sn.store.shardsOf(r) {
-				lower, upper := r.In(key.Shard(sh))
+			if i == 0 || r.IsEveryShard() {
+				lower, upper := r.In(sh)
 				if upper != nil && bytes.Compare(lower, upper) >= 0 { // NB: an iterator with such bounds may have rows
 					continue
 				}

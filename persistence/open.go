@@ -93,6 +93,9 @@ func (s *Store) open() error {
 	}
 	s.shards, s.replicated, s.crashed = present.Shards, present.Replicas, found.Crashed
 	s.feedEnds = make([]feedEnd, s.shards)
+	for sh := range key.Shard(s.shards) { //nolint:gosec // at most key.EveryShard
+		s.numbered = append(s.numbered, sh)
+	}
 	if s.replicated && s.options.Replication == nil && !s.readOnly && !s.purpose.recovers {
 		return ErrReplicated
 	}

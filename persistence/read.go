@@ -72,7 +72,7 @@ func (s *Store) Scan(prefix []byte, visit func(key, value []byte) error) error {
 		return ErrClosed
 	}
 	defer g.Leave()
-	return s.scan(g, visit, key.Range{Prefix: prefix})
+	return s.scan(g, s.numbered, visit, key.Range{Prefix: prefix})
 }
 
 // ScanRanges calls visit for every key of the ranges, in no order: range after range and shard after shard. Otherwise
@@ -83,13 +83,17 @@ func (s *Store) ScanRanges(visit func(key, value []byte) error, ranges ...key.Ra
 		return ErrClosed
 	}
 	defer g.Leave()
-	return s.scan(g, visit, ranges...)
+	return s.scan(g, s.numbered, visit, ranges...)
 }
 
-func (s *Store) scan(v engine.View, visit func(key, value []byte) error, ranges ...key.Range) error {
+func (s *Store) scan(v engine.View, shards []key.Shard, visit func(key, value []byte) error, ranges ...key.Range) error {
 	for _, r := range ranges {
-		for sh := range s.shardsOf(r) {
-			lower, upper := r.In(key.Shard(sh))
+		in := shards
+		if !r.IsEveryShard() {
+			in = shards[:1] // it has its own
+		}
+		for _, sh := range in {
+			lower, upper := r.In(sh)
 			if err := s.scanPart(v, lower, upper, visit); err != nil {
 				return err
 			}

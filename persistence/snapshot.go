@@ -13,19 +13,26 @@ import (
 //
 // A snapshot is safe for concurrent use; its cursors belong to one goroutine.
 type Snapshot struct {
-	store *Store
-	of    *engine.Generation
-	db    engine.View // nil after Close of the store
+	store  *Store
+	of     *engine.Generation
+	db     engine.View // nil after Close of the store
+	shards []key.Shard // those that EveryShard stands for
 }
 
 // Snapshot returns the present moment. On a closed store every read of it returns ErrClosed.
-func (s *Store) Snapshot() *Snapshot {
-	g := s.read()
-	if g == nil {
-		return &Snapshot{store: s}
+func (s *Store) Snapshot() *Snapshot { return s.SnapshotOf(s.numbered) }
+
+// SnapshotOf is a snapshot in which [key.EveryShard] stands for some of the numbered shards, at least one.
+func (s *Store) SnapshotOf(shards []key.Shard) *Snapshot {
+	sn := &Snapshot{store: s, shards: shards}
+	if g := s.read(); g != nil {
+		sn.of, sn.db = g, g.Snapshot()
 	}
-	return &Snapshot{store: s, of: g, db: g.Snapshot()}
+	return sn
 }
+
+// Shards are those that [key.EveryShard] stands for. The slice is read only.
+func (sn *Snapshot) Shards() []key.Shard { return sn.shards }
 
 // Close gives the snapshot back. Cursors must be closed before. It must be called once.
 func (sn *Snapshot) Close() error {
@@ -49,7 +56,7 @@ func (sn *Snapshot) Scan(prefix []byte, visit func(key, value []byte) error) err
 	if sn.db == nil {
 		return ErrClosed
 	}
-	return sn.store.scan(sn.db, visit, key.Range{Prefix: prefix})
+	return sn.store.scan(sn.db, sn.shards, visit, key.Range{Prefix: prefix})
 }
 
 // CountAll is [Store.CountAll] at this moment.
@@ -175,7 +182,7 @@ func (sn *Snapshot) ScanRanges(visit func(key, value []byte) error, ranges ...ke
 	if sn.db == nil {
 		return ErrClosed
 	}
-	return sn.store.scan(sn.db, visit, ranges...)
+	return sn.store.scan(sn.db, sn.shards, visit, ranges...)
 }
 
 // Hop calls visit with the first key of each range in each shard, and then with the first one at or behind next, which it returned; nil leads to the next
@@ -183,12 +190,12 @@ func (sn *Snapshot) ScanRanges(visit func(key, value []byte) error, ranges ...ke
 func (sn *Snapshot) Hop(visit func(key []byte) (next []byte, err error), ranges ...key.Range) (err error) {
 	c := sn.cursor(nil, nil, false)
 	defer func() { err = errors.Join(err, c.Close()) }()
-	for sh := range sn.store.shards {
+	for i, sh := range sn.shards {
 		for _, r := range ranges {
-			if sh >= sn.store.shardsOf(r) {
+			if i > 0 && !r.IsEveryShard() {
 				continue
 			}
-			c.confine(r.In(key.Shard(sh)))
+			c.confine(r.In(sh))
 			for more := c.Next(); more; {
 				next, err := visit(c.Key())
 				if err != nil {
@@ -218,14 +225,13 @@ type Estimate struct {
 // An error of visit ends it and is returned as it is.
 func (sn *Snapshot) Estimate(enough, most int64, visit func(key []byte) error, ranges ...key.Range) (Estimate, error) {
 	var e Estimate
-	shards := int64(sn.store.shards)
-	for sh := range shards {
+	for i, sh := range sn.shards {
 		for _, r := range ranges {
 			err := visit(nil)
 			if err != nil {
 				return Estimate{}, err
 			}
-			c := sn.Cursor(r.In(key.Shard(sh)))
+			c := sn.Cursor(r.In(sh))
 			for err == nil && e.Read < most && c.Next() {
 				e.Read++
 				err = visit(c.Key())
@@ -238,7 +244,7 @@ func (sn *Snapshot) Estimate(enough, most int64, visit func(key []byte) error, r
 			}
 		}
 		if e.Read >= enough {
-			e.Keys = e.Read * shards / (sh + 1)
+			e.Keys = e.Read * int64(len(sn.shards)) / int64(i+1)
 			return e, nil
 		}
 	}

@@ -35,6 +35,7 @@ type Store struct {
 	log      zerolog.Logger
 	fs       vfs.FS
 	shards   int
+	numbered []key.Shard // the numbered shards; read only
 	// replicated: its shards have replicas.
 	replicated bool
 	crashed    bool // the last process did not close the store
@@ -156,14 +157,6 @@ type counters struct {
 	freeBytes atomic.Int64
 }
 
-// shardsOf is in how many shards a range is.
-func (s *Store) shardsOf(r key.Range) int {
-	if r.IsEveryShard() {
-		return s.shards
-	}
-	return 1
-}
-
 // readFault wraps an error of a read with its key. Damage becomes ErrCorrupt and is counted.
 func (s *Store) readFault(op string, key []byte, err error) error {
 	if !errors.Is(err, ErrCorrupt) && !pebble.IsCorruptionError(err) {
@@ -188,6 +181,9 @@ func (s *Store) replicaOf(sh key.Shard) *atomic.Pointer[replica.Group] {
 
 // Shards is how many numbered shards the store has.
 func (s *Store) Shards() uint16 { return uint16(s.shards) }
+
+// Numbered are the numbered shards. The slice is read only.
+func (s *Store) Numbered() []key.Shard { return s.numbered }
 
 // AllShards are the numbered shards and Meta.
 func (s *Store) AllShards() iter.Seq[key.Shard] {

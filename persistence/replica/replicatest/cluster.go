@@ -10,11 +10,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // Options of Start.
 type Options struct {
 	Nodes, Shards int
+	// Replicas is how many nodes have a replica of each numbered shard: others than those of the shard before. Zero: all.
+	Replicas int
 	// Before is called with the first node's store while that is standalone. Nil: nothing is done.
 	Before func(*persistence.Store) error
 }
@@ -37,7 +40,7 @@ type Node struct {
 }
 
 // Start makes the first node a cluster of one, and has the others join. All lead nothing
-// but the first, which leads everything.
+// but the first, which leads everything, or with Options.Replicas at least Meta.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
 	c := &Cluster{Net: NewNetwork(), o: o}
 	for i := range o.Nodes {
@@ -63,7 +66,32 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 			}
 		}
 	}
+	for sh := range first.Store.AllShards() {
+		if sh != key.Meta && o.Replicas > 0 {
+			if err := c.confine(ctx, sh); err != nil {
+				return nil, err
+			}
+		}
+	}
 	return c, nil
+}
+
+// confine takes a shard, which the first node leads, from all nodes but Options.Replicas, the first of which leads it.
+func (c *Cluster) confine(ctx context.Context, sh key.Shard) error {
+	leader := c.Nodes[int(sh)%len(c.Nodes)]
+	for first := c.Nodes[0]; leader.Store.Epoch(sh) == 0; {
+		if first.Store.Epoch(sh) != 0 {
+			_ = first.Store.Replica(sh).HandOver(ctx, leader.Name) // NB: it may be behind
+		}
+		<-time.After(100 * time.Millisecond)
+	}
+	for i := c.o.Replicas; i < len(c.Nodes); i++ {
+		n := c.Nodes[(int(sh)+i)%len(c.Nodes)]
+		if err := errors.Join(leader.Store.Replica(sh).Remove(n.Name), n.Store.Leave(sh)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Close closes the stores of all nodes.
