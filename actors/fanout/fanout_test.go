@@ -1,0 +1,264 @@
+package fanout
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"troupe/actors/failure"
+	"troupe/persistence/key"
+)
+
+// nodes are the services of some nodes, with what their shards have.
+type nodes struct {
+	services []*Service
+	kinds    []*Kind[int, int, int]
+	// cut is called with each frame of another node. Nil: nothing is done.
+	cut func(frame []byte) (kept []byte, err error)
+
+	// What is below mu is guarded by it while lists are asked for.
+	mu     sync.Mutex
+	leader []int // by shard; -1: nobody leads it
+	rows   map[key.Shard][]int
+	asked  []string // the nodes that were
+}
+
+func newNodes(n int, leader []int) *nodes {
+	all := &nodes{leader: leader, rows: map[key.Shard][]int{}}
+	for i := range n {
+		s := New(&links{all, i}, uint16(len(leader))) //nolint:gosec // few
+		all.services = append(all.services, s)
+		all.kinds = append(all.kinds, NewKind(s, "numbers", func(_ context.Context, shards []key.Shard, from *int, yield func(int) error) (int, error) {
+			var mine []int
+			for _, sh := range shards {
+				leader, rows := all.at(sh)
+				if leader != i {
+					return 0, failure.Elsewhere(uint16(sh))
+				}
+				mine = append(mine, rows...)
+			}
+			slices.Sort(mine)
+			for _, row := range mine {
+				if row < *from {
+					continue
+				}
+				if err := yield(row); err != nil {
+					return 0, err
+				}
+			}
+			return len(mine), nil
+		}))
+	}
+	return all
+}
+
+func (n *nodes) at(sh key.Shard) (leader int, rows []int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.leader[sh], n.rows[sh]
+}
+
+func (n *nodes) lead(sh key.Shard, leader int, rows ...int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.leader[sh], n.rows[sh] = leader, append(n.rows[sh], rows...)
+}
+
+// links are those of a node.
+type links struct {
+	*nodes
+	self int
+}
+
+func (l *links) Leader(ctx context.Context, sh key.Shard) (string, error) {
+	for {
+		leader, _ := l.at(sh)
+		switch {
+		case leader == l.self:
+			return "", nil
+		case leader >= 0:
+			return fmt.Sprint(leader), nil
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return "", failure.ErrUnavailable
+		}
+	}
+}
+
+func (l *links) Ask(ctx context.Context, node string, question []byte, visit func([]byte) error) error {
+	l.mu.Lock()
+	l.asked = append(l.asked, node)
+	l.mu.Unlock()
+	var to int
+	if _, err := fmt.Sscan(node, &to); err != nil {
+		return err
+	}
+	return l.services[to].Answer(ctx, question, func(frame []byte) error {
+		if l.cut != nil {
+			kept, err := l.cut(frame)
+			if err != nil || kept == nil {
+				return err
+			}
+			frame = kept
+		}
+		return visit(frame)
+	})
+}
+
+func (n *nodes) list(at, from int) (got []int, total int, err error) {
+	ends, err := n.kinds[at].Merge(context.Background(), &from, Merging[int]{Order: cmp.Compare[int], Ahead: 2}, func(row int) error {
+		got = append(got, row)
+		return nil
+	})
+	for _, end := range ends {
+		total += end
+	}
+	return got, total, err
+}
+
+// TestAMergedListHasEveryRowInOrder: wherever the shards are led, and whoever is asked.
+func TestAMergedListHasEveryRowInOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const count = 5
+		n := newNodes(count, rapid.SliceOfN(rapid.IntRange(0, count-1), 1, 9).Draw(t, "leaders"))
+		var want []int
+		for sh := range n.leader {
+			rows := rapid.SliceOfN(rapid.IntRange(0, 50), 0, 8).Draw(t, "rows")
+			n.rows[key.Shard(sh)] = rows //nolint:gosec // few
+			want = append(want, rows...)
+		}
+		slices.Sort(want)
+		got, total, err := n.list(rapid.IntRange(0, count-1).Draw(t, "asked"), 0)
+		assert.NoError(t, err)
+		assert.True(t, slices.Equal(want, got), "got %v, want %v", got, want)
+		assert.Equal(t, len(want), total)
+	})
+}
+
+// TestAListHasNoHole: whichever frame of an answer does not come, and however it does not, the list is refused. The last
+// way is a planted mistake, a node that says it has nothing: only that makes a hole.
+func TestAListHasNoHole(t *testing.T) {
+	ways := map[string]func(frame []byte) ([]byte, error){
+		"dropped":   func([]byte) ([]byte, error) { return nil, nil },
+		"cut":       func(frame []byte) ([]byte, error) { return frame[:len(frame)-1], nil },
+		"cut short": func([]byte) ([]byte, error) { return []byte{}, nil },
+		"lost":      func([]byte) ([]byte, error) { return nil, failure.ErrUnavailable },
+		"planted":   func([]byte) ([]byte, error) { return []byte("e0"), nil },
+	}
+	for name, way := range ways {
+		synctest.Test(t, func(t *testing.T) {
+			n := newNodes(3, []int{0, 1, 2, 1})
+			for sh := range n.leader {
+				n.rows[key.Shard(sh)] = []int{10 + sh, 20 + sh} //nolint:gosec // few
+			}
+			want, _, err := n.list(0, 0)
+			require.NoError(t, err)
+			require.Len(t, want, 8)
+			n.cut = func(frame []byte) ([]byte, error) {
+				isDropped := frame[0] == frameEnd
+				if name == "planted" {
+					isDropped = frame[0] == frameItems
+					if frame[0] == frameEnd {
+						return nil, nil
+					}
+				}
+				if isDropped {
+					return way(frame)
+				}
+				return frame, nil
+			}
+			got, _, err := n.list(0, 0)
+			if name == "planted" {
+				assert.True(t, err == nil && len(got) < len(want), "the hole of a part that is left out: got %v, %v", got, err)
+				return
+			}
+			assert.ErrorIs(t, err, failure.ErrUnavailable, "%s: got %v", name, got)
+		})
+	}
+}
+
+// TestAShardWithoutALeader is waited for, ten seconds at most.
+func TestAShardWithoutALeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(3, []int{0, -1, 2})
+		begun := time.Now()
+		_, _, err := n.list(0, 0)
+		assert.ErrorIs(t, err, failure.ErrUnavailable)
+		assert.Equal(t, LeaderMax, time.Since(begun))
+		n.rows[1] = []int{7}
+		time.AfterFunc(3*time.Second, func() { n.lead(1, 2) })
+		got, _, err := n.list(0, 0)
+		assert.True(t, err == nil && slices.Equal(got, []int{7}), "got %v, %v", got, err)
+	})
+}
+
+// TestALeaderThatIsNoneAnyMore: the part is asked of the next one.
+func TestALeaderThatIsNoneAnyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(3, []int{0, 1})
+		n.rows[1] = []int{7}
+		n.cut = func(frame []byte) ([]byte, error) {
+			if leader, _ := n.at(1); leader == 1 {
+				n.lead(1, 2)
+				return nil, failure.ErrUnavailable
+			}
+			return frame, nil
+		}
+		got, _, err := n.list(0, 0)
+		assert.True(t, err == nil && slices.Equal(got, []int{7}), "got %v, %v", got, err)
+		assert.Equal(t, []string{"1", "2"}, n.asked)
+	})
+}
+
+// TestWhatIsRefusedElsewhereIsRefused: with its kind and its reason, at once.
+func TestWhatIsRefusedElsewhereIsRefused(t *testing.T) {
+	n := newNodes(2, []int{1})
+	for _, s := range n.services {
+		NewKind(s, "refused", func(context.Context, []key.Shard, *int, func(int) error) (int, error) {
+			return 0, failure.Refuse(failure.ErrInvalid, "no such number")
+		})
+	}
+	k := &Kind[int, int, int]{service: n.services[0], name: "refused"}
+	_, err := k.Merge(context.Background(), new(int), Merging[int]{Order: cmp.Compare[int]}, nil)
+	of := failure.Of(cmp.Or(err, errors.New("nothing")))
+	assert.True(t, of.Kind == failure.ErrInvalid && of.Reason == "no such number", "got %v", err)
+	k.name = "unknown"
+	_, err = k.Merge(context.Background(), new(int), Merging[int]{Order: cmp.Compare[int]}, nil)
+	assert.Error(t, err)
+}
+
+// TestFollowGoesOnWithTheNextLeader: with what it is to be asked then.
+func TestFollowGoesOnWithTheNextLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(3, []int{0, 1})
+		n.rows[0], n.rows[1] = []int{1, 2}, []int{3, 4}
+		next := 0
+		var got []int
+		err := n.kinds[0].Follow(t.Context(), func([]key.Shard) *int { at := next; return &at }, func(row int) error {
+			got = append(got, row)
+			if next = max(next, row+1); row == 4 { // NB: each part has ended by now: that of the first is asked on, in vain
+				n.lead(1, 2, 5)
+			}
+			if row == 5 {
+				return ErrEnough
+			}
+			return nil
+		})
+		assert.NoError(t, err)
+		slices.Sort(got)
+		assert.Equal(t, []int{1, 2, 3, 4, 5}, got)
+		assert.Contains(t, n.asked, "2")
+	})
+}
