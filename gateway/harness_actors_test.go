@@ -179,7 +179,7 @@ func (f *fakeWorkflows) Lines(_ context.Context, _ *identity.Principal, of []pre
 	return lines, f.ask(func() { f.asked = of })
 }
 
-func (f *fakeWorkflows) Called(*query.Reader, *identity.Principal, presentation.Name) (statemachine.Text, error) {
+func (f *fakeWorkflows) Called(query.Loader, *identity.Principal, presentation.Name) (statemachine.Text, error) {
 	return nil, f.ask()
 }
 

@@ -4,6 +4,7 @@
 package actorstest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -112,12 +113,16 @@ func (a *Actors) run(o Options, rights *repository.Rights) {
 	system := actors.NewSystem(o.Log)
 	a.stopAtEnd(system)
 	o.Workflow.Store, o.Workflow.System, o.Workflow.Catalog, o.Workflow.Clock, o.Workflow.Log = a.Store, system, a.catalog, o.Clock, o.Log
+	o.Workflow.NameOf = func(user string) string { return cmp.Or(a.Identities.Directory().Name(identity.UserID(user)), user) }
 	if a.Node != nil {
-		o.Workflow.Current = a.Node.Current
+		o.Workflow.Current, o.Workflow.Peers = a.Node.Current, cluster.Questions{Node: a.Node}
 	}
 	var err error
 	a.Workflows, err = workflow.Start(o.Workflow)
 	a.must(err)
+	if a.Node != nil {
+		a.Node.HandleQuestions(a.Workflows.Fanout.Answer)
+	}
 	a.stopAtEnd(a.Workflows)
 	a.Presentations = presentation.New(presentation.Options{Instances: a.Workflows, Queries: a.Workflows.Queries, Catalog: a.catalog, Store: a.Store, Clock: o.Clock})
 	a.Migrations = migration.New(migration.Options{Instances: a.Workflows, Queries: a.Workflows.Queries, Parser: a.parser, Newest: a.catalog.Newest, Pin: a.catalog.PinVersion, MayAssign: a.catalog.MayAssign, Log: o.Log})

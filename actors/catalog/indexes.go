@@ -137,10 +137,10 @@ func loadStates(at moment, sh key.Shard) (map[uint32]indexState, error) {
 	return states, nil
 }
 
-// IsWholeAt reports whether an index has all its entries in a snapshot of a cluster's store, which
-// has a replica of every shard. Afterwards Several is true of the snapshot as well.
+// IsWholeAt reports whether an index has all its entries in the shards of a snapshot of a cluster's store, which
+// has a replica of each of them. Afterwards Several is true of the snapshot as well.
 func (c *Catalog) IsWholeAt(at *persistence.Snapshot, ix *Index) (bool, error) {
-	for sh := range key.Shard(c.store.Shards()) {
+	for _, sh := range at.Shards() {
 		state, err := at.Load(key.IndexState(nil, sh, ix.number))
 		if errors.Is(err, persistence.ErrNotFound) || err == nil && !bytes.Equal(state, []byte(whole)) {
 			return false, nil

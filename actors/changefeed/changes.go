@@ -52,37 +52,40 @@ func (s *Service) Changes(ctx context.Context, req *Request) (*Page, error) {
 }
 
 func (s *Service) changes(ctx context.Context, req *Request) (*Page, error) {
-	r := &reading{service: s, req: req, caller: catalog.CallerOf(req.Caller)}
+	r := &reading{service: s, req: req, shards: s.o.Store.Numbered(), caller: catalog.CallerOf(req.Caller)}
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	if err := s.o.Current(ctx, key.EveryShard); err != nil {
+	if err := r.begin(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.begin(); err != nil {
-		return nil, err
-	}
-	deadline := time.NewTimer(min(req.Wait, WaitMax))
-	defer deadline.Stop()
-	for waiting := false; ; waiting = true {
+	waiting, cancel := context.WithTimeout(ctx, min(req.Wait, WaitMax))
+	defer cancel()
+	defer context.AfterFunc(s.stopped, cancel)()
+	for begun := false; ; begun = true {
 		written := s.o.Store.Written() // NB: before the look
-		page, more, err := r.read()
-		if err != nil || len(page.Changes) > 0 || more || req.Wait == 0 {
+		page, more, err := r.page(ctx)
+		if err != nil || len(page.Changes) > 0 || more || waiting.Err() != nil {
 			return page, err
 		}
-		if !waiting && req.Waiting != nil {
+		if !begun && req.Waiting != nil {
 			if err := req.Waiting(); err != nil {
 				return nil, err
 			}
 		}
-		select {
-		case <-written:
-		case <-deadline.C:
-			return page, nil
-		case <-s.stopped.Done():
-			return page, nil
-		case <-ctx.Done():
+		if s.o.Fanout != nil {
+			s.awaitElsewhere(waiting, r.since)
+		} else {
+			select {
+			case <-written:
+			case <-waiting.Done():
+			}
+		}
+		if ctx.Err() != nil {
 			return nil, ctx.Err()
+		}
+		if waiting.Err() != nil {
+			return page, nil
 		}
 		pause := time.NewTimer(lookEvery) // NB: a server that is busy writes all the time
 		select {
@@ -97,6 +100,7 @@ type reading struct {
 	service *Service
 	req     *Request
 	caller  *statemachine.Caller
+	shards  []key.Shard       // that are read
 	since   Cursor            // nil: the oldest
 	rights  map[string]*rules // what is known of workflows in this look
 }
@@ -132,17 +136,35 @@ func (r *reading) check() (err error) {
 
 const oldestText = "0"
 
-func (r *reading) begin() (err error) {
-	if r.req.Since == "" {
-		r.since, err = r.service.Now()
+// begin awaits that the shards have what was acknowledged before, and finds out where to begin.
+func (r *reading) begin(ctx context.Context) (err error) {
+	s := r.service
+	switch {
+	case s.o.Fanout != nil:
+		if r.req.Since == "" || r.req.Since == oldestText {
+			r.since, err = s.ends(ctx, r.req.Since == oldestText)
+		}
+		return err
+	case r.req.Since == "":
+		if err = s.o.Current(ctx, r.shards); err == nil {
+			r.since, err = s.Now(r.shards)
+		}
+		return err
 	}
-	return err
+	return s.o.Current(ctx, r.shards)
+}
+
+func (r *reading) page(ctx context.Context) (page *Page, more bool, err error) {
+	if r.service.o.Fanout != nil {
+		return r.merge(ctx)
+	}
+	return r.read()
 }
 
 // read returns a page of a snapshot. more says that it ended before all was looked at.
 func (r *reading) read() (page *Page, more bool, err error) {
 	s := r.service
-	sn := s.o.Store.Snapshot()
+	sn := s.o.Store.SnapshotOf(r.shards)
 	defer func() { _ = sn.Close() }() // read-only: nothing to lose
 	if r.since == nil {
 		if r.since, err = s.oldest(sn); err != nil {
@@ -184,7 +206,7 @@ func (r *reading) read() (page *Page, more bool, err error) {
 		return nil, false, err
 	}
 	page.Next = r.since.String()
-	return page, more, nil
+	return page, more, s.hasReplicas(r.shards)
 }
 
 func (r *reading) rulesOf(workflow string) (*rules, error) {

@@ -16,6 +16,7 @@ import (
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/fanout"
 	"troupe/actors/internal/history"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/query"
@@ -27,12 +28,14 @@ import (
 
 // Options says how a Service works.
 type Options struct {
-	// Store, Catalog, Current and Clock are required. Current is query.Service.AwaitCurrent.
+	// Store, Catalog, Current and Clock are required. Current is query.Service.AwaitCurrentIn.
 	Store   *persistence.Store
 	Catalog *catalog.Catalog
-	Current func(context.Context, key.Shard) error
-	Clock   func() time.Time
-	Log     zerolog.Logger
+	Current func(context.Context, []key.Shard) error
+	// Fanout asks the nodes that lead the shards. Nil: this node has all of them.
+	Fanout *fanout.Service
+	Clock  func() time.Time
+	Log    zerolog.Logger
 	// KeptFor is how long rows are kept, and RowsMax how many are kept in a shard. Required.
 	KeptFor time.Duration
 	RowsMax int
@@ -43,12 +46,16 @@ type Service struct {
 	o       Options
 	stopped context.Context // stopped ends when Stop ends the waits
 	stop    context.CancelFunc
+	kinds   kinds // with Options.Fanout
 }
 
 // New returns a service. Stop ends it.
 func New(o Options) *Service {
 	s := &Service{o: o}
 	s.stopped, s.stop = context.WithCancel(context.Background())
+	if o.Fanout != nil {
+		s.kinds = s.newKinds(o.Fanout)
+	}
 	return s
 }
 
@@ -62,28 +69,28 @@ func (s *Service) Announce(w *persistence.Batch, of *Row, placed *key.FeedPlace)
 	w.Announce(s.o.Clock().UnixMilli(), of.appendValue(room[:0]), placed)
 }
 
-// Now is a cursor behind everything that is visible on this node. What precedes it may not be durable yet;
-// persistence.Store.AwaitDurable waits for that.
-func (s *Service) Now() (Cursor, error) {
-	sn := s.o.Store.Snapshot()
+// Now is a cursor behind everything that is visible on this node in some shards; it has no place in others. What precedes
+// it may not be durable yet; persistence.Store.AwaitDurable waits for that.
+func (s *Service) Now(shards []key.Shard) (Cursor, error) {
+	sn := s.o.Store.SnapshotOf(shards)
 	defer func() { _ = sn.Close() }() // read-only: nothing to lose
 	c := make(Cursor, s.o.Store.Shards())
-	for sh := range c {
-		last, err := sn.FeedEnd(key.Shard(sh)) //nolint:gosec // of the store
+	for _, sh := range shards {
+		last, err := sn.FeedEnd(sh)
 		if err != nil {
 			return nil, failure.OfStore(err)
 		}
 		c[sh] = last.Place
 	}
-	return c, s.hasReplicas()
+	return c, s.hasReplicas(shards)
 }
 
-func (s *Service) hasReplicas() error {
+func (s *Service) hasReplicas(shards []key.Shard) error {
 	if s.o.Store.Standalone() {
 		return nil
 	}
-	for sh := range s.o.Store.Shards() {
-		if s.o.Store.Replica(key.Shard(sh)) == nil {
+	for _, sh := range shards {
+		if s.o.Store.Replica(sh) == nil {
 			return failure.Errorf(failure.ErrUnavailable, "this node has no replica of shard %d any more", sh)
 		}
 	}
@@ -92,32 +99,31 @@ func (s *Service) hasReplicas() error {
 
 func (s *Service) oldest(sn *persistence.Snapshot) (Cursor, error) {
 	c := make(Cursor, s.o.Store.Shards())
-	for sh := range c {
+	for _, sh := range sn.Shards() {
 		var err error
-		if c[sh], err = sn.FeedFloor(key.Shard(sh)); err != nil { //nolint:gosec // of the store
+		if c[sh], err = sn.FeedFloor(sh); err != nil {
 			return nil, failure.OfStore(err)
 		}
 	}
-	return c, s.hasReplicas()
+	return c, s.hasReplicas(sn.Shards())
 }
 
 // ErrEnough, returned by visit, ends Walk.
 var ErrEnough = errors.New("seen enough")
 
-// Walk calls visit for each row behind c, in the order of their places, and moves c on behind each for which visit has
+// Walk calls visit for each row behind c in the shards of a snapshot, in the order of their places, and moves c on behind each for which visit has
 // returned nil. When it returns nil, c is behind all that the snapshot has. ErrGone: rows behind c were removed.
 func (s *Service) Walk(sn *persistence.Snapshot, c Cursor, visit func(*Row) error) (err error) {
-	ranges := make([]key.Range, len(c))
-	for n := range c {
-		sh := key.Shard(n) //nolint:gosec // of the store
+	ranges := make([]key.Range, len(sn.Shards()))
+	for n, sh := range sn.Shards() {
 		floor, err := sn.FeedFloor(sh)
 		if err != nil {
 			return failure.OfStore(err)
 		}
-		if c[n] < floor {
+		if c[sh] < floor {
 			return ErrGone
 		}
-		first := key.Feed(nil, sh, c[n]+1)
+		first := key.Feed(nil, sh, c[sh]+1)
 		prefix := key.FeedPrefix(nil, sh)
 		ranges[n] = key.Range{Prefix: prefix, From: first[len(prefix):]}
 	}

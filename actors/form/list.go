@@ -56,20 +56,81 @@ func (req *ListRequest) has(l *Listed) bool {
 	return req.Category == Every || l.CategoryAt(req.ArchivedBefore) == req.Category
 }
 
-// list calls yield with all rows of a selection, whatever their category. look, unless it is nil, sees each before.
-func list(ctx context.Context, lists *query.Service, req *ListRequest, of query.Selection, look func(*query.Reader, *Listed) error, yield func(Listed) error) error {
+// titles says which rows are looked at with their instances, and adds the title to those.
+type titles struct {
+	wants func(*Listed) bool
+	add   func(query.Loader, *Listed) error
+}
+
+// list calls yield with all rows of a selection, whatever their category. look, unless it is nil, adds titles before.
+func list(ctx context.Context, lists *query.Service, req *ListRequest, of query.Selection, look *titles, yield func(Listed) error) error {
 	decode := func(from *query.Reader, r query.Row) (Listed, int, error) {
 		row, err := ParseRow(r.Value)
 		if err != nil {
 			return Listed{}, 0, failure.Errorf(failure.ErrExecution, "list row of %s: %w", instanceid.Text(r.ID), err)
 		}
 		listed := Listed{Row: row, InstanceID: instanceid.Text(r.ID), When: int64(^binary.BigEndian.Uint64(r.Place))}
-		if look != nil {
-			err = look(from, &listed)
+		if look != nil && from != nil && look.wants(&listed) {
+			err = look.add(from, &listed)
 		}
 		return listed, len(r.Value) + listedBytes, err
 	}
-	return failure.In("list", req.Kind.String()+"s", query.Rows(ctx, lists, req.User, of, decode, yield))
+	var err error
+	if look != nil && lists.IsMerged() {
+		some := titled{ctx: ctx, lists: lists, user: req.User, titles: look, yield: yield}
+		if err = query.Rows(ctx, lists, req.User, of, decode, some.take); err == nil {
+			err = some.give()
+		}
+	} else {
+		err = query.Rows(ctx, lists, req.User, of, decode, yield)
+	}
+	return failure.In("list", req.Kind.String()+"s", err)
+}
+
+// titled gives rows on with their titles, whose instances are on several nodes: some at a time.
+type titled struct {
+	*titles
+	ctx   context.Context //nolint:containedctx // of the call
+	lists *query.Service
+	user  identity.UserID
+	yield func(Listed) error
+	rows  []Listed
+}
+
+const titledMax = 64
+
+func (t *titled) take(l Listed) error {
+	if t.rows = append(t.rows, l); len(t.rows) < titledMax {
+		return nil
+	}
+	return t.give()
+}
+
+func (t *titled) give() error {
+	var names []query.Name
+	for k := range t.rows {
+		if l := &t.rows[k]; t.wants(l) {
+			id, _ := instanceid.Parse(l.InstanceID)
+			names = append(names, query.Name{Workflow: l.WorkflowID, ID: id})
+		}
+	}
+	err := t.lists.ReadInstances(t.ctx, t.user, names, func(from query.Loader) error {
+		for k := range t.rows {
+			if l := &t.rows[k]; t.wants(l) {
+				if err := t.add(from, l); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	for _, l := range t.rows {
+		if err == nil {
+			err = t.yield(l)
+		}
+	}
+	t.rows = t.rows[:0]
+	return err
 }
 
 // What was created at or after ArchivedBefore was not completed before it.
@@ -99,23 +160,12 @@ func (req *ListRequest) selection() (of query.Selection) {
 		}
 	}
 	if of.Pointers != nil {
-		of.TargetsFrom, of.Target = cut, func(key, value []byte) ([]byte, error) { return targetOf(key, value, cut) }
-	}
-	return of
-}
-
-// targetOf is the key of the row to which that of a completed form leads; nil when it is in front of cut.
-func targetOf(rowKey, value, cut []byte) ([]byte, error) {
-	k, ok := key.Parse(rowKey)
-	if !ok || len(value) != placeBytes {
-		return nil, failure.Errorf(failure.ErrExecution, "row of a completed form")
-	}
-	for _, lists := range listsOf {
-		if lists.ended == k.Kind && bytes.Compare(value, cut) >= 0 {
-			return key.List(nil, k.Shard, lists.done, k.Name, int64(^binary.BigEndian.Uint64(value)), k.ID), nil
+		of.TargetsFrom, of.Targets = cut, map[byte]byte{}
+		for _, lists := range listsOf {
+			of.Targets[lists.ended] = lists.done
 		}
 	}
-	return nil, nil
+	return of
 }
 
 // Sort is the order of a page.
@@ -130,7 +180,7 @@ const (
 
 // TitleOf returns what a form's instance is called for the user, in each language; no text for one that the user does
 // not see.
-type TitleOf func(*query.Reader, Listed) (statemachine.Text, error)
+type TitleOf func(query.Loader, Listed) (statemachine.Text, error)
 
 // PageRequest asks for a part of a list.
 type PageRequest struct {
@@ -224,14 +274,15 @@ func (r *pageReader) name() query.List {
 
 // each calls yield with the rows of a selection, and whether they match.
 func (r *pageReader) each(of query.Selection, yield func(l Listed, matches bool) error) error {
-	var look func(*query.Reader, *Listed) error
+	var look *titles
 	if r.req.Title != nil {
-		look = func(from *query.Reader, l *Listed) (err error) {
-			if r.isAsked(*l) && (l.Kind == KindInstance || !r.hasWords(*l)) {
+		look = &titles{
+			wants: func(l *Listed) bool { return r.isAsked(*l) && (l.Kind == KindInstance || !r.hasWords(*l)) },
+			add: func(from query.Loader, l *Listed) (err error) {
 				r.titles++
 				l.title, err = r.req.Title(from, *l)
-			}
-			return err
+				return err
+			},
 		}
 	}
 	return list(r.ctx, r.lists, &r.req.ListRequest, of, look, func(l Listed) error {

@@ -35,8 +35,8 @@ type Options struct {
 	Log     zerolog.Logger
 	// Principal returns a user with the rights of now, or why there is none.
 	Principal func(identity.UserID) (*identity.Principal, error)
-	// Current returns when this node has everything that any node acknowledged before the call.
-	Current func(context.Context) error
+	// Read is query.Service.ReadInstances, of no user; it may be of the store.
+	Read func(ctx context.Context, of []query.Name, read func(query.Loader) error) error
 	// Elsewhere has the node that leads a shard carry out a message (Service.Join). Nil: the store is standalone.
 	Elsewhere func(ctx context.Context, shard uint16, m *child.Message) (refused string, err error)
 	Note      func(*incident.Row) (reference string) // Note keeps an incident
@@ -150,9 +150,12 @@ func (s *Service) rootOf(ctx context.Context, p *statemachine.Parent) (child.Ref
 	}
 	for depth := p.Depth; depth > 1; depth-- {
 		above, err := s.read(at)
-		if errors.Is(err, failure.ErrNotFound) { // it may not have come here yet
-			if err = s.o.Current(ctx); err == nil {
-				above, err = s.read(at)
+		if errors.Is(err, failure.ErrNotFound) { // it may not have come here yet, or never come
+			if failed := s.readEach(ctx, []child.Ref{at}, func(_ child.Ref, r relative, notRead error) error {
+				above, err = r, notRead
+				return nil
+			}); failed != nil {
+				err = failed
 			}
 		}
 		switch {
@@ -184,12 +187,32 @@ type relative struct {
 }
 
 // read returns an instance as this node has it, without waking it.
-func (s *Service) read(at child.Ref) (relative, error) {
+func (s *Service) read(at child.Ref) (relative, error) { return s.readFrom(s.o.Store, at) }
+
+// readEach calls visit with each of some instances, wherever they are: with the error of one that cannot be read.
+func (s *Service) readEach(ctx context.Context, of []child.Ref, visit func(child.Ref, relative, error) error) error {
+	names := make([]query.Name, len(of))
+	for i, at := range of {
+		names[i].Workflow = at.Workflow
+		names[i].ID, _ = instanceid.Parse(at.Instance) // NB: there is none without an id
+	}
+	return s.o.Read(ctx, names, func(from query.Loader) error {
+		for _, at := range of {
+			r, err := s.readFrom(from, at)
+			if err := visit(at, r, err); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (s *Service) readFrom(from query.Loader, at child.Ref) (relative, error) {
 	id, ok := instanceid.Parse(at.Instance)
 	if !ok {
 		return relative{}, failure.ErrNotFound
 	}
-	in, err := query.LoadInstance(s.o.Store, s.o.Catalog, s.o.Store.ShardOf(id), at.Workflow, id)
+	in, err := query.LoadInstance(from, s.o.Catalog, s.o.Store.ShardOf(id), at.Workflow, id)
 	if err != nil {
 		return relative{}, err
 	}
@@ -307,6 +330,9 @@ func (s *Service) refuse(t *tree, m *child.Join, now time.Time) string {
 	return s.full()
 }
 
+// countAhead is how many instances of a tree are read at a time.
+const countAhead = 64
+
 // Anyone who was let in and is not there yet counts as long as its parent waits for it. One that cannot be read counts,
 // and what it may have invoked does not.
 func (s *Service) count(ctx context.Context, t *tree, m *child.Join) error {
@@ -320,24 +346,13 @@ func (s *Service) count(ctx context.Context, t *tree, m *child.Join) error {
 	if t.ended {
 		at.children = nil
 	}
-	isCurrent := false
 	pauses := breaks.New(0, countRest, 1)
-	for todo := at.children; len(todo) > 0 && len(running) < s.o.TreeMax; {
-		pauses.Take(ctx.Done())
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		next := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if !isCurrent && (next.Instance != m.Child || len(todo) > 0) { // NB: a tree that begins asks no other node
-			if err := s.o.Current(ctx); err != nil {
-				return err
-			}
-			isCurrent = true
-			pauses.Begin() // that was a wait
+	todo := at.children
+	visit := func(next child.Ref, at relative, err error) error {
+		if pauses.Take(ctx.Done()); ctx.Err() != nil {
+			return ctx.Err()
 		}
 		id, _ := instanceid.Parse(next.Instance)
-		at, err := s.read(next)
 		switch {
 		case errors.Is(err, failure.ErrNotFound):
 			_, at.runs = t.running[id]
@@ -351,6 +366,23 @@ func (s *Service) count(ctx context.Context, t *tree, m *child.Join) error {
 			running[id] = struct{}{}
 			todo = append(todo, at.children...)
 		}
+		return nil
+	}
+	for len(todo) > 0 && len(running) < s.o.TreeMax {
+		n := len(todo) - min(len(todo), countAhead, s.o.TreeMax-len(running))
+		some := slices.Clone(todo[n:])
+		todo = todo[:n]
+		if len(some) == 1 && some[0].Instance == m.Child && len(todo) == 0 { // NB: a tree that begins asks no other node
+			at, err := s.read(some[0])
+			if err := visit(some[0], at, err); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := s.readEach(ctx, some, visit); err != nil {
+			return err
+		}
+		pauses.Begin() // that was a wait
 	}
 	t.running, t.counted, t.begun = running, s.o.Clock(), 0
 	t.full = t.ended || len(running) >= s.o.TreeMax

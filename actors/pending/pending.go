@@ -7,12 +7,12 @@ package pending
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"time"
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/fanout"
 	"troupe/actors/identity"
 	"troupe/actors/incident"
 	"troupe/actors/internal/instanceid"
@@ -30,26 +30,26 @@ type Lists struct {
 	catalog *catalog.Catalog
 	outbox  *outbox.Service // nil: nothing leaves
 	clock   func() time.Time
+	kind    *fanout.Kind[asked, row, struct{}] // nil: this node has all shards
 }
 
-// New returns the lists of a store.
-func New(s *persistence.Store, q *query.Service, c *catalog.Catalog, o *outbox.Service, clock func() time.Time) *Lists {
-	return &Lists{s, q, c, o, clock}
+// New returns the lists of a store, which are merged of what the leaders of all shards have, unless f is nil.
+func New(s *persistence.Store, q *query.Service, c *catalog.Catalog, o *outbox.Service, clock func() time.Time, f *fanout.Service) *Lists {
+	l := &Lists{store: s, queries: q, catalog: c, outbox: o, clock: clock}
+	if f != nil {
+		l.kind = fanout.NewKind(f, "pending", l.readPart)
+	}
+	return l
 }
-
-var errEnough = errors.New("enough")
-
-const scannedMax = 100_000
 
 // Deliveries lists what has not left, or not got there, of all instances.
 func (l *Lists) Deliveries(ctx context.Context, req *DeliveryList) (page *DeliveryPage, err error) {
 	page = &DeliveryPage{}
-	page.Next, err = l.page(ctx, query.List{"outbox", string(req.State)}, req.Cursor, key.DeliveriesPrefix, func(key, value []byte) (bool, error) {
-		d, err := l.deliveryOf(key, value)
-		if err == nil && (req.State == "" || d.State == req.State) {
-			page.Deliveries = append(page.Deliveries, d)
-		}
-		return len(page.Deliveries) < req.Limit, err
+	in := &asked{List: deliveries, User: userOf(req.Caller), State: req.State, Limit: req.Limit}
+	page.Next, err = l.page(ctx, query.List{"outbox", string(req.State)}, req.Cursor, in, func(r row) error {
+		d, err := l.deliveryOf(r.Key, r.Value)
+		page.Deliveries = append(page.Deliveries, d)
+		return err
 	})
 	if err == nil {
 		err = l.hideErrors(ctx, req.Caller, page.Deliveries)
@@ -60,10 +60,11 @@ func (l *Lists) Deliveries(ctx context.Context, req *DeliveryList) (page *Delive
 // Incidents lists what failed. The errors are those of Deliveries.
 func (l *Lists) Incidents(ctx context.Context, req *IncidentList) (page *IncidentPage, err error) {
 	page = &IncidentPage{}
-	page.Next, err = l.page(ctx, query.List{"incidents"}, req.Cursor, key.IncidentPrefix, func(key, value []byte) (bool, error) {
-		in, err := incidentOf(key, value)
+	in := &asked{List: incidents, User: userOf(req.Caller), Limit: req.Limit}
+	page.Next, err = l.page(ctx, query.List{"incidents"}, req.Cursor, in, func(r row) error {
+		in, err := incidentOf(r.Key, r.Value)
 		page.Incidents = append(page.Incidents, in)
-		return len(page.Incidents) < req.Limit, err
+		return err
 	})
 	if err == nil {
 		err = l.hide(ctx, req.Caller, page.Incidents)
@@ -74,38 +75,12 @@ func (l *Lists) Incidents(ctx context.Context, req *IncidentList) (page *Inciden
 // Timers lists the timers that are running, of all instances: what is due next comes first. Those of instances that
 // cannot be read are left out.
 func (l *Lists) Timers(ctx context.Context, req *TimerList) (*TimerPage, error) {
-	list := query.List{"timers", req.Workflow}
-	all := key.Range{Prefix: key.TimerPrefix(nil, key.EveryShard)}
 	page, err := &TimerPage{}, error(nil)
-	if req.Cursor != "" {
-		all.From, err = list.Position(req.Cursor)
-	}
-	if err == nil {
-		err = l.queries.Read(ctx, req.User, func(from *query.Reader) (err error) {
-			c := from.Merge(all)
-			defer func() { err = errors.Join(err, failure.OfStore(c.Close())) }()
-			var last timersOf
-			for scanned := 0; c.Next(); scanned++ {
-				if err := from.Step(); err != nil {
-					return err
-				}
-				if len(page.Timers) == req.Limit || scanned == scannedMax {
-					page.Next = list.Cursor(c.Rest())
-					return nil
-				}
-				if workflow := string(c.Value()); req.Workflow == "" || workflow == req.Workflow {
-					t, err := l.timerOf(from, &last, workflow, c.Key())
-					if err != nil {
-						return err
-					}
-					if t != nil {
-						page.Timers = append(page.Timers, *t)
-					}
-				}
-			}
-			return failure.OfStore(c.Err())
-		})
-	}
+	in := &asked{List: timers, User: req.User, Workflow: req.Workflow, Limit: req.Limit}
+	page.Next, err = l.page(ctx, query.List{"timers", req.Workflow}, req.Cursor, in, func(r row) error {
+		page.Timers = append(page.Timers, *r.Timer)
+		return nil
+	})
 	if err != nil {
 		return nil, failure.In("list", "timers", err)
 	}
@@ -192,44 +167,6 @@ func incidentOf(rowKey, value []byte) (Incident, error) {
 		out.Timer = statemachine.ElementID{Sequence: k.Number, Number: k.Place}
 	}
 	return out, nil
-}
-
-func (l *Lists) page(ctx context.Context, of query.List, cursor string, prefix func([]byte, key.Shard) []byte, visit func(key, value []byte) (more bool, err error)) (next string, err error) {
-	first, from := key.Shard(0), []byte(nil)
-	if cursor != "" {
-		position, err := of.Position(cursor)
-		if err != nil {
-			return "", err
-		}
-		if len(position) < 2 {
-			return "", query.ErrCursor
-		}
-		first, from = key.Shard(binary.BigEndian.Uint16(position)), position[2:]
-	}
-	if err := l.queries.AwaitCurrent(ctx, key.EveryShard); err != nil {
-		return "", err
-	}
-	scanned := 0
-	for sh := first; sh < key.Shard(l.store.Shards()); sh++ {
-		in := prefix(nil, sh)
-		var last []byte
-		err := l.store.ScanRanges(func(key, value []byte) error {
-			last = append(last[:0], key[len(in):]...)
-			more, err := visit(key, value)
-			if scanned++; err == nil && (!more || scanned >= scannedMax || ctx.Err() != nil) {
-				err = errEnough
-			}
-			return err
-		}, key.Range{Prefix: in, From: from})
-		if errors.Is(err, errEnough) {
-			return of.Cursor(append(append(binary.BigEndian.AppendUint16(nil, uint16(sh)), last...), 0)), nil // behind it
-		}
-		if err != nil {
-			return "", failure.OfStore(err)
-		}
-		from = nil
-	}
-	return "", nil
 }
 
 func (l *Lists) deliveryOf(rowKey, value []byte) (out Delivery, err error) {
@@ -365,7 +302,13 @@ func (l *Lists) readable(ctx context.Context, p *identity.Principal, n int, inst
 		return may, nil
 	}
 	caller := catalog.CallerOf(p)
-	return may, l.queries.Read(ctx, p.ID, func(from *query.Reader) error {
+	names := make([]query.Name, n)
+	for k := range names {
+		of := instance(k)
+		names[k].Workflow = of[0]
+		names[k].ID, _ = instanceid.Parse(of[1]) // NB: there is none without an id
+	}
+	return may, l.queries.ReadInstances(ctx, p.ID, names, func(from query.Loader) error {
 		for k := range n {
 			of := instance(k)
 			if _, asked := may[of]; asked {
@@ -387,11 +330,13 @@ func (in *Incident) hide() {
 }
 
 // An instance that was never created, or that is gone, can be read by those who can read all of its workflow.
-func (l *Lists) mayRead(from *query.Reader, c *statemachine.Caller, workflow, instance string) (bool, error) {
+func (l *Lists) mayRead(from query.Loader, c *statemachine.Caller, workflow, instance string) (bool, error) {
 	rules, err := l.catalog.Newest(workflow)
 	if err == nil {
-		if err := from.Step(); err != nil {
-			return false, err
+		if r, ok := from.(*query.Reader); ok {
+			if err := r.Step(); err != nil {
+				return false, err
+			}
 		}
 		switch now := l.clock(); rules.ReadRight(c, now) {
 		case statemachine.Denied:

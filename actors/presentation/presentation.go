@@ -102,7 +102,12 @@ func (s *Service) Lines(ctx context.Context, p *identity.Principal, of []Name) (
 		return lines, nil
 	}
 	caller, now := catalog.CallerOf(p), s.o.Clock()
-	err := s.o.Queries.Read(ctx, p.ID, func(r *query.Reader) error {
+	names := make([]query.Name, len(of))
+	for k, n := range of {
+		names[k].Workflow = n.WorkflowID
+		names[k].ID, _ = instanceid.Parse(n.InstanceID) // NB: there is none without an id
+	}
+	err := s.o.Queries.ReadInstances(ctx, p.ID, names, func(r query.Loader) error {
 		for size := 0; len(lines) < len(of) && size < linesBytesMax; {
 			l, err := s.line(r, caller, now, of[len(lines)])
 			if err != nil {
@@ -121,7 +126,7 @@ func (s *Service) Lines(ctx context.Context, p *identity.Principal, of []Name) (
 
 // Called returns what an instance is called: its title, or the name of its workflow; no text where Lines has nothing.
 // It costs a read.
-func (s *Service) Called(r *query.Reader, p *identity.Principal, of Name) (statemachine.Text, error) {
+func (s *Service) Called(r query.Loader, p *identity.Principal, of Name) (statemachine.Text, error) {
 	l, err := s.line(r, catalog.CallerOf(p), s.o.Clock(), of)
 	if l == nil || err != nil {
 		return nil, err
@@ -129,13 +134,15 @@ func (s *Service) Called(r *query.Reader, p *identity.Principal, of Name) (state
 	return l.Called(), nil
 }
 
-func (s *Service) line(r *query.Reader, c *statemachine.Caller, now time.Time, of Name) (*Line, error) {
+func (s *Service) line(r query.Loader, c *statemachine.Caller, now time.Time, of Name) (*Line, error) {
 	id, ok := instanceid.Parse(of.InstanceID)
 	if !ok {
 		return nil, nil
 	}
-	if err := r.Step(); err != nil {
-		return nil, err
+	if r, ok := r.(*query.Reader); ok {
+		if err := r.Step(); err != nil {
+			return nil, err
+		}
 	}
 	in, err := query.LoadInstance(r, s.o.Catalog, s.o.Store.ShardOf(id), of.WorkflowID, id)
 	var rules *statemachine.Definition

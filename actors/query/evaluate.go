@@ -119,7 +119,11 @@ func (q *query) show(c *candidate) error {
 	}
 	q.explain.Matched++
 	q.shown = len(q.bytes) - before
-	return q.out.add(&q.throttle, q.bytes[before:len(q.bytes):len(q.bytes)], q.shown)
+	f := found{text: q.bytes[before:len(q.bytes):len(q.bytes)]}
+	if q.isPart {
+		f.at = &position{id: c.id, value: bytes.Clone(c.value)}
+	}
+	return q.out.add(&q.throttle, f, q.shown)
 }
 
 const titleSteps = checkEvery / 16

@@ -51,7 +51,7 @@ type plan struct {
 }
 
 func (q *query) choose() (plan, error) {
-	if ids, ok := idsOf(q.filter); ok {
+	if ids, ok := q.idsOf(q.filter); ok {
 		return plan{name: planIDs, ids: ids, listed: true}, nil
 	}
 	accesses, best, err := q.withUnions(q.filter, q.accesses(q.filter))
@@ -101,10 +101,11 @@ func (q *query) choose() (plan, error) {
 	return chosen, nil
 }
 
-func idsOf(f *filter.Filter) (ids []key.ID, ok bool) {
+// idsOf are those that a filter names, in the shards of the query.
+func (q *query) idsOf(f *filter.Filter) (ids []key.ID, ok bool) {
 	names, ok := f.IDs()
 	for _, name := range names {
-		if id, ok := instanceid.Parse(name); ok {
+		if id, ok := instanceid.Parse(name); ok && (!q.isPart || slices.Contains(q.shards, q.service.o.Store.ShardOf(id))) {
 			ids = append(ids, id)
 		}
 	}
@@ -129,7 +130,7 @@ func (q *query) smallest(accesses []access) (best *access, err error) {
 // cheapest returns the access with the fewest rows. best is the smallest so far: where it has many, all are counted on.
 func (q *query) cheapest(accesses []access, best *access, total int64) (*access, error) {
 	enough := int64(q.service.Limits.ProbeKeys)
-	shards, many := int64(q.service.o.Store.Shards()), best.atLeast
+	shards, many := int64(len(q.shards)), best.atLeast
 	for i := range accesses {
 		a := &accesses[i]
 		// Where none has few, it matters how many they have, unless a page ends it soon.
@@ -220,7 +221,7 @@ func (q *query) collect(a *access, most int) (ids []key.ID, all bool, err error)
 		return stopped
 	}
 	for _, r := range a.ranges {
-		if stopped = q.chargeSteps(int(q.service.o.Store.Shards())); stopped == nil {
+		if stopped = q.chargeSteps(len(q.shards)); stopped == nil {
 			err = q.snapshot.ScanRanges(visit, r)
 		}
 		if stopped != nil || err != nil {
@@ -319,7 +320,7 @@ func (q *query) union(branches []*filter.Filter) (u access, ok bool, err error) 
 	var names []string
 	ways := make([][]access, len(branches))
 	for i, b := range branches {
-		if ids, ok := idsOf(b); ok {
+		if ids, ok := q.idsOf(b); ok {
 			ways[i] = []access{{index: "_id", ids: ids, points: true, keys: int64(len(ids)), probed: true, found: ids}}
 		} else if ways[i] = q.accesses(b); len(ways[i]) == 0 && len(b.Alternatives()) == 0 {
 			return access{}, false, nil
@@ -401,7 +402,7 @@ func (q *query) machinesIn(node string) (machines []string, err error) {
 	c := q.snapshot.Merge(key.Range{Prefix: q.nodePrefix(node)})
 	defer func() { err = errors.Join(err, failure.OfStore(c.Close())) }()
 	for ok := c.Next(); ok; {
-		if err := q.chargeSteps(int(q.service.o.Store.Shards())); err != nil {
+		if err := q.chargeSteps(len(q.shards)); err != nil {
 			return nil, err
 		}
 		q.explain.KeysRead++
@@ -441,5 +442,5 @@ func (q *query) probe(a *access, most int64) error {
 }
 
 func (q *query) merges(a *access) bool {
-	return a.points && len(a.ids) == 0 && len(a.nodes) == 0 && len(a.ranges)*int(q.service.o.Store.Shards()) <= q.service.Limits.Merge
+	return a.points && len(a.ids) == 0 && len(a.nodes) == 0 && len(a.ranges)*len(q.shards) <= q.service.Limits.Merge
 }

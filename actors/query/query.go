@@ -13,6 +13,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/filter"
@@ -34,8 +35,12 @@ const (
 // acknowledged, failure.ErrNotLeader when this node has not all shards yet and another one has, and yield's own error
 // when it stops early.
 func (s *Service) Query(ctx context.Context, req *Request, yield func(item []byte) error) (*End, error) {
-	q, err := s.newQuery(req, yield)
-	if err == nil {
+	q, err := s.newQuery(req, func(f found) error { return yield(f.text) })
+	switch {
+	case err != nil:
+	case s.o.Fanout != nil:
+		err = s.merged(ctx, q)
+	default:
 		err = q.withSlots(ctx, q.run)
 	}
 	if err != nil {
@@ -58,6 +63,8 @@ type query struct {
 	down       bool      // the order is from the last to the first
 	after      *position // where the page before ended; nil for the first
 
+	shards    []key.Shard      // it reads in
+	isPart    bool             // of what another query merges
 	throttle                   // of the whole run
 	steps     int              // so far
 	unchecked int              // bytes that were read since the last check
@@ -74,22 +81,24 @@ type query struct {
 	end       *End
 	record    statemachine.Record // of the candidate that was evaluated last
 	name      string              // and its id
-	out       batch[[]byte]
-	bytes     []byte // of the items in out
-	shown     int    // bytes of the newest of them
-	failed    error  // what went wrong while the filter looked at an instance
+	out       batch[found]
+	bytes     []byte   // of the items in out
+	shown     int      // bytes of the newest of them
+	last      position // of a page: that of the last instance that was shown
+	failed    error    // what went wrong while the filter looked at an instance
 }
 
 type extraFields struct{ private, history, redirect, title bool }
 
-func (s *Service) newQuery(req *Request, yield func([]byte) error) (*query, error) {
+func (s *Service) newQuery(req *Request, yield func(found) error) (*query, error) {
 	d, err := s.o.Catalog.Newest(req.WorkflowID)
 	if err != nil {
 		return nil, err
 	}
 	q := &query{
 		service: s, req: req, rules: d, workflowID: req.WorkflowID, caller: catalog.CallerOf(req.Caller), now: s.o.Clock(),
-		out: batch[[]byte]{yield: yield}, end: &End{}, begun: time.Now(), explain: Explain{Considered: []Considered{}},
+		shards: s.o.Store.Numbered(),
+		out:    batch[found]{yield: yield}, end: &End{}, begun: time.Now(), explain: Explain{Considered: []Considered{}},
 	}
 	q.right = d.ReadRight(q.caller, q.now)
 	manages := req.Caller.Has(identity.Workflows)
@@ -177,7 +186,7 @@ func (q *query) withSlots(ctx context.Context, work func() error) error {
 	ctx, cancel := s.limit(ctx)
 	defer cancel()
 	var err error
-	if q.held, err = s.current.await(ctx); err != nil { // NB: before the slots, which are for work
+	if q.held, err = s.current.await(ctx, q.shards); err != nil { // NB: before the slots, which are for work
 		return err
 	}
 	slots, err := s.enter(ctx, s.queries, q.req.Caller.ID, s.o.QueryWaitMax)
@@ -274,7 +283,7 @@ func (q *query) openSnapshot() {
 				q.ready = append(q.ready, ix)
 			}
 		}
-		if q.snapshot = q.service.o.Store.Snapshot(); q.service.o.Catalog.Indexes() == present {
+		if q.snapshot = q.service.o.Store.SnapshotOf(q.shards); q.service.o.Catalog.Indexes() == present {
 			break
 		}
 		_ = q.snapshot.Close() // read-only: nothing to lose
@@ -413,11 +422,10 @@ func (q *query) all(it iterator) error {
 // whether a full page was the last: how far that is to be seen from there depends on what the others hold.
 func (q *query) page(it iterator) error {
 	shown, size, peeked := 0, 0, 0
-	var last position
 	for {
 		full := shown == q.req.Limit || size >= q.service.Limits.PageBytes
 		if full && q.right != statemachine.Granted {
-			q.end.Next = q.list.Cursor(last.append(nil))
+			q.end.Next = q.list.Cursor(q.last.append(nil))
 			return nil
 		}
 		c, ok, err := q.next(it)
@@ -430,7 +438,7 @@ func (q *query) page(it iterator) error {
 		}
 		switch {
 		case full && show:
-			q.end.Next = q.list.Cursor(last.append(nil))
+			q.end.Next = q.list.Cursor(q.last.append(nil))
 			return nil
 		case !full && show:
 			if err := q.awaitDurable(); err != nil {
@@ -441,11 +449,11 @@ func (q *query) page(it iterator) error {
 			}
 			shown++
 			size += q.shown
-			last = position{id: c.id, value: bytes.Clone(c.value)} // NB: a cursor tells nothing of what was not shown
+			q.last = position{id: c.id, value: bytes.Clone(c.value)} // NB: a cursor tells nothing of what was not shown
 		}
 		if full {
 			if peeked++; peeked == q.service.Limits.Peek {
-				q.end.Next = q.list.Cursor(last.append(nil))
+				q.end.Next = q.list.Cursor(q.last.append(nil))
 				return nil
 			}
 		}

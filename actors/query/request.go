@@ -48,6 +48,33 @@ type End struct {
 	Explain *Explain // nil unless asked
 }
 
+// add adds what a part has to say.
+func (e *End) add(part *End) {
+	e.Count += part.Count
+	of := part.Explain
+	switch {
+	case of == nil:
+		return
+	case e.Explain == nil:
+		e.Explain = of
+		return
+	}
+	all := e.Explain
+	if of.RecordsRead+of.KeysRead > all.RecordsRead+all.KeysRead { // NB: each part has chosen its own
+		all.Plan, all.Index = of.Plan, of.Index
+	}
+	all.KeysRead, all.RecordsRead, all.Matched = all.KeysRead+of.KeysRead, all.RecordsRead+of.RecordsRead, all.Matched+of.Matched
+	for _, c := range of.Considered {
+		i := slices.IndexFunc(all.Considered, func(has Considered) bool { return has.Index == c.Index })
+		if i < 0 {
+			all.Considered = append(all.Considered, c)
+			continue
+		}
+		all.Considered[i].Keys += c.Keys
+		all.Considered[i].AtLeast = all.Considered[i].AtLeast || c.AtLeast
+	}
+}
+
 // Explain says how a query found its instances.
 type Explain struct {
 	// Index is the path whose index gave the candidates; for a union those of all branches, joined by " | "; nil for

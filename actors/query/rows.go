@@ -14,51 +14,28 @@ import (
 	"troupe/statemachine"
 )
 
-// Row is a row of a list that is stored in order. Its slices are valid during the call that gets it.
-type Row struct {
-	ID    key.ID
-	Place []byte // what the list is sorted by
-	Value []byte
-}
-
-// Selection says which rows a list has. All keys are built by key.List.
-type Selection struct {
-	// Ranges have rows of the list, all of which are read. They are of key.EveryShard, and disjoint.
-	Ranges []key.Range
-	// Pointers have rows that lead to rows outside of Ranges. All of them have places behind TargetsFrom: the pointers
-	// are not read before the list comes there.
-	Pointers    []key.Range
-	Target      func(key, value []byte) ([]byte, error)
-	TargetsFrom []byte
-	Backward    bool   // from the last place to the first
-	After       []byte // the place and id behind which the list begins; nil: at its beginning
-}
-
-func (of *Selection) ranges() (out []key.Range) {
-	for _, r := range of.Ranges {
-		switch {
-		case of.After == nil:
-		case of.Backward && (r.To == nil || bytes.Compare(of.After, r.To) < 0):
-			r.To = of.After
-		case !of.Backward && bytes.Compare(of.After, r.From) >= 0:
-			r.From = append(slices.Clone(of.After), 0)
-		}
-		if r.To == nil || bytes.Compare(r.From, r.To) < 0 {
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
 // Rows calls yield with what decode makes of each selected row, in the order of places and ids. It sees one consistent
-// moment, which decode may read too, with everything that was acknowledged before the call, as Query does. decode also
+// moment, which decode may read too unless the Service IsMerged, with everything that was acknowledged before the call, as Query does. decode also
 // says how many bytes an item takes, which bounds what is held for a yield that waits; others are read meanwhile.
 //
 // It returns failure.ErrBusy when no slot comes free in time or the list takes too long, failure.ErrUnavailable and
 // failure.ErrNotLeader as Query does, an error of decode, and yield's own.
 func Rows[T any](ctx context.Context, s *Service, user identity.UserID, of Selection, decode func(*Reader, Row) (item T, bytes int, err error), yield func(T) error) error {
+	if s.o.Fanout != nil {
+		return s.mergedRows(ctx, &selected{user, of}, func(row Row) error {
+			item, _, err := decode(nil, row)
+			if err != nil {
+				return err
+			}
+			return yield(item)
+		})
+	}
+	return rowsIn(ctx, s, s.o.Store.Numbered(), user, of, decode, yield)
+}
+
+func rowsIn[T any](ctx context.Context, s *Service, shards []key.Shard, user identity.UserID, of Selection, decode func(*Reader, Row) (item T, bytes int, err error), yield func(T) error) error {
 	out := batch[T]{yield: yield}
-	return s.list(ctx, user, func(t *throttle, h held) error {
+	return s.list(ctx, shards, user, func(t *throttle, h held) error {
 		err := s.at(h, func(snapshot *persistence.Snapshot) error {
 			from := s.reader(t, snapshot)
 			return s.selected(t, snapshot, of, func(row Row) error {
@@ -77,13 +54,13 @@ func Rows[T any](ctx context.Context, s *Service, user identity.UserID, of Selec
 	})
 }
 
-func (s *Service) list(ctx context.Context, user identity.UserID, do func(*throttle, held) error) error {
+func (s *Service) list(ctx context.Context, shards []key.Shard, user identity.UserID, do func(*throttle, held) error) error {
 	ctx, cancel := s.limit(ctx)
 	defer cancel()
 	if s.stopped.Err() != nil {
 		return failure.ErrUnavailable
 	}
-	held, err := s.current.await(ctx)
+	held, err := s.current.await(ctx, shards)
 	if err != nil {
 		return err
 	}
@@ -99,7 +76,7 @@ func (s *Service) list(ctx context.Context, user identity.UserID, do func(*throt
 }
 
 func (s *Service) at(h held, read func(*persistence.Snapshot) error) error {
-	snapshot := s.o.Store.Snapshot()
+	snapshot := s.o.Store.SnapshotOf(h.shards)
 	defer func() { _ = snapshot.Close() }() // read-only: nothing to lose
 	if err := s.current.holds(h); err != nil {
 		return err
@@ -120,9 +97,9 @@ type Reader struct {
 func (r *Reader) Step() error { return r.rows.step() }
 
 // Read calls read once, beside the lists and with a slot of theirs. read ends soon, and holds what it has read in
-// memory.
-func (s *Service) Read(ctx context.Context, user identity.UserID, read func(*Reader) error) error {
-	return s.list(ctx, user, func(t *throttle, h held) error {
+// memory. In a cluster the node needs to have the shards: else the error is failure.ErrNotLeader.
+func (s *Service) Read(ctx context.Context, shards []key.Shard, user identity.UserID, read func(*Reader) error) error {
+	return s.list(ctx, shards, user, func(t *throttle, h held) error {
 		return s.at(h, func(snapshot *persistence.Snapshot) error { return read(s.reader(t, snapshot)) })
 	})
 }
@@ -195,7 +172,7 @@ func (r *rows) follow() error {
 		if stopped = r.step(); stopped != nil {
 			return stopped
 		}
-		if target, stopped = of.Target(key, value); stopped != nil {
+		if target, stopped = of.target(key, value); stopped != nil {
 			r.service.damaged.Add(1)
 		} else if target != nil && (of.After == nil || isBehind(bytes.Compare(placeOf(target), of.After), of.Backward)) {
 			r.targets = append(r.targets, target)
@@ -210,11 +187,6 @@ func (r *rows) follow() error {
 		return stopped
 	}
 	return failure.OfStore(err)
-}
-
-func placeOf(k []byte) []byte {
-	place, _, _ := key.ParseList(k)
-	return k[len(k)-len(place)-len(key.ID{}):]
 }
 
 // giveTargets gives the rows in front of c; without c, all that are left.
@@ -261,16 +233,33 @@ const (
 // positions. Where they are many it is an estimate: after some rows, the shards that were not read are taken for like
 // those that were.
 func (s *Service) Standing(ctx context.Context, caller *identity.Principal, workflowID string, at []statemachine.Position) ([]Standing, error) {
-	q := &query{service: s, req: &Request{Caller: caller, WorkflowID: workflowID}, workflowID: workflowID, begun: time.Now()}
-	out := make([]Standing, len(at))
+	of := &standing{Caller: caller, WorkflowID: workflowID, At: at}
+	var out []Standing
 	var err error = failure.ErrUnavailable
-	if s.stopped.Err() == nil {
-		err = q.withSlots(ctx, func() error { return q.inSnapshot(func() error { return q.standing(at, out) }) })
+	switch {
+	case s.stopped.Err() != nil:
+	case s.o.Fanout != nil:
+		out, err = s.mergedStanding(ctx, of)
+	default:
+		out, err = s.standing(ctx, s.o.Store.Numbered(), of)
 	}
 	if err != nil {
 		return nil, failure.In("count", workflowID, err)
 	}
 	return out, nil
+}
+
+type standing struct {
+	Caller     *identity.Principal
+	WorkflowID string
+	At         []statemachine.Position
+}
+
+func (s *Service) standing(ctx context.Context, shards []key.Shard, of *standing) (out []Standing, err error) {
+	q := &query{service: s, req: &Request{Caller: of.Caller, WorkflowID: of.WorkflowID}, workflowID: of.WorkflowID, shards: shards, begun: time.Now()}
+	out = make([]Standing, len(of.At))
+	err = q.withSlots(ctx, func() error { return q.inSnapshot(func() error { return q.standing(of.At, out) }) })
+	return out, err
 }
 
 func (q *query) standing(at []statemachine.Position, out []Standing) error {

@@ -3,22 +3,20 @@ package query
 import (
 	"context"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/fanout"
 	"troupe/actors/identity"
-	"troupe/actors/internal/wait"
 	"troupe/persistence"
 	"troupe/persistence/key"
-	"troupe/persistence/replica"
 	"troupe/statemachine"
 	"troupe/statemachine/filter"
 )
 
-// Options says how a Service works. All but Current must be set.
+// Options says how a Service works. All but Current and Fanout must be set.
 type Options struct {
 	Store    *persistence.Store
 	Catalog  *catalog.Catalog
@@ -32,6 +30,8 @@ type Options struct {
 	// Current returns when this node's replica of a shard has everything that was acknowledged before, or an error at
 	// once without one. Nil: the store is standalone.
 	Current func(context.Context, key.Shard) error
+	// Fanout asks the nodes that lead the shards. Nil: this node has all of them.
+	Fanout *fanout.Service
 }
 
 // Service runs queries and lists. Its methods are safe for concurrent use.
@@ -41,6 +41,7 @@ type Service struct {
 	queries *readers // and filters of watches that take long
 	lists   *readers
 	current *current        // nil: the store is standalone
+	kinds   kinds           // what leaders are asked, with Options.Fanout
 	stopped context.Context // stopped ends when Stop ends the queries and lists
 	stop    context.CancelFunc
 
@@ -54,7 +55,10 @@ func New(o Options) *Service {
 		queries: newReaders(o.QueriesOpenMax, o.QueriesMax, newShares(o.InFlight)), lists: newReaders(o.ListsOpenMax, o.ListsMax, nil),
 	}
 	s.stopped, s.stop = context.WithCancel(context.Background())
-	s.current = newCurrent(s.stopped, &s.o)
+	s.current = newCurrent(s.stopped, o.Store, o.Current)
+	if o.Fanout != nil {
+		s.kinds = s.newKinds(o.Fanout)
+	}
 	return s
 }
 
@@ -72,6 +76,22 @@ type Metrics struct {
 // Metrics returns the counters as they are now.
 func (s *Service) Metrics() Metrics {
 	return Metrics{Refused: s.refused.Load(), Damaged: s.damaged.Load()}
+}
+
+func (s *Service) enter(ctx context.Context, of *readers, user identity.UserID, wait time.Duration) (*slots, error) {
+	got := &slots{of: of, user: user, open: of.open.Slot(user), busy: of.busy.Slot(user)}
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	err := got.open.Acquire(waiting)
+	if err == nil {
+		err = got.resume(waiting)
+	}
+	if err != nil {
+		got.leave()
+		s.refused.Add(1)
+		return nil, failure.ErrBusy
+	}
+	return got, nil
 }
 
 func (s *Service) limit(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -102,93 +122,21 @@ func (s *Service) Match(ctx context.Context, user identity.UserID, f *filter.Fil
 	return match, ended
 }
 
-const currentWaitMax = 5 * time.Second
-
-// current shares the calls between those who ask.
-type current struct {
-	of     *persistence.Store
-	rounds wait.Rounds
-}
-
-// newCurrent returns nil for a standalone store: it always is current.
-func newCurrent(ctx context.Context, o *Options) *current {
-	if o.Current == nil || o.Store.Standalone() {
-		return nil
-	}
-	c := &current{of: o.Store}
-	c.rounds.Context, c.rounds.WaitMax = ctx, currentWaitMax
-	c.rounds.Ask = func(ctx context.Context) error {
-		failed := make([]error, o.Store.Shards())
-		var asked sync.WaitGroup
-		for sh := range failed {
-			asked.Go(func() { failed[sh] = o.Current(ctx, key.Shard(sh)) })
-		}
-		asked.Wait()
-		for _, err := range failed {
-			if err != nil {
-				return notCurrent(err)
-			}
-		}
-		return nil
-	}
-	return c
-}
-
-// notCurrent is failure.ErrNotLeader when another node can read it, else failure.ErrUnavailable.
-func notCurrent(err error) error {
-	if kind := failure.Of(err).Kind; kind == failure.ErrNotLeader || kind == failure.ErrUnavailable {
-		return err
-	}
-	return failure.Errorf(failure.ErrUnavailable, "%w", err)
-}
-
-type held []*replica.Group
-
-// await returns when everything that was acknowledged before the call is visible here, in every shard.
-func (c *current) await(ctx context.Context) (held, error) {
-	if c == nil {
-		return nil, nil
-	}
-	replicas := c.replicas()
-	if err := c.rounds.Await(ctx); err != nil {
-		return nil, notCurrent(err)
-	}
-	if slices.Contains(replicas, nil) {
-		return nil, failure.Errorf(failure.ErrUnavailable, "a replica has come to this node only now")
-	}
-	return replicas, nil
-}
-
-// holds returns nil if a snapshot taken after await still had the rows of all replicas.
-func (c *current) holds(h held) error {
-	if c == nil || slices.Equal(h, c.replicas()) {
-		return nil
-	}
-	return failure.Errorf(failure.ErrUnavailable, "a replica was taken from this node")
-}
-
-func (c *current) replicas() held {
-	h := make(held, c.of.Shards())
-	for sh := range h {
-		h[sh] = c.of.Replica(key.Shard(sh))
-	}
-	return h
-}
-
 // AwaitCurrent returns when everything that was acknowledged before the call is visible on this node, in a shard or in
-// key.EveryShard; in a standalone store it always is. failure.ErrNotLeader: this node has not all shards yet,
-// and another one has. failure.ErrUnavailable: it does not become so.
+// key.EveryShard; in a standalone store it always is. failure.ErrNotLeader: this node has not the shard, and another one has.
+// failure.ErrUnavailable: it does not become so.
 func (s *Service) AwaitCurrent(ctx context.Context, sh key.Shard) error {
-	if s.current == nil || sh == key.EveryShard {
-		_, err := s.current.await(ctx)
-		return err
+	shards := []key.Shard{sh}
+	if sh == key.EveryShard {
+		shards = s.o.Store.Numbered()
 	}
-	ctx, cancel := context.WithTimeout(ctx, currentWaitMax)
-	defer cancel()
-	if err := s.o.Current(ctx, sh); err != nil {
-		return notCurrent(err)
-	}
-	return nil
+	return s.AwaitCurrentIn(ctx, shards)
+}
+
+// AwaitCurrentIn is AwaitCurrent for some shards.
+func (s *Service) AwaitCurrentIn(ctx context.Context, shards []key.Shard) error {
+	_, err := s.current.await(ctx, shards)
+	return err
 }
 
 func (q *query) explained() *Explain {

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/internal/semaphore"
 )
@@ -26,22 +25,6 @@ func newReaders(open, busy int, shares *shares) *readers {
 
 // count is how many slots are held. A query that works holds one of each kind.
 func (r *readers) count() int { return r.open.Held() + r.busy.Held() }
-
-func (s *Service) enter(ctx context.Context, of *readers, user identity.UserID, wait time.Duration) (*slots, error) {
-	got := &slots{of: of, user: user, open: of.open.Slot(user), busy: of.busy.Slot(user)}
-	waiting, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	err := got.open.Acquire(waiting)
-	if err == nil {
-		err = got.resume(waiting)
-	}
-	if err != nil {
-		got.leave()
-		s.refused.Add(1)
-		return nil, failure.ErrBusy
-	}
-	return got, nil
-}
 
 // slots are used by one goroutine.
 type slots struct {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/persistence/key"
@@ -31,13 +32,26 @@ type State struct {
 	LastError  string
 }
 
-// List returns all schedules, as the store of this node has them. It does not wait for runs that are under way.
-func (s *Service) List() (out []State, err error) {
-	for _, sc := range s.o.Schedules() {
-		n := name{sc.Workflow, sc.Name}
+// List returns all schedules as read gives their rows, of which it calls back with what has those of some keys. It does not
+// wait for runs that are under way.
+func (s *Service) List(read func(keys [][]byte, do func(load func(key []byte) ([]byte, error)) error) error) (out []State, err error) {
+	all := s.o.Schedules()
+	keys := make([][]byte, len(all))
+	for i, sc := range all {
+		keys[i] = key.Schedule(nil, s.shardOf(name{sc.Workflow, sc.Name}), sc.Workflow, sc.Name)
+	}
+	err = read(keys, func(load func([]byte) ([]byte, error)) (err error) {
+		out, err = s.states(all, keys, load)
+		return err
+	})
+	return out, err
+}
+
+func (s *Service) states(all []catalog.Schedule, keys [][]byte, load func([]byte) ([]byte, error)) (out []State, err error) {
+	for i, sc := range all {
 		state := State{Workflow: sc.Workflow, Schedule: sc.Schedule}
 		r := &row{}
-		stored, err := s.o.Store.Load(key.Schedule(nil, s.shardOf(n), n.workflow, n.schedule))
+		stored, err := load(keys[i])
 		if err == nil {
 			r, err = parseRow(stored)
 		}

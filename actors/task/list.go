@@ -11,6 +11,7 @@ import (
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/fanout"
 	"troupe/actors/identity"
 	"troupe/actors/query"
 	"troupe/persistence"
@@ -45,9 +46,8 @@ type ListRequest struct {
 	Sort                      string // "due", "created", "priority" or "title", or one behind "-"; empty is "due"
 	Limit                     int    // 1 to LimitMax, and Cursor Page.Next of the page before
 	Cursor                    string
-	Count                     bool                     // Count asks for the number of all
-	Languages                 []string                 // the reader's, for titles in Query and Filter
-	NameOf                    func(user string) string // NameOf returns the name of a user
+	Count                     bool     // Count asks for the number of all
+	Languages                 []string // the reader's, for titles in Query and Filter
 }
 
 // Page is a part of a list. It may be shorter than the limit although more follow: Next is empty at the end.
@@ -64,6 +64,9 @@ type Lists struct {
 	Catalog *catalog.Catalog
 	Clock   func() time.Time
 	Bounds  Bounds
+	NameOf  func(user string) string // NameOf returns the name of a user, which Query looks at; nil: nobody has one
+
+	kind *fanout.Kind[ListRequest, part, partEnd] // nil: this node has all shards
 }
 
 var errTooManyTitles = failure.Refuse(failure.ErrInvalid, "too many tasks to sort by title: narrow the list or sort by something else")
@@ -72,8 +75,12 @@ var errTooManyTitles = failure.Refuse(failure.ErrInvalid, "too many tasks to sor
 // acknowledged before, and wakes nobody.
 func (l *Lists) List(ctx context.Context, req *ListRequest) (*Page, error) {
 	r, err := l.newReading(req)
-	if err == nil {
-		err = l.Queries.Read(ctx, req.Caller.ID, r.read)
+	switch {
+	case err != nil:
+	case l.kind != nil:
+		err = r.merge(ctx)
+	default:
+		err = l.Queries.Read(ctx, l.Store.Numbered(), req.Caller.ID, r.read)
 	}
 	if err != nil {
 		return nil, failure.In("list", "tasks", err)
@@ -95,6 +102,8 @@ type reading struct {
 	after  []byte // where the page before ended; nil for the first
 	shown  []byte // the place of the last task on the page
 	page   *Page
+	places [][]byte // those of the page's tasks
+	ended  []byte   // the place behind which the next page begins; nil: nothing follows
 
 	rights map[string]bool
 	groups []key.Range // nil before they were looked for
@@ -222,9 +231,12 @@ func (r *reading) read(from *query.Reader) error {
 		r.count = int64(len(r.all))
 		r.sortTitles()
 	case stopped != nil && len(r.page.Items) < r.req.Limit:
-		r.page.Next = r.list.Cursor(stopped)
+		r.ended = stopped
 	case stopped != nil:
-		r.page.Next = r.list.Cursor(r.shown)
+		r.ended = r.shown
+	}
+	if r.ended != nil {
+		r.page.Next = r.list.Cursor(r.ended)
 	}
 	if r.req.Count {
 		return r.countAll()
@@ -235,7 +247,7 @@ func (r *reading) read(from *query.Reader) error {
 func (r *reading) countAll() error {
 	switch {
 	case r.titles: // it is counted
-	case r.after == nil && r.page.Next == "":
+	case r.after == nil && r.ended == nil:
 		r.count = int64(len(r.page.Items))
 	default:
 		stopped, err := r.walk(nil, func(*Item, []byte) bool { r.count++; return false })
@@ -310,9 +322,10 @@ func (r *reading) add(item *Item, place []byte) bool {
 		r.all = append(r.all, titled{strings.ToLower(item.Title.For(r.req.Languages...)), bytes.Clone(place), item})
 	case len(r.page.Items) < r.req.Limit:
 		r.page.Items = append(r.page.Items, item)
+		r.places = append(r.places, bytes.Clone(place))
 		r.shown = append(r.shown[:0], place...)
 	default:
-		r.page.Next = r.list.Cursor(r.shown)
+		r.ended = r.shown
 		return true
 	}
 	return false
@@ -320,23 +333,31 @@ func (r *reading) add(item *Item, place []byte) bool {
 
 func (r *reading) sortTitles() {
 	slices.SortFunc(r.all, func(a, b titled) int { return r.compare(&a, &b) })
-	if len(r.after) >= placeBytes {
-		at := titled{title: string(r.after[:len(r.after)-placeBytes]), place: r.after[len(r.after)-placeBytes:]}
+	if at, ok := titledAt(r.after); ok {
 		first := slices.IndexFunc(r.all, func(t titled) bool { return r.compare(&t, &at) > 0 })
 		if first < 0 {
 			first = len(r.all)
 		}
 		r.all = r.all[first:]
 	}
-	for i := range r.all[:min(r.req.Limit, len(r.all))] {
-		r.page.Items = append(r.page.Items, r.all[i].item)
+	for _, t := range r.all[:min(r.req.Limit, len(r.all))] {
+		r.page.Items = append(r.page.Items, t.item)
+		r.places = append(r.places, append([]byte(t.title), t.place...))
 	}
 	if n := len(r.page.Items); n < len(r.all) {
-		r.page.Next = r.list.Cursor(append([]byte(r.all[n-1].title), r.all[n-1].place...))
+		r.ended = r.places[n-1]
 	}
 }
 
 const placeBytes = 8 + len(key.ID{}) + 8 + 4
+
+func titledAt(place []byte) (at titled, ok bool) {
+	n := len(place) - placeBytes
+	if n < 0 {
+		return at, false
+	}
+	return titled{title: string(place[:n]), place: place[n:]}, true
+}
 
 func (r *reading) compare(a, b *titled) int {
 	order := cmp.Or(cmp.Compare(a.title, b.title), bytes.Compare(a.place, b.place))

@@ -93,12 +93,15 @@ func (l *Lists) parse(taskID string) (*Name, error) {
 	return &Name{Shard: l.Store.ShardOf(id), Instance: id, Task: statemachine.ElementID{Sequence: sequence, Number: number}}, nil
 }
 
-// Task returns one task of an instance that the caller may see, no matter who has it: failure.ErrNotFound when there is none, and what
-// query.Service.Rows returns.
+// Task returns one task of an instance that the caller may see, no matter who has it, where its shard is led:
+// failure.ErrNotFound when there is none, failure.ErrNotLeader, and what query.Service.Rows returns.
 func (l *Lists) Task(ctx context.Context, caller *identity.Principal, taskID string) (item *Item, err error) {
 	n, err := l.parse(taskID)
+	if err == nil && l.Store.Epoch(n.Shard) == 0 {
+		err = failure.Elsewhere(uint16(n.Shard))
+	}
 	if err == nil {
-		err = l.Queries.Read(ctx, caller.ID, func(r *query.Reader) error {
+		err = l.Queries.Read(ctx, []key.Shard{n.Shard}, caller.ID, func(r *query.Reader) error {
 			item, err = l.load(r, n, catalog.CallerOf(caller))
 			return err
 		})
@@ -217,10 +220,10 @@ func (r *reading) matches(i *Item, of *Whole) bool {
 }
 
 func (r *reading) nameOf(user string) string {
-	if r.req.NameOf == nil {
+	if r.NameOf == nil {
 		return ""
 	}
-	return r.req.NameOf(user)
+	return r.NameOf(user)
 }
 
 // document has what a filter sees of a task: ownRoots.

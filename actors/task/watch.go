@@ -9,6 +9,7 @@ import (
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/fanout"
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/query"
@@ -54,39 +55,44 @@ type Watcher struct {
 	Feed *Feed
 	// Stopped ends when the watches end.
 	Stopped context.Context //nolint:containedctx // of the service
+
+	kind *fanout.Kind[watched, watchEvent, struct{}] // nil: this node has all shards
 }
 
 // Watch calls yield with Opened, then with Changed for each instance whose tasks have changed for the caller. It
 // returns nil when the service stops, ctx's error, yield's own, or failure.ErrUnavailable.
 func (s *Watcher) Watch(ctx context.Context, req *WatchRequest, yield func(*Event) error) error {
-	return failure.In("watch", "tasks", s.watch(ctx, req, yield))
+	if s.kind != nil {
+		return failure.In("watch", "tasks", s.merged(ctx, req, yield))
+	}
+	return failure.In("watch", "tasks", s.watch(ctx, s.Store.Numbered(), req, yield))
 }
 
-func (s *Watcher) watch(ctx context.Context, req *WatchRequest, yield func(*Event) error) error {
+func (s *Watcher) watch(ctx context.Context, shards []key.Shard, req *WatchRequest, yield func(*Event) error) error {
 	if s.Stopped.Err() != nil {
 		return failure.ErrUnavailable
 	}
 	w := s.Feed.join(append(candidateLists(catalog.CallerOf(req.Caller)), worklist{listMine, string(req.Caller.ID)}))
 	defer s.Feed.leave(w)
-	if err := s.settle(ctx); err != nil {
+	if err := s.settle(ctx, shards); err != nil {
 		return err
 	}
-	err := s.run(ctx, w, req, yield)
+	err := s.run(ctx, w, shards, req, yield)
 	if errors.Is(err, errOver) {
 		return nil
 	}
 	return err
 }
 
-func (s *Watcher) settle(ctx context.Context) error {
+func (s *Watcher) settle(ctx context.Context, shards []key.Shard) error {
 	s.Catalog.AwaitCommits()
 	if err := s.Store.AwaitDurable(); err != nil {
 		return failure.Errorf(failure.ErrUnavailable, "%w", err)
 	}
-	return s.Queries.AwaitCurrent(ctx, key.EveryShard)
+	return s.Queries.AwaitCurrentIn(ctx, shards)
 }
 
-func (s *Watcher) run(ctx context.Context, w *watcher, req *WatchRequest, yield func(*Event) error) error {
+func (s *Watcher) run(ctx context.Context, w *watcher, shards []key.Shard, req *WatchRequest, yield func(*Event) error) error {
 	beat := time.NewTimer(heartbeatEvery)
 	defer beat.Stop()
 	caller := req.Caller
@@ -100,6 +106,8 @@ func (s *Watcher) run(ctx context.Context, w *watcher, req *WatchRequest, yield 
 	if err := tell(&Event{Kind: Opened}); err != nil {
 		return err
 	}
+	look := time.NewTicker(epochEvery)
+	defer look.Stop()
 	told := map[instance]bool{} // those of which the caller was last told that they have tasks
 	for {
 		select {
@@ -107,6 +115,13 @@ func (s *Watcher) run(ctx context.Context, w *watcher, req *WatchRequest, yield 
 		case <-beat.C:
 			if err := tell(&Event{Kind: Heartbeat}); err != nil {
 				return err
+			}
+			continue
+		case <-look.C:
+			for _, sh := range shards {
+				if s.kind != nil && s.Store.Epoch(sh) == 0 {
+					return failure.Elsewhere(uint16(sh))
+				}
 			}
 			continue
 		case <-ctx.Done():
@@ -121,6 +136,9 @@ func (s *Watcher) run(ctx context.Context, w *watcher, req *WatchRequest, yield 
 			}
 		}
 		for _, of := range changed {
+			if !slices.Contains(shards, s.Store.ShardOf(of.id)) {
+				continue
+			}
 			e, err := s.read(ctx, caller, of, told)
 			if err == nil && e != nil {
 				err = tell(e)
@@ -136,8 +154,8 @@ const toldMax = 10_000
 
 func (s *Watcher) read(ctx context.Context, p *identity.Principal, at instance, told map[instance]bool) (e *Event, err error) {
 	c, now := catalog.CallerOf(p), s.Clock()
-	err = s.Queries.Read(ctx, p.ID, func(r *query.Reader) error {
-		sh := s.Store.ShardOf(at.id)
+	sh := s.Store.ShardOf(at.id)
+	err = s.Queries.Read(ctx, []key.Shard{sh}, p.ID, func(r *query.Reader) error {
 		whole, err := loadWhole(r, s.Catalog, sh, at.workflow, at.id)
 		if err != nil {
 			return err

@@ -5,7 +5,6 @@ import (
 
 	"troupe/actors/changefeed"
 	"troupe/actors/failure"
-	"troupe/persistence/key"
 )
 
 // beatsBetween is how many heartbeats come before one has a new position, so that a silent stream does not come back
@@ -75,7 +74,7 @@ type chunk struct {
 
 func (w *watcher) readChunk() (c chunk, more bool, err error) {
 	s := w.service
-	sn := s.o.Store.Snapshot()
+	sn := s.o.Store.SnapshotOf(w.shards)
 	defer func() { _ = sn.Close() }() // read-only: nothing to lose
 	c.end = append(c.end, w.seen...)
 	rows, bytes := 0, 0
@@ -119,13 +118,13 @@ func (w *watcher) beginAgain() error {
 }
 
 func (w *watcher) current() (changefeed.Cursor, error) {
-	now, err := w.service.o.Changes.Now()
+	now, err := w.service.o.Changes.Now(w.shards)
 	if err == nil {
 		err = failure.OfStore(w.service.o.Store.AwaitDurable())
 	}
 	if err == nil {
 		// NB: in a cluster, a row may be visible before the feed gets its item; after this it has got it.
-		err = w.service.o.Queries.AwaitCurrent(w.ctx, key.EveryShard)
+		err = w.service.o.Queries.AwaitCurrentIn(w.ctx, w.shards)
 	}
 	return now, err
 }

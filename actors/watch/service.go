@@ -16,6 +16,7 @@ import (
 
 	"troupe/actors/catalog"
 	"troupe/actors/changefeed"
+	"troupe/actors/fanout"
 	"troupe/actors/identity"
 	"troupe/actors/internal/history"
 	"troupe/actors/internal/instanceid"
@@ -31,7 +32,7 @@ type Instances interface {
 	Locate(caller *identity.Principal, workflowID, instanceID string) (key.ID, uint64, error)
 }
 
-// Options says how a Service works. All of it must be set.
+// Options says how a Service works. All but Fanout must be set.
 type Options struct {
 	Store     *persistence.Store
 	Catalog   *catalog.Catalog
@@ -39,6 +40,7 @@ type Options struct {
 	Changes   *changefeed.Service
 	Instances Instances
 	Clock     func() time.Time
+	Fanout    *fanout.Service // asks the nodes that lead the shards; nil: this node has all of them
 }
 
 // Service tells watchers what is committed. Its methods are safe for concurrent use.
@@ -47,6 +49,7 @@ type Service struct {
 	feeds   feeds
 	stopped context.Context // stopped ends when Stop ends the watches
 	stop    context.CancelFunc
+	kind    *fanout.Kind[partOf, event, struct{}] // nil: this node has all shards
 }
 
 var errStopped = errors.New("watching has stopped")
@@ -56,6 +59,10 @@ func New(o Options) *Service {
 	s := &Service{o: o, feeds: feeds{byKey: xsync.NewMap[feedKey, *Feed]()}}
 	s.stopped, s.stop = context.WithCancel(context.Background())
 	o.Store.FollowShards(follower{s})
+	if o.Fanout != nil {
+		s.kind = fanout.NewKind(o.Fanout, "watch", s.readPart)
+		s.kind.Live = true
+	}
 	return s
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -29,13 +30,21 @@ const heartbeatEvery = 15 * time.Second
 // failure.ErrForbidden, failure.ErrNotFound, failure.ErrUnavailable, and failure.ErrNotLeader when another node can
 // give the stream.
 func (s *Service) Watch(ctx context.Context, req *Request, yield func(Event) error) error {
-	w := &watcher{service: s, req: req, caller: catalog.CallerOf(req.Caller), yield: yield}
+	if s.kind != nil && req.InstanceID == "" {
+		return s.merged(ctx, req, yield)
+	}
+	w := &watcher{service: s, req: req, caller: catalog.CallerOf(req.Caller), shards: s.o.Store.Numbered(), yield: yield}
+	return w.watch(ctx)
+}
+
+func (w *watcher) watch(ctx context.Context) error {
+	s := w.service
 	var cancel context.CancelFunc
 	w.ctx, cancel = context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.stopped, cancel)()
 	if err := w.open(ctx); err != nil {
-		return failure.In("watch", req.WorkflowID, err)
+		return failure.In("watch", w.req.WorkflowID, err)
 	}
 	defer func() { s.feeds.leave(w.feed, time.Now()) }()
 	err := w.run(ctx)
@@ -49,6 +58,8 @@ type watcher struct {
 	service   *Service
 	req       *Request
 	caller    *statemachine.Caller
+	shards    []key.Shard // whose entries it tells
+	isPart    bool        // of a watch that is merged
 	filter    *filter.Filter
 	yield     func(Event) error
 	ctx       context.Context // of the filters that take long; ends also with Stop
@@ -65,18 +76,8 @@ type watcher struct {
 // When it returns nil, every entry that is acknowledged from now on comes.
 func (w *watcher) open(ctx context.Context) error {
 	s := w.service
-	d, err := s.o.Catalog.Newest(w.req.WorkflowID)
-	if err != nil {
+	if err := w.check(); err != nil {
 		return err
-	}
-	if d.ReadRight(w.caller, s.o.Clock()) == statemachine.Denied {
-		return failure.MayNotRead(w.req.WorkflowID)
-	}
-	if w.filter, err = filter.Parse([]byte(w.req.Filter), filter.Options{Private: w.req.Caller.Has(identity.Workflows)}); err != nil {
-		return failure.Refuse(failure.ErrInvalid, "%w", err)
-	}
-	if w.filter.UsesHistory() {
-		return failure.Refuse(failure.ErrInvalid, "the filter of a watch cannot look at svcHistory")
 	}
 	if w.req.InstanceID != "" {
 		if err := w.locate(ctx); err != nil { // before the feed: a guessed id costs none
@@ -92,9 +93,9 @@ func (w *watcher) open(ctx context.Context) error {
 	var unreadable error
 	if w.req.InstanceID == "" {
 		// NB: before the commits are settled, so that all rows up to there have been published by then.
-		w.seen, unreadable = s.o.Changes.Now()
+		w.seen, unreadable = s.o.Changes.Now(w.shards)
 	}
-	err = cmp.Or(w.settleCommits(ctx), unreadable)
+	err := cmp.Or(w.settleCommits(ctx), unreadable)
 	w.next = w.feed.end() // NB: before the instance is asked, so that nothing comes between
 	if err == nil && w.req.InstanceID != "" {
 		err = w.locate(ctx)
@@ -102,6 +103,25 @@ func (w *watcher) open(ctx context.Context) error {
 	if err != nil {
 		s.feeds.leave(w.feed, time.Now())
 		return err
+	}
+	return nil
+}
+
+// check refuses what cannot be watched.
+func (w *watcher) check() error {
+	s := w.service
+	d, err := s.o.Catalog.Newest(w.req.WorkflowID)
+	if err != nil {
+		return err
+	}
+	if d.ReadRight(w.caller, s.o.Clock()) == statemachine.Denied {
+		return failure.MayNotRead(w.req.WorkflowID)
+	}
+	if w.filter, err = filter.Parse([]byte(w.req.Filter), filter.Options{Private: w.req.Caller.Has(identity.Workflows)}); err != nil {
+		return failure.Refuse(failure.ErrInvalid, "%w", err)
+	}
+	if w.filter.UsesHistory() {
+		return failure.Refuse(failure.ErrInvalid, "the filter of a watch cannot look at svcHistory")
 	}
 	return nil
 }
@@ -114,9 +134,9 @@ func (w *watcher) locate(ctx context.Context) (err error) {
 // Each watcher waits until one has seen that, and in a cluster until its node has what was acknowledged before: a node
 // that cannot know it gives no stream.
 func (w *watcher) settleCommits(ctx context.Context) error {
-	s, shard := w.service, key.EveryShard
+	s, shards := w.service, w.shards
 	if w.id != (key.ID{}) {
-		shard = s.o.Store.ShardOf(w.id) // NB: the node that leads it may lack others
+		shards = []key.Shard{s.o.Store.ShardOf(w.id)} // NB: the node that leads it may lack others
 	}
 	settled := w.feed.settled.Load()
 	if !settled {
@@ -127,11 +147,11 @@ func (w *watcher) settleCommits(ctx context.Context) error {
 			return failure.Errorf(failure.ErrUnavailable, "%w", err)
 		}
 	}
-	if err := s.o.Queries.AwaitCurrent(ctx, shard); err != nil {
+	if err := s.o.Queries.AwaitCurrentIn(ctx, shards); err != nil {
 		return err // NB: in a cluster, a feed may lack what was acknowledged before, and have what is not yet
 	}
-	if w.seen != nil && !settled {
-		begin, err := s.o.Changes.Now()
+	if w.seen != nil && !settled && !w.isPart { // NB: a part knows only of its own shards where they begin
+		begin, err := s.o.Changes.Now(w.shards)
 		if err != nil {
 			return err
 		}
@@ -151,6 +171,12 @@ func (w *watcher) run(ctx context.Context) error {
 		return err
 	}
 	var items []*Item
+	var look <-chan time.Time
+	if w.isPart {
+		ticker := time.NewTicker(epochEvery)
+		defer ticker.Stop()
+		look = ticker.C
+	}
 	for {
 		var lost bool
 		var wake <-chan struct{}
@@ -173,6 +199,10 @@ func (w *watcher) run(ctx context.Context) error {
 		case <-wake:
 		case <-w.heartbeat.C:
 			if err := w.tell(w.beat()); err != nil {
+				return err
+			}
+		case <-look:
+			if err := w.leads(); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -295,6 +325,9 @@ func (w *watcher) position() string {
 }
 
 func (w *watcher) deliver(item *Item) error {
+	if w.isPart && !slices.Contains(w.shards, item.Shard) {
+		return nil
+	}
 	if err := w.reauthorize(); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"troupe/actors/invoke"
 	"troupe/actors/outbox"
 	"troupe/actors/pace"
+	"troupe/actors/query"
 	"troupe/actors/schedule"
 	"troupe/persistence/key"
 	"troupe/statemachine"
@@ -163,10 +164,9 @@ func (r *Router) principal(user identity.UserID) (*identity.Principal, error) {
 
 // Schedules lists all schedules. The errors are failure.ErrUnavailable and failure.ErrNotLeader.
 func (r *Router) Schedules(ctx context.Context) ([]schedule.State, error) {
-	if err := r.Queries.AwaitCurrent(ctx, key.EveryShard); err != nil {
-		return nil, failure.In("list", "schedules", err)
-	}
-	list, err := r.schedules.List()
+	list, err := r.schedules.List(func(keys [][]byte, do func(func([]byte) ([]byte, error)) error) error {
+		return r.Queries.ReadKeys(ctx, statemachine.System, keys, func(from query.Loader) error { return do(from.Load) })
+	})
 	return list, failure.In("list", "schedules", err)
 }
 

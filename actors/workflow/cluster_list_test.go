@@ -1,9 +1,7 @@
 package workflow_test
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -19,7 +17,6 @@ import (
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/message"
 	"troupe/actors/query"
-	"troupe/actors/watch"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence/key"
@@ -108,7 +105,7 @@ func TestANodeThatIsCutOffListsNothing(t *testing.T) {
 			n.Isolate(true)
 			begun := time.Now()
 			assert.ErrorIs(t, list(), failure.ErrUnavailable, "%s on a node that is cut off", what)
-			assert.LessOrEqual(t, time.Since(begun), 5*time.Second, "%s: the refusal took", what)
+			assert.LessOrEqual(t, time.Since(begun), 15*time.Second, "%s: the refusal took", what)
 			n.Isolate(false)
 			c.pass(10 * time.Second)
 			c.must(list())
@@ -116,42 +113,20 @@ func TestANodeThatIsCutOffListsNothing(t *testing.T) {
 	})
 }
 
-// opens asks a node for a stream, which ends when it has begun.
-func (n *clusterNode) opens(instance string) error {
-	opened := errors.New("opened")
-	err := n.router.Watches.Watch(context.Background(), &watch.Request{Caller: boss, WorkflowID: "stock", InstanceID: instance}, func(watch.Event) error { return opened })
-	if errors.Is(err, opened) {
-		return nil
-	}
-	return err
-}
-
-// TestANodeWithoutAShardSendsListsAndStreamsAway: to one that has all, and gives streams of one
-// instance where it leads that.
-func TestANodeWithoutAShardSendsListsAndStreamsAway(t *testing.T) {
+// TestANodeWithoutAShardHasItsLists: it asks the node that leads it.
+func TestANodeWithoutAShardHasItsLists(t *testing.T) {
 	onClusterOfThree(t, func(t *testing.T, c *cluster) {
 		r := rand.New(rand.NewPCG(1, 1))
 		id := c.create(r, "one")
 		first, n := c.nodes[0], c.nodes[1]
 		parsed, _ := instanceid.Parse(id)
-		other := 1 - first.Store.ShardOf(parsed)
-		c.must(first.Store.Replica(other).HandOver(t.Context(), n.Name))
-		c.must(first.Store.Leave(other))
-		for what, do := range map[string]func() error{
-			"a query": func() error { _, err := first.list(``); return err },
-			"a watch": func() error { return first.opens("") },
-			"a list of forms": func() error {
-				return form.List(context.Background(), first.router.Queries, &form.ListRequest{Kind: form.KindForm, User: boss.ID}, func(form.Listed) error { return nil })
-			},
-		} {
-			err := do()
-			of := failure.Of(cmp.Or(err, error(failure.ErrInternal)))
-			assert.True(t, of.Kind == failure.ErrNotLeader && of.Shard == uint16(key.EveryShard), "%s: got %v, want ErrNotLeader for all shards", what, err)
+		for _, gone := range []key.Shard{1 - first.Store.ShardOf(parsed), first.Store.ShardOf(parsed)} {
+			c.must(first.Store.Replica(gone).HandOver(t.Context(), n.Name))
+			c.must(first.Store.Leave(gone))
+			found, err := first.list(``)
+			require.True(t, err == nil && len(found) == 1, "without shard %d the list has %d, %v", gone, len(found), err)
+			c.must(form.List(context.Background(), first.router.Queries, &form.ListRequest{Kind: form.KindForm, User: boss.ID}, func(form.Listed) error { return nil }))
 		}
-		c.must(first.opens(id))
-		found, err := n.list(``)
-		assert.True(t, err == nil && len(found) == 1, "a node with all shards lists %d, %v", len(found), err)
-		c.must(n.opens(""))
 	})
 }
 
@@ -165,8 +140,8 @@ func TestAReplicaThatIsTakenAwayDuringAListEndsIt(t *testing.T) {
 				c.must(n.Store.Leave(sh))
 			}
 		}
-		found, err := n.list(``)
-		assert.ErrorIs(t, err, failure.ErrUnavailable, "got %d instances", len(found))
+		err := n.router.Queries.Read(t.Context(), n.Store.Numbered(), boss.ID, func(*query.Reader) error { return nil })
+		assert.ErrorIs(t, err, failure.ErrUnavailable)
 	})
 }
 

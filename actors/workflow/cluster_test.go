@@ -1,6 +1,7 @@
 package workflow_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -58,6 +59,9 @@ type cluster struct {
 	*replicatest.Cluster
 	t     *testing.T
 	begun time.Time
+	// of has more nodes and shards than usual; zero: clusterNodes and clusterShards.
+	of      replicatest.Options
+	indexes []string // those of "stock"
 	// served is called when a node has its router. Nil: nothing is done.
 	served func(*clusterNode)
 	// treeMax is how many instances of a tree may run; 0: the default.
@@ -90,7 +94,11 @@ func newCluster(t *testing.T) *cluster {
 // start begins with what before makes of the first node while that stands alone.
 func (c *cluster) start(before func(*persistence.Store) error) {
 	var err error
-	c.Cluster, err = replicatest.Start(c.t.Context(), replicatest.Options{Nodes: clusterNodes, Shards: clusterShards, Before: before})
+	if c.of.Nodes == 0 {
+		c.of.Nodes, c.of.Shards = clusterNodes, clusterShards
+	}
+	c.of.Before = before
+	c.Cluster, err = replicatest.Start(c.t.Context(), c.of)
 	c.must(err)
 	for _, n := range c.Nodes {
 		c.nodes = append(c.nodes, &clusterNode{Node: n, c: c})
@@ -103,7 +111,7 @@ func (c *cluster) start(before func(*persistence.Store) error) {
 // publish makes the definitions on a node that stands alone.
 func (c *cluster) publish(store *persistence.Store) error {
 	var set []catalog.Source
-	for _, text := range []string{stock("stock", 1), remind, above, below, deepest, minutely, faulty, definition("@bomb"), definition("@hand")} {
+	for _, text := range []string{stock("stock", 1, c.indexes...), remind, above, below, deepest, minutely, faulty, definition("@desk"), definition("@bomb"), definition("@hand")} {
 		file := fmt.Sprintf("workflows/%d.yaml", len(set))
 		parsed, err := c.parser().Parse(statemachine.Source{File: file, Text: []byte(text)})
 		c.must(err)
@@ -143,7 +151,7 @@ func (c *cluster) catalogOf(n *clusterNode, store *persistence.Store) *catalog.C
 // serve starts a router on the store.
 func (n *clusterNode) serve() {
 	system, definitions := actors.NewSystem(zerolog.Nop()), n.c.catalogOf(n, n.Store)
-	router, err := workflow.Start(workflow.Options{Store: n.Store, System: system, Catalog: definitions, Log: zerolog.Nop(), Clock: time.Now, Current: n.current, Sender: receiver{}, Elsewhere: n.elsewhere, PutElsewhere: n.putElsewhere, TreeInstancesMax: n.c.treeMax})
+	router, err := workflow.Start(workflow.Options{Store: n.Store, System: system, Catalog: definitions, Log: zerolog.Nop(), Clock: time.Now, Current: n.current, Peers: n, Sender: receiver{}, Elsewhere: n.elsewhere, PutElsewhere: n.putElsewhere, TreeInstancesMax: n.c.treeMax})
 	n.c.must(err)
 	n.c.mu.Lock()
 	n.system, n.catalog, n.router = system, definitions, router
@@ -168,6 +176,50 @@ func (n *clusterNode) elsewhere(ctx context.Context, sh uint16, m *child.Message
 		return router.Inside(ctx, m)
 	}
 	return "", failure.ErrUnavailable
+}
+
+// Leader implements fanout.Peers.
+func (n *clusterNode) Leader(ctx context.Context, sh key.Shard) (string, error) {
+	for ctx.Err() == nil {
+		if n.Store.Epoch(sh) != 0 {
+			return "", nil
+		}
+		for _, of := range n.c.Nodes { // NB: a node need not have a replica to hear of it
+			if g := of.Store.Replica(sh); g != nil && !n.isCutFrom(of.Name) && of.Store.Epoch(sh) != 0 {
+				return of.Name, nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return "", failure.Errorf(failure.ErrUnavailable, "leader of shard %d: %w", sh, ctx.Err())
+}
+
+func (n *clusterNode) isCutFrom(other string) bool {
+	return n.Name != other && (n.c.Net.Cut(n.Name, other) || n.c.Net.Cut(other, n.Name))
+}
+
+// Ask implements fanout.Peers, over links that are not cut.
+func (n *clusterNode) Ask(ctx context.Context, node string, question []byte, visit func([]byte) error) error {
+	n.c.mu.Lock()
+	var router *workflow.Router
+	for _, of := range n.c.nodes {
+		if of.Name == node {
+			router = of.router
+		}
+	}
+	n.c.mu.Unlock()
+	if router == nil || n.isCutFrom(node) {
+		return failure.ErrUnavailable
+	}
+	return router.Fanout.Answer(ctx, question, func(frame []byte) error {
+		if n.isCutFrom(node) {
+			return failure.ErrUnavailable
+		}
+		return visit(bytes.Clone(frame))
+	})
 }
 
 // current asks the leader of a shard, as the cluster port does.
@@ -224,7 +276,7 @@ func (c *cluster) ask(r *rand.Rand, try func(*workflow.Router) error) error {
 	next := ""
 	for range 2000 {
 		c.mu.Lock()
-		at := c.nodes[r.IntN(clusterNodes)]
+		at := c.nodes[r.IntN(len(c.nodes))]
 		for _, n := range c.nodes {
 			if n.Name == next {
 				at = n
@@ -240,7 +292,11 @@ func (c *cluster) ask(r *rand.Rand, try func(*workflow.Router) error) error {
 			case err == nil:
 				return nil
 			case of.Kind == failure.ErrNotLeader:
-				next = router.Store().Replica(key.Shard(of.Shard)).Leader()
+				for _, n := range c.nodes {
+					if n.Store.Epoch(key.Shard(of.Shard)) != 0 {
+						next = n.Name
+					}
+				}
 			case of.Kind != failure.ErrUnavailable && of.Kind != failure.ErrBusy && of.Kind != failure.ErrOutcomeUnknown:
 				return err
 			}

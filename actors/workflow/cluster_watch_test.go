@@ -167,21 +167,26 @@ func TestAStreamIsResumedOnAnotherNode(t *testing.T) {
 	})
 }
 
-// TestAStreamEndsWhereEntriesPassItBy: and none begins where it would not have all.
-func TestAStreamEndsWhereEntriesPassItBy(t *testing.T) {
+// TestAStreamNeedsNoReplica of the node that is asked; one that is cut off gives none.
+func TestAStreamNeedsNoReplica(t *testing.T) {
 	onClusterOfThree(t, func(t *testing.T, c *cluster) {
+		r := rand.New(rand.NewPCG(1, 1))
 		n := c.nodes[1]
 		w := n.watch("", "")
 		c.pass(time.Second)
 		c.must(n.Store.Leave(1))
-		err := <-w.ended
-		assert.NoError(t, err, "the end of a stream")
-		refused := n.watch("", "")
-		err = <-refused.ended
-		assert.ErrorIs(t, err, failure.ErrNotLeader, "a node without a replica")
+		later := n.watch("", "")
+		c.pass(time.Second)
+		want := []string{c.create(r, "one") + " 1", c.create(r, "two") + " 1"}
+		slices.Sort(want)
+		c.pass(time.Second)
+		for _, w := range []*watcher{w, later} {
+			assert.Equal(t, want, w.heard())
+			w.leave(t)
+		}
 		c.nodes[2].Isolate(true)
 		cut := c.nodes[2].watch("", "")
-		err = <-cut.ended
+		err := <-cut.ended
 		assert.ErrorIs(t, err, failure.ErrUnavailable, "a node that is cut off")
 		c.nodes[2].Isolate(false)
 	})

@@ -91,7 +91,7 @@ func TestTitlesAreSearched(t *testing.T) {
 	s := newFormShelf(t)
 	s.put(t, 0, 1000, 1, 0, "Leave")
 	asked := 0
-	req := form.PageRequest{Limit: 1000, Query: "LEAVE süden", Count: true, Title: func(_ *query.Reader, l form.Listed) (statemachine.Text, error) {
+	req := form.PageRequest{Limit: 1000, Query: "LEAVE süden", Count: true, Title: func(_ query.Loader, l form.Listed) (statemachine.Text, error) {
 		asked++
 		title := statemachine.Text{{Language: "en", Text: fmt.Sprint("To the north ", l.When)}}
 		if l.When%100 == 0 {

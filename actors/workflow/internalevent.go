@@ -10,10 +10,12 @@ import (
 	"troupe/actors/message"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
+	"troupe/actors/query"
 	"troupe/actors/schedule"
 	"troupe/actors/shard"
 	"troupe/actors/timer"
 	"troupe/persistence/key"
+	"troupe/statemachine"
 )
 
 // makeInternal makes what comes on its own. NB: before anything runs that commits, since each commit tells it.
@@ -28,10 +30,15 @@ func (r *Router) makeInternal() {
 	}
 	r.invokes = invoke.New(invoke.Options{
 		Store: r.o.Store, Catalog: r.o.Catalog, Clock: r.o.Clock, Log: r.o.Log, Principal: r.principal, Note: r.Incidents.Note, TreeMax: r.o.TreeInstancesMax,
-		Current:   func(ctx context.Context) error { return r.Queries.AwaitCurrent(ctx, key.EveryShard) },
+		Read: func(ctx context.Context, of []query.Name, read func(query.Loader) error) error {
+			if r.Fanout == nil {
+				return read(r.o.Store)
+			}
+			return r.Queries.ReadInstances(ctx, statemachine.System, of, read)
+		},
 		Elsewhere: r.o.Elsewhere,
 	})
-	r.Waiting = pending.New(r.o.Store, r.Queries, r.o.Catalog, r.env.Outbox, r.o.Clock)
+	r.Waiting = pending.New(r.o.Store, r.Queries, r.o.Catalog, r.env.Outbox, r.o.Clock, r.Fanout)
 	r.env.Timers = timer.New(timer.Options{Store: r.o.Store, Clock: r.o.Clock, Fire: r.fire, Log: r.o.Log})
 	r.schedules = schedule.New(schedule.Options{Store: r.o.Store, Clock: r.o.Clock, Schedules: r.o.Catalog.Schedules, Create: r.createScheduled, Log: r.o.Log})
 }

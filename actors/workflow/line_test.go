@@ -103,7 +103,7 @@ func (h *harness) created(who *identity.Principal, category form.Category, more 
 	h.t.Helper()
 	req := &form.PageRequest{
 		ListRequest: form.ListRequest{Kind: form.KindForm, WithInstances: true, User: who.ID, Category: category}, Limit: 100, Count: true,
-		Title: func(from *query.Reader, f form.Listed) (statemachine.Text, error) { return h.seen(from, who, f) },
+		Title: func(from query.Loader, f form.Listed) (statemachine.Text, error) { return h.seen(from, who, f) },
 	}
 	more(req)
 	if page, err = form.ReadPage(h.t.Context(), h.Queries, req); err != nil {
@@ -116,7 +116,7 @@ func (h *harness) created(who *identity.Principal, category form.Category, more 
 }
 
 // seen is a title for an instance that a user may read.
-func (h *harness) seen(from *query.Reader, who *identity.Principal, f form.Listed) (statemachine.Text, error) {
+func (h *harness) seen(from query.Loader, who *identity.Principal, f form.Listed) (statemachine.Text, error) {
 	id, _ := instanceid.Parse(f.InstanceID)
 	in, err := query.LoadInstance(from, h.Catalog, h.Store.ShardOf(id), f.WorkflowID, id)
 	if err != nil {

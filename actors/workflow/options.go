@@ -11,6 +11,7 @@ import (
 	"troupe/actors"
 	"troupe/actors/catalog"
 	"troupe/actors/child"
+	"troupe/actors/fanout"
 	"troupe/actors/identity"
 	"troupe/actors/incident"
 	"troupe/actors/outbox"
@@ -34,11 +35,17 @@ type Options struct {
 	// an error, at the latest when ctx ends. Required for a store with replicas.
 	Current func(context.Context, key.Shard) error
 
+	// Peers reaches the nodes that lead other shards; each of them has its questions answered by Router.Fanout. Nil: this
+	// node reads all shards itself.
+	Peers fanout.Peers
+
 	// Sender sends what instances send out. Nil: it waits in the store.
 	Sender outbox.Sender
 	// Principal returns a user with the rights of now, nil when there is none or the user is disabled. Nil: nobody can
 	// be named by a schedule.
 	Principal func(identity.UserID) *identity.Principal
+	// NameOf returns what a user is called. Nil: nobody has a name.
+	NameOf func(user string) string
 	// Elsewhere has the node that leads a shard carry out a message between instances (Router.Inside). Nil: the store
 	// is standalone.
 	Elsewhere func(ctx context.Context, shard uint16, m *child.Message) (refused string, err error)

@@ -172,7 +172,7 @@ func TestAnAnswerThatWasReadHasEnded(t *testing.T) {
 	assert.NoError(t, err, "a query, while mary has the slot")
 	assert.NoError(t, form.List(ctx, h.Service, &form.ListRequest{Kind: form.KindForm, User: john.ID}, func(form.Listed) error {
 		return taken(func(working func()) error {
-			return h.Read(ctx, mary.ID, func(*query.Reader) error { working(); return nil })
+			return h.Read(ctx, h.Store.Numbered(), mary.ID, func(*query.Reader) error { working(); return nil })
 		})
 	}))
 	assert.Equal(t, 2, read, "items were read, want 2")

@@ -26,6 +26,7 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/changefeed"
 	"troupe/actors/failure"
+	"troupe/actors/fanout"
 	"troupe/actors/guard"
 	"troupe/actors/identity"
 	"troupe/actors/incident"
@@ -65,6 +66,8 @@ type Router struct {
 	Watches     *watch.Service
 	Changes     *changefeed.Service
 	Incidents   *incident.Service
+	// Fanout asks other nodes what these need of their shards, and answers them; nil without Options.Peers.
+	Fanout *fanout.Service
 
 	invokes   *invoke.Service   // whether children may be created
 	schedules *schedule.Service // creates instances at their times
@@ -122,20 +125,27 @@ func Start(o Options) (*Router, error) {
 // makeServices makes what instances tell, and what asks them. NB: before anything runs that commits, since each commit tells it.
 func (r *Router) makeServices() {
 	o, e := &r.o, r.env
+	if o.Peers != nil {
+		r.Fanout = fanout.New(o.Peers, o.Store.Shards())
+	}
 	r.Queries = query.New(query.Options{
 		Store: o.Store, Catalog: o.Catalog, Clock: o.Clock, InFlight: &e.Counts.InFlight,
 		QueriesMax: o.QueriesMax, ListsMax: listsMax, QueriesOpenMax: 16 * o.QueriesMax, ListsOpenMax: 2 * listsMax,
-		QueryWaitMax: o.QueryWaitMax, TimeMax: o.QueryTimeMax, Current: o.Current,
+		QueryWaitMax: o.QueryWaitMax, TimeMax: o.QueryTimeMax, Current: o.Current, Fanout: r.Fanout,
 	})
 	r.Changes = changefeed.New(changefeed.Options{
-		Store: o.Store, Catalog: o.Catalog, Current: r.Queries.AwaitCurrent, Clock: o.Clock, Log: o.Log,
+		Store: o.Store, Catalog: o.Catalog, Current: r.Queries.AwaitCurrentIn, Clock: o.Clock, Log: o.Log, Fanout: r.Fanout,
 		KeptFor: o.ChangesKeptFor, RowsMax: o.ChangesMax,
 	})
-	r.Watches = watch.New(watch.Options{Store: o.Store, Catalog: o.Catalog, Queries: r.Queries, Changes: r.Changes, Instances: r, Clock: o.Clock})
+	r.Watches = watch.New(watch.Options{Store: o.Store, Catalog: o.Catalog, Queries: r.Queries, Changes: r.Changes, Instances: r, Clock: o.Clock, Fanout: r.Fanout})
 	r.Incidents = incident.New(incident.Options{Store: o.Store, Log: o.Log, Elsewhere: o.PutElsewhere})
 	e.Changes, e.Watches, e.Incidents = r.Changes, r.Watches, r.Incidents
-	r.Worklists = &task.Lists{Store: o.Store, Queries: r.Queries, Catalog: o.Catalog, Bounds: task.UsualBounds, Clock: o.Clock}
+	r.Worklists = &task.Lists{Store: o.Store, Queries: r.Queries, Catalog: o.Catalog, Bounds: task.UsualBounds, Clock: o.Clock, NameOf: o.NameOf}
 	r.TaskWatches = &task.Watcher{Lists: r.Worklists, Feed: e.Tasks, Stopped: r.Watches.Stopped()}
+	if r.Fanout != nil {
+		r.Worklists.Share(r.Fanout)
+		r.TaskWatches.ShareWatches(r.Fanout)
+	}
 }
 
 // Stop refuses new calls with failure.ErrUnavailable, ends queries and lists with it, waits until every accepted call

@@ -45,7 +45,7 @@ func startOwn(t *testing.T) *watched {
 		Store: h.Store, Catalog: h.Catalog, Clock: h.Clock, InFlight: new(atomic.Int64),
 		QueriesMax: 2, ListsMax: 2, QueriesOpenMax: 2, ListsOpenMax: 2, TimeMax: time.Minute,
 	})
-	changes := changefeed.New(changefeed.Options{Store: h.Store, Catalog: h.Catalog, Current: h.queries.AwaitCurrent, Clock: h.Clock})
+	changes := changefeed.New(changefeed.Options{Store: h.Store, Catalog: h.Catalog, Current: h.queries.AwaitCurrentIn, Clock: h.Clock})
 	h.own = watch.New(watch.Options{Store: h.Store, Catalog: h.Catalog, Queries: h.queries, Changes: changes, Instances: h.Router, Clock: h.Clock})
 	t.Cleanup(h.own.Stop)
 	return h

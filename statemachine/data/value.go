@@ -68,6 +68,14 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return v, nil
 }
 
+// UnmarshalJSON keeps the text itself; null is the absent value.
+func (v *Value) UnmarshalJSON(text []byte) error {
+	if *v = nil; string(text) != "null" {
+		*v = append(*v, text...)
+	}
+	return nil
+}
+
 // Members yields the members of an object in their order, keys unescaped; for anything else nothing. The values are slices of v.
 func (v Value) Members() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {

@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -292,10 +293,11 @@ func (s *service) run() (err error) {
 	workflows.Store, workflows.System, workflows.Catalog, workflows.Log = s.store, s.system, s.catalog, s.log
 	if s.node != nil {
 		workflows.Current, workflows.Elsewhere = s.node.Current, s.tellElsewhere
-		workflows.PutElsewhere = s.putElsewhere
+		workflows.PutElsewhere, workflows.Peers = s.putElsewhere, cluster.Questions{Node: s.node}
 	}
 	workflows.Sender = s.sender
 	workflows.Principal = func(user identity.UserID) *identity.Principal { return s.identities.Directory().Principal(user) }
+	workflows.NameOf = func(user string) string { return cmp.Or(s.identities.Directory().Name(identity.UserID(user)), user) }
 	workflows.ReplyWaitMax = c.Store.CommitWaitMax + 5*time.Second
 	if s.router, err = workflow.Start(workflows); err != nil {
 		return err
@@ -307,6 +309,7 @@ func (s *service) run() (err error) {
 		cluster.Handle(s.node, pathIncidents, s.takeIncidents)
 		cluster.Handle(s.node, pathMigrate, s.takeMigration)
 		cluster.Handle(s.node, pathVacate, s.takeVacancy)
+		s.node.HandleQuestions(s.router.Fanout.Answer)
 	}
 	s.repository = repository.Start(repository.Options{System: s.system, Source: s.files, Rights: s.rights, Log: s.log})
 	s.started.push(s.repository)

@@ -164,7 +164,7 @@ type Presentations interface {
 	// Lines returns some instances as people see them in a list; nil for those that the caller may not read.
 	Lines(ctx context.Context, caller *identity.Principal, of []presentation.Name) ([]*presentation.Line, error)
 	// Called returns what one of them is called; no text for those.
-	Called(from *query.Reader, caller *identity.Principal, of presentation.Name) (statemachine.Text, error)
+	Called(from query.Loader, caller *identity.Principal, of presentation.Name) (statemachine.Text, error)
 	// Trace returns where an instance stands and the way that it came.
 	Trace(context.Context, *message.Load) (*presentation.Trace, error)
 	// Presented returns a version of a workflow's definition, 0 being the newest, for who may read or create its instances.

@@ -129,7 +129,7 @@ func (g *Group) pageRequests(x *kernel.Exchange) error {
 
 func (g *Group) pageOf(x *kernel.Exchange, request *formportal.PageRequest) (*formportal.Page, *api.FormPage, error) {
 	if g.Presentations != nil {
-		request.Title = func(from *query.Reader, f form.Listed) (statemachine.Text, error) { return g.titleOf(x, from, f) }
+		request.Title = func(from query.Loader, f form.Listed) (statemachine.Text, error) { return g.titleOf(x, from, f) }
 	}
 	request.Languages = x.Languages()
 	page, err := g.Portal.Page(x.Request.Context(), request)
@@ -140,7 +140,7 @@ func (g *Group) pageOf(x *kernel.Exchange, request *formportal.PageRequest) (*fo
 	return page, answer, err
 }
 
-func (g *Group) titleOf(x *kernel.Exchange, from *query.Reader, f form.Listed) (statemachine.Text, error) {
+func (g *Group) titleOf(x *kernel.Exchange, from query.Loader, f form.Listed) (statemachine.Text, error) {
 	if f.WorkflowID == formportal.PlainWorkflow {
 		return nil, nil
 	}
@@ -375,7 +375,7 @@ type Presentations interface {
 	// Lines returns some instances as people see them in a list; nil for those that the caller may not read.
 	Lines(ctx context.Context, caller *identity.Principal, of []presentation.Name) ([]*presentation.Line, error)
 	// Called returns what one of them is called; no text for those.
-	Called(from *query.Reader, caller *identity.Principal, of presentation.Name) (statemachine.Text, error)
+	Called(from query.Loader, caller *identity.Principal, of presentation.Name) (statemachine.Text, error)
 }
 
 // Portal is what group A and the form runtime need; formportal.Portal does it.

@@ -68,7 +68,7 @@ func (g *Group) listTasks(x *kernel.Exchange) error {
 	users := show.Names{Users: g.Users}
 	q := parse.Parameters{Values: x.Query}
 	list := task.ListRequest{
-		Caller: x.Caller, Languages: x.Languages(), NameOf: users.Of,
+		Caller: x.Caller, Languages: x.Languages(),
 		Scope:      cmp.Or(parse.Choice(&q, "scope", task.ScopeMine, task.ScopeOpen, task.ScopeAll, task.ScopeDone, task.ScopeEvery), task.ScopeAll),
 		WorkflowID: q.Text("workflowId"), Filter: q.Text("filter"), Query: q.Text("q"), Sort: q.Text("sort"),
 	}

@@ -1,0 +1,177 @@
+package watch
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+
+	"troupe/actors/catalog"
+	"troupe/actors/changefeed"
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/persistence/key"
+)
+
+// In a cluster, a watch of all instances of a workflow follows the leaders of all shards. Each tells what its shards have
+// behind a cursor, so that a new leader goes on where the one before ended.
+
+// partOf is what a leader tells.
+type partOf struct {
+	Caller             *identity.Principal
+	WorkflowID, Filter string
+	Since              string // a cursor
+}
+
+// event is an Event as it travels.
+type event struct{ Event }
+
+// AppendBinary appends kind(1) ID(uvarint length in front) data.
+func (e event) AppendBinary(dst []byte) ([]byte, error) {
+	dst = binary.AppendUvarint(append(dst, byte(e.Kind)), uint64(len(e.ID)))
+	return append(append(dst, e.ID...), e.Data...), nil
+}
+
+// UnmarshalBinary reads what AppendBinary wrote, and keeps it.
+func (e *event) UnmarshalBinary(b []byte) error {
+	if len(b) < 1 {
+		return errEvent
+	}
+	length, n := binary.Uvarint(b[1:])
+	rest := b[1+max(n, 0):]
+	if n <= 0 || length > uint64(len(rest)) {
+		return errEvent
+	}
+	e.Kind, e.ID, e.Data = Kind(b[0]), string(rest[:length]), rest[length:]
+	return nil
+}
+
+var errEvent = errors.New("an event of a watch cannot be read")
+
+// epochEvery is the time between two looks whether the shards of a part are led here still.
+const epochEvery = time.Second
+
+func (w *watcher) leads() error {
+	for _, sh := range w.shards {
+		if w.service.o.Store.Epoch(sh) == 0 {
+			return failure.Elsewhere(uint16(sh))
+		}
+	}
+	return nil
+}
+
+// readPart tells what some shards have behind a cursor, until this node leads one of them no more.
+func (s *Service) readPart(ctx context.Context, shards []key.Shard, in *partOf, yield func(event) error) (end struct{}, err error) {
+	w := &watcher{
+		service: s, caller: catalog.CallerOf(in.Caller), shards: shards, isPart: true,
+		req: &Request{Caller: in.Caller, WorkflowID: in.WorkflowID, Filter: in.Filter, LastEventID: in.Since},
+		yield: func(e Event) error {
+			e.Data = bytes.Clone(e.Data)
+			return yield(event{e})
+		},
+	}
+	return end, w.watch(ctx)
+}
+
+// merged is a watch of what the leaders tell. Who the caller is, it asks itself; a part ends when they have other rights.
+func (s *Service) merged(ctx context.Context, req *Request, yield func(Event) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.stopped, cancel)()
+	w := &watcher{service: s, req: req, caller: catalog.CallerOf(req.Caller), yield: yield}
+	m := &merging{watcher: w, principal: req.Caller}
+	err := w.check()
+	if err == nil {
+		w.seen, err = s.o.Changes.Present(ctx)
+	}
+	if err != nil {
+		return failure.In("watch", req.WorkflowID, err)
+	}
+	w.heartbeat = time.NewTimer(heartbeatEvery)
+	defer w.heartbeat.Stop()
+	if err = m.begin(); err != nil {
+		return err
+	}
+	for err == nil || errors.Is(err, errRights) {
+		err = s.kind.Follow(ctx, m.partOf, m.take)
+	}
+	if s.stopped.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// merging is a watch whose events come from several nodes.
+type merging struct {
+	*watcher
+	principal *identity.Principal // of whom the parts know
+	told      time.Time           // something was
+	raised    bool                // a heartbeat has raised the position since it was told last
+}
+
+// errRights: the caller has other rights than those of which the parts know.
+var errRights = errors.New("the rights are others")
+
+// begin tells that the watch is open, which goes on behind what the caller has seen.
+func (m *merging) begin() error {
+	id := m.req.LastEventID
+	if id == "" {
+		return m.say(Event{Kind: Opened, ID: m.position()})
+	}
+	if err := m.say(Event{Kind: Opened, ID: id}); err != nil {
+		return err
+	}
+	seen, err := changefeed.ParseCursor(id, len(m.seen))
+	if err != nil {
+		return m.lose()
+	}
+	m.seen = seen
+	return nil
+}
+
+func (m *merging) say(e Event) error {
+	m.told = time.Now()
+	return m.tell(e)
+}
+
+func (m *merging) partOf([]key.Shard) *partOf {
+	return &partOf{Caller: m.principal, WorkflowID: m.req.WorkflowID, Filter: m.req.Filter, Since: m.seen.String()}
+}
+
+func (m *merging) take(e event) error {
+	if m.req.Reauthorize != nil {
+		p, err := m.req.Reauthorize()
+		if err != nil {
+			return err
+		}
+		if p.ID != m.principal.ID || !slices.Equal(p.Roles, m.principal.Roles) || !slices.Equal(p.Privileges, m.principal.Privileges) {
+			m.principal = p
+			return errRights
+		}
+	}
+	if e.ID != "" && e.Kind != Opened {
+		seen, err := changefeed.ParseCursor(e.ID, len(m.seen))
+		if err != nil {
+			return failure.Errorf(failure.ErrUnavailable, "a position of another node: %w", err)
+		}
+		m.seen.Raise(seen)
+		m.raised = m.raised || e.Kind == Heartbeat
+	}
+	switch e.Kind {
+	case Entry, Lost:
+		m.raised = false
+		return m.say(Event{Kind: e.Kind, ID: m.position(), Data: e.Data})
+	case Heartbeat:
+		if time.Since(m.told) < heartbeatEvery {
+			return nil
+		}
+		beat := Event{Kind: Heartbeat}
+		if m.raised {
+			m.raised, beat.ID = false, m.position()
+		}
+		return m.say(beat)
+	}
+	return nil
+}
