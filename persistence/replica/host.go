@@ -11,62 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rs/zerolog"
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 	"golang.org/x/time/rate"
 
 	"troupe/persistence/replica/internal/mesh"
 )
-
-// The times of a host, as parts of HostOptions.Tick. Nodes tell each other all the time that they are alive, and groups
-// ask for an election when the node that leads them is not. A group in which nothing happens costs nothing.
-const (
-	raftTicks      = 20 // of Raft
-	pingTicks      = 10 // messages to each node that this one is alive
-	electionTicks  = 10 // Raft's ticks after which a group without a leader asks for an election
-	heartbeatTicks = 3  // Raft's ticks between two messages of a leader that has something to say
-	// idleTicks is how many ticks a group gets when nothing happens any more: who has missed that something is
-	// confirmed hears it meanwhile.
-	idleTicks = 2 * heartbeatTicks
-)
-
-// HostOptions of a host.
-type HostOptions struct {
-	// Node is the id of this node.
-	Node string
-	// Messages carries what the groups of all shards say to each other, Copies the rows of shards.
-	Messages, Copies Streams
-	// Store takes what all groups write in one round.
-	Store Rounds
-	// Probe is the key of a row that is written when nothing else is.
-	Probe []byte
-
-	// Tick is the time on which all others hang: a node that is not heard for half of it is taken for dead.
-	// Zero: one second.
-	Tick time.Duration
-
-	// Lost is called when a node does not answer: what was sent to it in other streams has no answer to wait for. It must
-	// not block. Nil: nobody wants to know.
-	Lost func(node string)
-
-	Log zerolog.Logger
-	// Fatal ends the process; it does not return.
-	Fatal func(reason string)
-}
-
-// Streams carries bytes between nodes.
-type Streams = mesh.Streams
-
-// Rounds writes what the groups of a host have for the disk.
-type Rounds interface {
-	// Append has the changes of fill made visible together, in the order of the calls, and durable when synced.
-	// It never waits, and the writes are never refused. visible and durable are called once each, in this order and in
-	// the order of the calls of Append, and must not block. Both get an error when the store was closed before.
-	Append(synced bool, fill func(Batch), visible, durable func(error))
-	// Refusal is why new writes are refused now, nil when they are not.
-	Refusal() error
-}
 
 // Host runs the groups of all shards of a node: it alone steps them, sends what they say to another node in one stream,
 // and writes what they have for the disk in one batch.
