@@ -132,7 +132,7 @@ func (p *parser) replica(k *Parts) {
 	switch k.Kind {
 	case 'l':
 		k.Number = p.uint64()
-	case 'b', 'c', 'd', 'h':
+	case 'b', 'c', 'd', 'h', 'k':
 	default:
 		p.bad = true
 	}

@@ -42,6 +42,7 @@ func (g *Group) sendCopy(m *raftpb.Message) {
 		if err := g.copyTo(to, term); err != nil {
 			g.o.Log.Warn().Err(err).Str("node", h.name(to)).Msg("could not send a copy of the shard")
 			status = raft.SnapshotFailure
+			g.noteCopy(to, 0)
 		}
 		g.do(func() { g.raft.ReportSnapshot(to, status) })
 	})
@@ -64,6 +65,7 @@ func (g *Group) copyTo(to, term uint64) (err error) {
 	if err := h.awaitByte(conn, to); err != nil {
 		return err
 	}
+	g.noteCopy(to, g.Applied())
 	rows := g.o.Store.Snapshot()
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	w := bufio.NewWriterSize(conn, copyBurst)
@@ -85,6 +87,15 @@ func (g *Group) copyTo(to, term uint64) (err error) {
 		return err
 	}
 	return h.awaitByte(conn, to)
+}
+
+// noteCopy notes what the copy has that a node gets, 0 when it gets none.
+func (g *Group) noteCopy(to, index uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.copied[to] = index; index == 0 {
+		delete(g.mu.copied, to)
+	}
 }
 
 // awaitByte waits for a byte of another node, as long as that is alive.
@@ -258,34 +269,19 @@ func (g *Group) readRows(r io.Reader, rows Replacement, alive func()) (*raftpb.M
 	return &raftpb.Message{Type: raftpb.MsgSnap.Enum(), Snapshot: snapshotOf(at, of)}, nil
 }
 
-// install puts a copy in the place of the shard's rows. The group waits meanwhile, and the others go on.
-func (g *Group) install(m *raftpb.Message) {
+// install returns what puts a copy in the place of the shard's rows. The group waits meanwhile, and the others go on.
+func (g *Group) install(m *raftpb.Message) func() {
 	rows := g.incoming
 	g.incoming = nil
 	g.installing = true
-	g.host.done.Go(func() {
-		// NB: what was written before has its turn first, so that nothing old comes over the copy.
-		err := g.o.Store.Write(Vital, func(b Batch) {
-			g.log.append(b, &raftpb.Message{Term: m.Term, Vote: m.Vote})
-			b.Set(g.log.rowKey('c'), nil)
-		})
-		if err == nil {
-			err = rows.Commit()
-		} else {
-			rows.Abort()
-		}
-		if err == nil {
-			err = g.state.load()
-		}
-		if err == nil {
-			err = g.o.Store.Write(Vital, func(b Batch) { g.log.restart(b, raftEntry{g.state.at.applied, g.state.at.term}) })
-		}
-		if err != nil {
+	return func() {
+		if err := g.putInPlace(m, rows); err != nil {
 			select {
 			case <-g.stop:
 			default:
 				g.o.Fatal(fmt.Sprintf("put a copy of shard %d in place: %v", g.o.Shard, err))
 			}
+			g.end()
 			return
 		}
 		g.copying.Store(false)
@@ -303,5 +299,35 @@ func (g *Group) install(m *raftpb.Message) {
 		}
 		g.host.mesh.Flush()
 		g.do(func() {})
+	}
+}
+
+// putInPlace is durable when it returns. NB: what was written before has its turn first, so that nothing old comes over
+// the copy.
+func (g *Group) putInPlace(m *raftpb.Message, rows Replacement) error {
+	err := g.o.Store.Write(Vital, func(b Batch) {
+		g.log.append(b, &raftpb.Message{Term: m.Term, Vote: m.Vote})
+		b.Set(g.log.rowKey('c'), nil)
 	})
+	if err != nil {
+		rows.Abort()
+		return err
+	}
+	if err := rows.Commit(); err != nil {
+		return err
+	}
+	if err := g.state.load(); err != nil {
+		return err
+	}
+	return g.o.Store.Write(Vital, func(b Batch) { g.log.restart(b, raftEntry{g.state.at.applied, g.state.at.term}) })
+}
+
+// end has Stop return for a group whose store was closed while a copy was put in place.
+func (g *Group) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.ended != nil {
+		close(g.mu.ended)
+		g.mu.ended = nil
+	}
 }

@@ -6,9 +6,6 @@ import (
 	"fmt"
 )
 
-// ErrFirstEngine is the error of a replica that an earlier engine has written, which no release had. Recover reads it.
-var ErrFirstEngine = errors.New("the store is of an engine of clusters that no release had: `troupe cluster recover` makes the node that ran last a cluster of one, which the others join with empty homes")
-
 // first is what the first engine has in the place of log and members: 's' with the rows about the state, and with those of
 // the log 'v' before its votes, and entries with term (8 bytes), type (1), time (8), length of extensions (4), extensions
 // and data.
@@ -22,16 +19,7 @@ const firstHeadBytes = 8 + 1 + 8 + 4
 
 func firstOf(o *Options) first {
 	in := func(prefix []byte, row string) []byte { return append(prefix[:len(prefix):len(prefix)], row...) }
-	return first{o.Store, in(o.StatePrefix, "s"), in(o.LogPrefix, "l"), in(o.LogPrefix, "vCurrentTerm"), in(o.LogPrefix, "v"), in(o.LogPrefix, "w")}
-}
-
-// isThere returns ErrFirstEngine when the replica is of the first engine.
-func (f first) isThere() error {
-	value, err := f.store.Load(f.snapshot)
-	if err == nil && value != nil {
-		err = ErrFirstEngine
-	}
-	return err
+	return first{o.Store, firstRow(o), in(o.LogPrefix, "l"), in(o.LogPrefix, "vCurrentTerm"), in(o.LogPrefix, "v"), in(o.LogPrefix, "w")}
 }
 
 // recover is Recover. NB: it may be called again after a crash at any point.

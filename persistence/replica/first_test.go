@@ -34,7 +34,7 @@ func TestAReplicaOfTheFirstEngine(t *testing.T) {
 	l, err := openLog(m, o.LogPrefix, s.published)
 	require.NoError(t, err)
 	assert.Equal(t, []any{uint64(7), uint64(7), []string{"A"}}, []any{s.at.applied, l.mu.last, s.members.Voters})
-	assert.NoError(t, firstOf(&o).isThere())
+	assert.NoError(t, checkEngine(&o))
 }
 
 // writesOf is the data of an entry of the first engine with one set of writes.

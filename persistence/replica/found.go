@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"errors"
 	"fmt"
 
 	"go.etcd.io/raft/v3/raftpb"
@@ -32,8 +33,8 @@ const foundedAt, foundedIn = 1, 1
 // have: what only they had confirmed is lost. No group may be running. It reports whether this
 // node had anything: one that has only begun to copy the shard has a term and no rows.
 func Recover(o Options, node string) (had bool, err error) {
-	if f := firstOf(&o); f.isThere() != nil {
-		return f.recover(&o, node)
+	if errors.Is(checkEngine(&o), ErrFirstEngine) {
+		return firstOf(&o).recover(&o, node)
 	}
 	s, err := openState(o.Store, o.StatePrefix, o.Fatal)
 	if err != nil {

@@ -60,6 +60,7 @@ type Group struct {
 		queue      []queued
 		pending    []*answer     // proposed, in their order
 		inFlight   int           // answers that are on their way
+		patience   time.Time     // until when what is on its way is waited for, when stopped
 		ended      chan struct{} // closed when the group is stopped and everything is answered
 		term       uint64        // in which this node leads, as of the last round
 		epoch      uint64        // 0: this node does not lead, or not yet
@@ -68,6 +69,7 @@ type Group struct {
 		renew      bool          // another epoch is to begin
 		drained    chan struct{}
 		conf       map[string]chan struct{} // by changeContext.ID
+		copied     map[uint64]uint64        // what the copies have that members were sent last
 	}
 }
 
@@ -94,7 +96,7 @@ type answer struct {
 func (h *Host) Start(o Options) (*Group, error) {
 	o.ensureDefaults()
 	g := &Group{o: o, host: h, stop: make(chan struct{})}
-	g.mu.conf = map[string]chan struct{}{}
+	g.mu.conf, g.mu.copied = map[string]chan struct{}{}, map[uint64]uint64{}
 	if err := g.start(); err != nil {
 		return nil, fmt.Errorf("start replica of shard %d: %w", o.Shard, err)
 	}
@@ -110,7 +112,7 @@ func (h *Host) Start(o Options) (*Group, error) {
 }
 
 func (g *Group) start() (err error) {
-	if err := firstOf(&g.o).isThere(); err != nil {
+	if err := checkEngine(&g.o); err != nil {
 		return err
 	}
 	if g.state, err = openState(g.o.Store, g.o.StatePrefix, g.o.Fatal); err != nil {
@@ -138,7 +140,7 @@ func (g *Group) do(f func()) {
 	g.host.schedule(g)
 }
 
-// Stop leaves the group at once: what is on its way has an unknown outcome, and nothing is
+// Stop leaves the group within a Tick: what is on its way then has an unknown outcome, and nothing is
 // handed over; see [Group.Drain] and [Group.HandOver]. It may be called more than once.
 func (g *Group) Stop() {
 	ended := make(chan struct{})
@@ -147,7 +149,7 @@ func (g *Group) Stop() {
 		g.mu.Unlock()
 		return
 	}
-	g.mu.stopped = true
+	g.mu.stopped, g.mu.patience = true, time.Now().Add(g.host.o.Tick)
 	close(g.stop)
 	g.mu.ended = ended // NB: what the rounds before wrote is answered before
 	g.host.schedule(g)
@@ -326,7 +328,11 @@ func (g *Group) HandOver(ctx context.Context, node string) error {
 		return err
 	}
 	term := g.status().GetTerm()
-	g.do(func() { g.raft.TransferLeader(raftID(node)) })
+	g.do(func() {
+		if g.raft.BasicStatus().RaftState == raft.StateLeader { // NB: the one that leads now would be told
+			g.raft.TransferLeader(raftID(node))
+		}
+	})
 	ctx, cancel := context.WithTimeout(ctx, g.host.o.Tick)
 	defer cancel()
 	leads := func() bool { s := g.status(); return s.RaftState == raft.StateLeader && s.GetTerm() == term }

@@ -294,13 +294,14 @@ func (g *Group) receive(m *raftpb.Message, bytes int) {
 
 // round is what the groups that were stepped have for the disk and for other nodes.
 type round struct {
-	host    *Host
-	appends []appending
-	applies []applying
-	answers []answer
-	trims   []*Group // whose logs have more than they need
-	synced  bool
-	begun   time.Time
+	host     *Host
+	appends  []appending
+	applies  []applying
+	answers  []answer
+	trims    []trimming
+	installs []func() // put copies in place, once what is before them is on its way
+	synced   bool
+	begun    time.Time
 }
 
 // appending is entries of a group's log, its term and its vote on their way to the disk.
@@ -309,13 +310,21 @@ type appending struct {
 	m     *raftpb.Message
 }
 
+// trimming is a group whose log has more than it needs. Raft may look at what it does not know to be applied.
+type trimming struct {
+	group   *Group
+	applied uint64
+}
+
 // end sends and writes what a round has.
 func (r *round) end() {
 	r.host.mesh.Flush()
-	if len(r.appends) == 0 && len(r.applies) == 0 && len(r.answers) == 0 && len(r.trims) == 0 {
-		return
+	if len(r.appends) > 0 || len(r.applies) > 0 || len(r.answers) > 0 || len(r.trims) > 0 {
+		r.host.o.Store.Append(r.synced, r.fill, r.visible, r.durable)
 	}
-	r.host.o.Store.Append(r.synced, r.fill, r.visible, r.durable)
+	for _, install := range r.installs {
+		r.host.done.Go(install)
+	}
 }
 
 // fill writes logs before states: a state never has more than the log after a crash.
@@ -331,9 +340,8 @@ func (r *round) fill(b Batch) {
 	for _, a := range r.answers {
 		a.group.state.touch(b)
 	}
-	for _, g := range r.trims {
-		at, _ := g.state.published()
-		g.log.trim(b, at.applied, g.state.everywhere, g.o.LogBytesMax)
+	for _, t := range r.trims {
+		t.group.log.trim(b, t.applied, t.group.state.everywhere, t.group.o.LogBytesMax)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"sync"
 
@@ -20,8 +21,8 @@ const cacheBytesMax = 1 << 20
 // part of it before it is safe; Raft knows what is.
 //
 // The key of an entry is the prefix, 'l' and its index; its value is term (8 bytes), type (1) and data. 'h' has term and
-// vote, 'b' the entry behind which the log begins, with its term; 8 bytes each. 'c' is there while a copy of the shard is
-// put in place.
+// vote, 'b' the entry behind which the log begins, with its term, 'k' the last entry that was known to be confirmed when
+// the last change of the members was written; 8 bytes each. 'c' is there while a copy of the shard is put in place.
 type raftLog struct {
 	store  Store
 	prefix []byte
@@ -30,6 +31,7 @@ type raftLog struct {
 	mu struct {
 		sync.Mutex
 		hard        [2]uint64 // term and vote, as they were written last
+		commit      uint64    // the last entry that Raft has called confirmed, as far as it had to say so
 		begin       raftEntry // behind which the log begins
 		last        uint64
 		bytes       int64       // of all entries
@@ -54,6 +56,13 @@ func openLog(store Store, prefix []byte, shown func() (position, members)) (*raf
 	begin, err := l.loadPair('b')
 	if err != nil {
 		return nil, err
+	}
+	known, err := store.Load(l.rowKey('k'))
+	if err != nil {
+		return nil, err
+	}
+	if len(known) == 8 {
+		l.mu.commit = binary.BigEndian.Uint64(known)
 	}
 	l.mu.hard = hard
 	l.mu.begin = raftEntry{begin[0], begin[1]}
@@ -88,7 +97,10 @@ func (l *raftLog) join() error {
 	case l.mu.hard[0] == 0 && (at.applied > 0 || l.mu.last > 0):
 		return fmt.Errorf("%w: its term and vote are missing", ErrDamaged)
 	case err == nil && (term == at.term || at.applied == 0 && l.mu.begin.index == 0):
-		return nil
+		if copying == nil {
+			return nil
+		}
+		return l.store.Write(Synced, func(b Batch) { b.DeleteRange(l.rowKey('c'), l.rowKey('c'+1)) }) // that copy was given up
 	case copying == nil:
 		return fmt.Errorf("%w: it is at entry %d of term %d, and the log has those from %d up to %d", ErrDamaged, at.applied, at.term, l.mu.begin.index+1, l.mu.last)
 	}
@@ -140,8 +152,8 @@ func (l *raftLog) InitialState() (*raftpb.HardState, *raftpb.ConfState, error) {
 	if hard == ([2]uint64{}) {
 		return nil, of.confState(), nil
 	}
-	// NB: which entries are confirmed is not written; those that were applied are.
-	return &raftpb.HardState{Term: new(hard[0]), Vote: new(hard[1]), Commit: new(at.applied)}, of.confState(), nil
+	commit := min(max(at.applied, l.mu.commit), l.mu.last) // NB: more may be confirmed
+	return &raftpb.HardState{Term: new(hard[0]), Vote: new(hard[1]), Commit: new(commit)}, of.confState(), nil
 }
 
 // FirstIndex implements raft.Storage.
@@ -236,6 +248,12 @@ func (l *raftLog) append(b Batch, m *raftpb.Message) {
 		l.mu.hard = hard
 	}
 	entries := m.GetEntries()
+	l.mu.commit = max(l.mu.commit, m.GetCommit())
+	if slices.ContainsFunc(entries, func(e *raftpb.Entry) bool { return e.GetType() != raftpb.EntryNormal }) {
+		// NB: who has a change of the members must know that the one before it is confirmed, also after a crash that
+		// took that from its rows: else it would let a node vote that has no vote any more.
+		b.Set(l.rowKey('k'), binary.BigEndian.AppendUint64(nil, l.mu.commit))
+	}
 	if len(entries) == 0 {
 		return
 	}
@@ -273,6 +291,10 @@ func (l *raftLog) truncateLocked(index uint64) {
 	if gone := l.mu.last + 1 - index; gone >= uint64(len(l.mu.cached)) {
 		l.mu.cached, l.mu.cachedBytes = nil, 0
 	} else {
+		rest := l.mu.cached[len(l.mu.cached)-int(gone):]
+		for _, e := range rest {
+			l.mu.cachedBytes -= entryHeadBytes + len(e.GetData())
+		}
 		l.mu.cached = l.mu.cached[:len(l.mu.cached)-int(gone)]
 	}
 	l.mu.last = index - 1
@@ -284,8 +306,9 @@ func (l *raftLog) restart(b Batch, begin raftEntry) {
 	defer l.mu.Unlock()
 	b.DeleteRange(l.key(0), l.end())
 	b.DeleteRange(l.rowKey('c'), l.rowKey('c'+1))
+	b.DeleteRange(l.rowKey('k'), l.rowKey('k'+1))
 	l.setPair(b, 'b', begin.index, begin.term)
-	l.mu.begin, l.mu.last, l.mu.bytes = begin, begin.index, 0
+	l.mu.begin, l.mu.last, l.mu.bytes, l.mu.commit = begin, begin.index, 0, begin.index
 	l.mu.sizes, l.mu.terms, l.mu.cached, l.mu.cachedBytes = nil, nil, nil, 0
 }
 
@@ -340,6 +363,11 @@ func (l *raftLog) trim(b Batch, applied, everywhere uint64, bytesMax int64) {
 	l.mu.sizes = append([]uint32(nil), l.mu.sizes[drop:]...)
 	l.mu.terms = append([]raftEntry(nil), l.mu.terms[gone:]...)
 	l.mu.begin = begin
+}
+
+func (l *raftLog) last() uint64 {
+	last, _ := l.LastIndex()
+	return last
 }
 
 func (l *raftLog) size() int64 {

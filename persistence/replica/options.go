@@ -178,3 +178,20 @@ type Change interface {
 	// the order of Append. It must not block.
 	Done(error)
 }
+
+// ErrFirstEngine is the error of a replica that an earlier engine has written, which no release had. Recover reads it.
+var ErrFirstEngine = errors.New("the store is of an engine of clusters that no release had: `troupe cluster recover` makes the node that ran last a cluster of one, which the others join with empty homes")
+
+// firstRow is the key of a row that each replica of the first engine has.
+func firstRow(o *Options) []byte {
+	return append(o.StatePrefix[:len(o.StatePrefix):len(o.StatePrefix)], 's')
+}
+
+// checkEngine returns ErrFirstEngine when the replica is of the first engine.
+func checkEngine(o *Options) error {
+	value, err := o.Store.Load(firstRow(o))
+	if err == nil && value != nil {
+		err = ErrFirstEngine
+	}
+	return err
+}

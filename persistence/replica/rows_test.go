@@ -247,3 +247,38 @@ func FuzzACopyFromAnotherNode(f *testing.F) {
 		assert.True(t, err == nil && there.at.applied > 0 && len(there.members.Voters) > 0, "nobody can start on what is there: %v", err)
 	})
 }
+
+// TestAChangeOfTheMembersSaysWhatIsConfirmed: after a crash a node with the change must know that the one before it is
+// confirmed, though its rows have lost that, or a node would vote for it that has no vote any more.
+func TestAChangeOfTheMembersSaysWhatIsConfirmed(t *testing.T) {
+	m := newMemory()
+	m.rows["log h"] = string(append(binary.BigEndian.AppendUint64(nil, 2), make([]byte, 8)...))
+	shown := func() (position, members) { return position{}, members{Voters: []string{"A"}} }
+	commit := func() uint64 {
+		l, err := openLog(m, []byte("log "), shown)
+		require.NoError(t, err)
+		hard, _, err := l.InitialState()
+		require.NoError(t, err)
+		return hard.GetCommit()
+	}
+	entry := func(index uint64, kind raftpb.EntryType) *raftpb.Message {
+		return &raftpb.Message{Term: new(uint64(2)), Vote: new(uint64(0)), Commit: new(index - 1), Entries: []*raftpb.Entry{{Index: new(index), Term: new(uint64(2)), Type: kind.Enum()}}}
+	}
+	l, err := openLog(m, []byte("log "), shown)
+	require.NoError(t, err)
+	for i, kind := range []raftpb.EntryType{raftpb.EntryConfChangeV2, raftpb.EntryNormal, raftpb.EntryConfChangeV2, raftpb.EntryNormal} {
+		require.NoError(t, m.Write(Lazy, func(b Batch) { l.append(b, entry(uint64(i+1), kind)) }))
+	}
+	assert.Equal(t, uint64(2), commit(), "what was confirmed at the second change")
+	require.NoError(t, m.Write(Lazy, func(b Batch) { l.restart(b, raftEntry{9, 2}) }))
+	assert.NotContains(t, m.rows, "log k", "the row of a log that is no more")
+}
+
+// TestACopyThatWasGivenUpIsForgotten: with the row of it, a log that does not fit would not count as damage.
+func TestACopyThatWasGivenUpIsForgotten(t *testing.T) {
+	m := newMemory()
+	m.rows["log c"] = ""
+	_, err := openLog(m, []byte("log "), func() (position, members) { return position{}, members{} })
+	require.NoError(t, err)
+	assert.NotContains(t, m.rows, "log c")
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -17,9 +18,9 @@ import (
 func (g *Group) step(r *round) {
 	g.mu.Lock()
 	g.mu.scheduled = false
-	if g.installing {
+	if g.installing || g.mu.stopped && g.mu.ended == nil {
 		g.mu.Unlock()
-		return // it is scheduled when the copy is in place
+		return // it is scheduled when the copy is in place, or has ended
 	}
 	inbox, commands, ticks := g.mu.inbox, g.mu.commands, g.mu.ticks
 	if len(g.mu.queue) > 0 || !onlyHeartbeats(inbox) {
@@ -52,14 +53,38 @@ func (g *Group) step(r *round) {
 		g.copying.Store(false)
 	}
 	if ticks > 0 && g.log.outgrown(g.state.everywhere, g.o.LogBytesMax) {
-		r.trims = append(r.trims, g)
+		r.trims = append(r.trims, trimming{g, min(g.raft.BasicStatus().Applied, g.needed())})
 	}
 	g.mu.Lock()
-	stopped := g.mu.stopped && (g.leading == 0 || len(g.mu.pending) == 0)
+	stopped := g.mu.stopped && (g.leading == 0 || len(g.mu.pending) == 0 || time.Now().After(g.mu.patience))
 	g.mu.Unlock()
 	if stopped || g.leading == 0 {
 		g.fail(r, stopped)
 	}
+}
+
+// keptFactor is how many times as long as otherwise a log may become while a member gets a copy.
+const keptFactor = 16
+
+// needed is the entry behind which a member needs all of the log, as it gets a copy that has those before: without them
+// it would need another copy when it has this one. A log that is much too long is dropped nevertheless.
+func (g *Group) needed() (index uint64) {
+	index = math.MaxUint64
+	if g.log.size() > keptFactor*g.o.LogBytesMax {
+		return index
+	}
+	has := map[uint64]uint64{}
+	g.raft.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) { has[id] = p.Match })
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id, copied := range g.mu.copied {
+		if match, member := has[id]; !member || match >= copied {
+			delete(g.mu.copied, id)
+			continue
+		}
+		index = min(index, copied)
+	}
+	return index
 }
 
 // tick gives the group one tick, unless nothing happens in it and everybody is alive whom it needs. Where the leader is
@@ -156,6 +181,9 @@ func (g *Group) take(m *raftpb.Message) {
 	if m.GetType() == raftpb.MsgApp && len(m.GetEntries()) > 0 && g.host.o.Store.Refusal() != nil {
 		return // NB: Raft could not take them back; the leader sends them again
 	}
+	if m.GetType() == raftpb.MsgHeartbeat && m.GetCommit() > g.log.last() {
+		return // NB: Raft would panic; it is of a leader that takes this node for one that had more
+	}
 	if t := m.GetType(); (t == raftpb.MsgPreVote || t == raftpb.MsgVote) && m.GetFrom() == g.raft.BasicStatus().Lead {
 		g.forget(m.GetFrom()) // it leads no more, or it would not ask
 	}
@@ -182,6 +210,8 @@ func (g *Group) propose() {
 		switch {
 		case a == nil:
 			return
+		case data == nil && g.raft.BasicStatus().RaftState != raft.StateLeader:
+			return // NB: Raft would ask the one that leads now; this step finds out that it is another one
 		case data == nil:
 			g.readsAsked++
 			a.read = g.readsAsked
@@ -245,7 +275,7 @@ func (g *Group) handle(r *round, ready raft.Ready) {
 		switch m.GetTo() {
 		case raft.LocalAppendThread:
 			if !raft.IsEmptySnap(m.GetSnapshot()) {
-				g.install(m)
+				r.installs = append(r.installs, g.install(m))
 				continue
 			}
 			r.appends = append(r.appends, appending{g, m})
@@ -271,6 +301,7 @@ func (g *Group) follow(s *raft.SoftState) {
 		g.mu.campaign = time.Time{}
 	}
 	if g.mu.term = g.leading; g.leading == 0 {
+		g.mu.renew = false
 		g.endLocked()
 	}
 }
@@ -298,6 +329,7 @@ func (g *Group) settle(a *applying) {
 	if len(a.conf) > 0 {
 		g.host.know(a.members.all()...)
 		g.notePeers()
+		g.do(g.askAgain)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -311,6 +343,18 @@ func (g *Group) settle(a *applying) {
 			g.mu.pending[i].ready = true
 			g.answerLocked(&a.answers)
 		}
+	}
+}
+
+// askAgain asks once more whether this node leads, if somebody waits for that: with other members, those who were asked
+// may count no more.
+func (g *Group) askAgain() {
+	g.mu.Lock()
+	waits := slices.ContainsFunc(g.mu.pending, func(p *answer) bool { return p.read != 0 && !p.ready })
+	g.mu.Unlock()
+	if waits && g.raft.BasicStatus().RaftState == raft.StateLeader {
+		g.readsAsked++
+		g.raft.ReadIndex(binary.BigEndian.AppendUint64(nil, g.readsAsked))
 	}
 }
 

@@ -161,3 +161,23 @@ func TestNothingBeginsBehindTheEnd(t *testing.T) {
 	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	s.Stop(t.Context())
 }
+
+// TestABodyThatIsReadLateTakesNoMoreRoom: a reader that is always a little behind has read all of it at no time.
+func TestABodyThatIsReadLateTakesNoMoreRoom(t *testing.T) {
+	s := &stream{link: newLink(nil)}
+	piece := make([]byte, pieceMax)
+	for range window / 2 / pieceMax {
+		require.NoError(t, s.deliver(piece, false))
+	}
+	for i := range 1000 {
+		require.NoError(t, s.deliver([]byte{byte(i)}, false))
+		require.NoError(t, s.deliver(piece[1:], false))
+		_, err := io.ReadFull(readerOf(func(p []byte) (int, error) { return s.receive(t.Context(), p) }), make([]byte, pieceMax))
+		require.NoError(t, err)
+	}
+	assert.LessOrEqual(t, cap(s.in), 2*window, "bytes that are kept")
+}
+
+type readerOf func([]byte) (int, error)
+
+func (r readerOf) Read(p []byte) (int, error) { return r(p) }

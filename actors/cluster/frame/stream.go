@@ -51,8 +51,8 @@ func (s *stream) deliver(piece []byte, ended bool) error {
 	case len(s.in)-s.read+s.untold+len(piece) > window:
 		return errors.Join(ErrProtocol, errors.New("a body that does not wait for its reader"))
 	}
-	if s.read == len(s.in) {
-		s.in, s.read = s.in[:0], 0
+	if s.read == len(s.in) || s.read >= window/2 { // NB: a reader that is always a little behind never reads all
+		s.in, s.read = s.in[:copy(s.in, s.in[s.read:])], 0
 	}
 	s.in = append(s.in, piece...)
 	if s.inEnded = ended; ended && s.end == nil && s.err == nil {

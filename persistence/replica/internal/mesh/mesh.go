@@ -181,6 +181,7 @@ func (m *Mesh) run(l *link) {
 		}
 	}
 	defer end()
+	silent := false // it was at the last ping: a look that comes late finds answers that nobody has read yet
 	for {
 		ping := false
 		select {
@@ -207,9 +208,11 @@ func (m *Mesh) run(l *link) {
 			err = s.write(bytes)
 		}
 		l.give(bytes)
-		if err == nil && (s == nil || !s.silent()) {
+		if late := ping && s != nil && s.silent(); err == nil && !(late && silent) {
+			silent = ping && late || !ping && silent
 			continue
 		}
+		silent = false
 		end()
 		m.o.Lost(l.node)
 		select {

@@ -35,6 +35,9 @@ func appendMessage(dst []byte, shard uint16, m *raftpb.Message) []byte {
 	return dst
 }
 
+// entryBytesMin is how many bytes an entry has at least in a message.
+const entryBytesMin = 3
+
 var errMessage = errors.New("a message cannot be read")
 
 // decodeMessage reads a message, whose data it keeps. What Raft would panic at is refused.
@@ -48,7 +51,7 @@ func decodeMessage(b []byte) (shard uint16, m *raftpb.Message, err error) {
 	m.Term, m.LogTerm, m.Index, m.Commit, m.Vote, m.RejectHint = new(d.number()), new(d.number()), new(d.number()), new(d.number()), new(d.number()), new(d.number())
 	m.Context = d.bytes()
 	count := d.number()
-	if count > uint64(len(d.b)) {
+	if count > uint64(len(d.b))/entryBytesMin {
 		return 0, nil, errMessage
 	}
 	if count > 0 {
@@ -68,7 +71,7 @@ func decodeMessage(b []byte) (shard uint16, m *raftpb.Message, err error) {
 		return 0, nil, errMessage
 	case raft.IsLocalMsg(kind), kind == raftpb.MsgProp, kind == raftpb.MsgSnap, kind > raftpb.MsgForgetLeader:
 		return 0, nil, fmt.Errorf("%w: type %d", errMessage, kind)
-	case m.GetTerm() == 0:
+	case m.GetTerm() == 0, len(m.Context) != 0 && len(m.Context) != 8 && (kind == raftpb.MsgHeartbeat || kind == raftpb.MsgHeartbeatResp):
 		return 0, nil, errMessage
 	}
 	return shard, m, nil

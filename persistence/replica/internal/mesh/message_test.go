@@ -29,6 +29,9 @@ func TestAMessageComesAsItWasSent(t *testing.T) {
 			Index: new(number.Draw(t, "index")), Commit: new(number.Draw(t, "commit")), Vote: new(number.Draw(t, "vote")),
 			RejectHint: new(number.Draw(t, "hint")), Reject: new(rapid.Bool().Draw(t, "reject")), Context: data("context"),
 		}
+		if kind := want.GetType(); kind == raftpb.MsgHeartbeat || kind == raftpb.MsgHeartbeatResp {
+			want.Context = []byte("a number")
+		}
 		for i := range rapid.IntRange(0, 3).Draw(t, "entries") {
 			want.Entries = append(want.Entries, &raftpb.Entry{
 				Index: new(want.GetIndex() + 1 + uint64(i)), Term: new(want.GetTerm()), Data: data("data"),
@@ -60,7 +63,8 @@ func TestMessagesThatRaftWouldPanicAtAreRefused(t *testing.T) {
 		"an entry of an unknown type": {
 			Type: raftpb.MsgApp.Enum(), Term: new(uint64(2)), Entries: []*raftpb.Entry{{Term: new(uint64(2)), Type: raftpb.EntryType(9).Enum()}},
 		},
-		"terms that go back": {Type: raftpb.MsgApp.Enum(), Term: new(uint64(2)), LogTerm: new(uint64(2)), Entries: []*raftpb.Entry{{Term: new(uint64(1))}}},
+		"a question of no number": {Type: raftpb.MsgHeartbeatResp.Enum(), Term: new(uint64(2)), Context: []byte("few")},
+		"terms that go back":      {Type: raftpb.MsgApp.Enum(), Term: new(uint64(2)), LogTerm: new(uint64(2)), Entries: []*raftpb.Entry{{Term: new(uint64(1))}}},
 	} {
 		_, _, err := decodeMessage(appendMessage(nil, 1, m)[4:])
 		assert.Error(t, err, what)
