@@ -181,13 +181,12 @@ func (n *clusterNode) elsewhere(ctx context.Context, sh uint16, m *child.Message
 // Leader implements fanout.Peers.
 func (n *clusterNode) Leader(ctx context.Context, sh key.Shard) (string, error) {
 	for ctx.Err() == nil {
-		if n.Store.Epoch(sh) != 0 {
+		switch name := n.c.leader(sh, func(of *clusterNode) bool { return !n.isCutFrom(of.Name) }); name { // NB: a node need not have a replica to hear of it
+		case n.Name:
 			return "", nil
-		}
-		for _, of := range n.c.Nodes { // NB: a node need not have a replica to hear of it
-			if g := of.Store.Replica(sh); g != nil && !n.isCutFrom(of.Name) && of.Store.Epoch(sh) != 0 {
-				return of.Name, nil
-			}
+		case "":
+		default:
+			return name, nil
 		}
 		select {
 		case <-ctx.Done():
@@ -195,6 +194,29 @@ func (n *clusterNode) Leader(ctx context.Context, sh key.Shard) (string, error) 
 		}
 	}
 	return "", failure.Errorf(failure.ErrUnavailable, "leader of shard %d: %w", sh, ctx.Err())
+}
+
+// leader is the node that serves and leads a shard, of those that may be asked; "" for none.
+func (c *cluster) leader(sh key.Shard, may func(*clusterNode) bool) (name string) {
+	for of, store := range c.serving(may) {
+		if store.Epoch(sh) != 0 {
+			name = of
+		}
+	}
+	return name
+}
+
+// serving is the stores of the nodes that serve, by name.
+func (c *cluster) serving(may func(*clusterNode) bool) map[string]*persistence.Store {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	stores := map[string]*persistence.Store{}
+	for _, of := range c.nodes {
+		if of.router != nil && may(of) {
+			stores[of.Name] = of.router.Store()
+		}
+	}
+	return stores
 }
 
 func (n *clusterNode) isCutFrom(other string) bool {
@@ -231,11 +253,8 @@ func (n *clusterNode) current(ctx context.Context, sh key.Shard) error {
 		return failure.Elsewhere(uint16(key.EveryShard))
 	}
 	for ctx.Err() == nil {
-		for _, to := range n.c.Nodes {
-			if n.c.Net.Cut(n.Name, to.Name) || n.c.Net.Cut(to.Name, n.Name) {
-				continue
-			}
-			if at, err := to.Store.ReadIndex(ctx, sh); err == nil {
+		for _, to := range n.c.serving(func(of *clusterNode) bool { return !n.isCutFrom(of.Name) }) {
+			if at, err := to.ReadIndex(ctx, sh); err == nil {
 				return n.Store.AwaitApplied(ctx, sh, at)
 			}
 		}
@@ -292,11 +311,7 @@ func (c *cluster) ask(r *rand.Rand, try func(*workflow.Router) error) error {
 			case err == nil:
 				return nil
 			case of.Kind == failure.ErrNotLeader:
-				for _, n := range c.nodes {
-					if n.Store.Epoch(key.Shard(of.Shard)) != 0 {
-						next = n.Name
-					}
-				}
+				next = c.leader(key.Shard(of.Shard), func(*clusterNode) bool { return true })
 			case of.Kind != failure.ErrUnavailable && of.Kind != failure.ErrBusy && of.Kind != failure.ErrOutcomeUnknown:
 				return err
 			}
