@@ -120,6 +120,9 @@ func (s *transcript) listening(t *testing.T, cmd *datadriven.TestData) string {
 		s.values[arg.Key] = l.id
 		heard.WriteByte('\n')
 	}
+	if cmd.Cmd == "gather" {
+		return strings.Join(slices.Sorted(strings.Lines(heard.String())), "")
+	}
 	return heard.String()
 }
 

@@ -53,6 +53,7 @@ const annsPassword = `an "old" oak, 1843`
 //	log WORD                    how often it was logged
 //	listen NAME USER show=…     a stream: its path below watch, and headers
 //	hear NAME…                  the next event of each
+//	gather NAME…                the same in any order: entries of different instances have none
 //	over NAME…                  they end by themselves
 //	raw brief cut               bytes that need not be HTTP, and all that comes back. Lines end with CRLF, and \r and \n stand for themselves;
 //	                            with cut all beginnings of them, for rows behind "each" each of them as $x
@@ -164,7 +165,7 @@ func (s *transcript) run(t *testing.T, cmd *datadriven.TestData) string {
 			return "ok\n"
 		}
 		return s.masked(now) + "\n"
-	case "listen", "hear":
+	case "listen", "hear", "gather":
 		return s.listening(t, cmd)
 	case "over":
 		return s.over(t, cmd.CmdArgs)
