@@ -100,12 +100,13 @@ func (h *Host) Start(o Options) (*Group, error) {
 	if err := g.start(); err != nil {
 		return nil, fmt.Errorf("start replica of shard %d: %w", o.Shard, err)
 	}
-	h.know(g.state.members.all()...)
+	all := g.state.members.all()
+	h.know(all...)
 	g.notePeers()
 	h.mu.Lock()
-	h.mu.groups[o.Shard] = g
+	h.mu.groups[o.Shard] = g // NB: from here on rounds step it
 	h.mu.Unlock()
-	if len(g.state.members.all()) == 1 && g.state.members.all()[0] == h.o.Node {
+	if len(all) == 1 && all[0] == h.o.Node {
 		g.do(func() { _ = g.raft.Campaign() })
 	}
 	return g, nil
