@@ -84,6 +84,7 @@ type shard struct {
 	ending  bool
 	waiting map[key.ID][]*wake // for the end of the activation before
 	rests   map[key.ID]time.Time
+	lately  [64]key.ID // of the last activations that ended, by their number
 }
 
 // wake asks the shard's actor for an activation, with one call admitted.
@@ -185,7 +186,7 @@ func (x *shard) find(ctx actor.Context, w *wake) {
 		w.a = a
 	case x.ending:
 		err = failure.Elsewhere(uint16(x.Shard))
-	case w.unless && x.ended.Load() != w.ended:
+	case w.unless && x.hasEndedSince(w.ended, w.id):
 		// NB: an actor that was there until a moment ago may have created it: its sender looks again later.
 		err = failure.ErrBusy
 	default:
@@ -214,7 +215,7 @@ func (x *shard) mayWake(id key.ID) error {
 
 func (x *shard) spawn(ctx actor.Context, w *wake) (*instance.Activation, error) {
 	stored := w.stored
-	if x.ended.Load() != w.ended { // an actor of this instance may have written and gone
+	if x.hasEndedSince(w.ended, w.id) { // its actor may have written and gone
 		stored = nil
 	}
 	a := instance.New(&x.Lead, w.workflowID, w.id, w.of, stored)
@@ -240,6 +241,7 @@ func (x *shard) gone(ctx actor.Context, who *actor.PID) {
 		return
 	}
 	if _, ok := x.awake.LoadAndDelete(id); ok {
+		x.lately[x.ended.Load()%int64(len(x.lately))] = id
 		x.ended.Add(1) // NB: after all that it wrote, and before another can take its place
 		x.of.awake.Add(-1)
 	}
@@ -248,6 +250,20 @@ func (x *shard) gone(ctx actor.Context, who *actor.PID) {
 	for _, w := range waiting {
 		x.find(ctx, w)
 	}
+}
+
+// hasEndedSince says whether an activation of id may have ended since that many had.
+func (x *shard) hasEndedSince(ended int64, id key.ID) bool {
+	now, known := x.ended.Load(), int64(len(x.lately))
+	if now-ended > known {
+		return true
+	}
+	for ; ended < now; ended++ {
+		if x.lately[ended%known] == id {
+			return true
+		}
+	}
+	return false
 }
 
 // child returns the instance whose actor has an address.
