@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -172,6 +174,7 @@ const (
 	IdentityFile  = "node.pem"      // IdentityFile has a node's key and certificate
 	authorityFile = "authority.pem" // so that a node that was off for long can sign for itself
 	nodesFile     = "nodes.json"    // where the others are
+	shardsFile    = "shards"        // how many the store of a node that joined must have
 )
 
 func (f files) path(name string) string { return filepath.Join(f.dir, name) }
@@ -218,6 +221,22 @@ func (f files) addresses() (map[peer.NodeID]string, error) {
 		return nil, fmt.Errorf("read where the other nodes are: %s: %w; without the file the node waits until they greet it", f.path(nodesFile), err)
 	}
 	return known, nil
+}
+
+// shards returns how many shards the store must have; 0 where none is written.
+func (f files) shards() (int, error) {
+	text, err := os.ReadFile(f.path(shardsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", f.path(shardsFile), err)
+	}
+	return n, nil
 }
 
 func (f files) authority() (*peer.Authority, error) {

@@ -79,12 +79,13 @@ func inWorld(t *testing.T, shards int, test func(t *testing.T, w *world)) {
 func (w *world) machine() *process {
 	w.machines++
 	address := fmt.Sprintf("machine%d:9400", w.machines)
-	return &process{w: w, dir: filepath.Join(w.t.TempDir(), "node"), disk: replicatest.StoreOptions(address, w.shards), address: address}
+	return &process{w: w, dir: filepath.Join(w.t.TempDir(), "node"), disk: replicatest.StoreOptions(address, 0), address: address}
 }
 
 func (w *world) first() *process {
 	w.t.Helper()
 	p := w.machine()
+	p.disk.Shards = w.shards
 	s, err := persistence.Open("store", p.options(nil))
 	require.NoError(w.t, err)
 	_, err = Found(s, p.dir, p.address)
@@ -125,7 +126,7 @@ func (w *world) joinAs(through *process, key peer.JoinKey) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	assert.Equal(w.t, w.shards, j.Shards, "the cluster")
+	assert.Equal(w.t, w.shards, j.shards, "the cluster")
 	return p, j.Save(p.dir)
 }
 
@@ -151,6 +152,7 @@ func (p *process) start() (err error) {
 	p.w.mu.Lock()
 	p.w.nodes[p.self] = p
 	p.w.mu.Unlock()
+	p.disk.Shards = cmp.Or(p.Shards(), p.disk.Shards)
 	if p.store, err = persistence.Open("store", p.options(p.Replication())); err != nil {
 		return err
 	}

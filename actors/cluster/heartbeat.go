@@ -268,7 +268,11 @@ func (n *Node) heartbeatLoop() {
 	n.every(n.o.Pace, func(ctx context.Context) {
 		faults := n.sendHeartbeats(ctx)
 		refused := n.refusedBy(faults, peer.ErrRefused)
+		n.refused.Store(nil)
 		for id, err := range faults {
+			if errors.Is(err, peer.ErrRefused) || errors.Is(err, errUnfit) {
+				n.refused.Store(&err)
+			}
 			if !silent[id] && !n.isAlive(id) {
 				n.o.Log.Warn().Err(err).Str("node", string(id)).Msg("node does not answer")
 			}

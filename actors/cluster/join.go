@@ -11,7 +11,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -33,7 +35,7 @@ type Joining struct {
 
 // Enrolment is a node that belongs to its cluster and has no files yet.
 type Enrolment struct {
-	Shards   int // the number of shards that its store must have; 0 where that is known
+	shards   int // that its store must have; 0 where the store is there
 	identity *peer.Identity
 	d        directory
 }
@@ -73,6 +75,9 @@ func joinBy(ctx context.Context, client *http.Client, o Joining) (*Enrolment, er
 		return nil, err
 	}
 	response, err := client.Do(request)
+	if errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("the node that made the key, at %s, is stopping or has too many joins at once: try again, or with a key of another node", o.Key.Address)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reach the node that made the key, at %s: %w; a key of another node would do as well", o.Key.Address, errors.Unwrap(err))
 	}
@@ -92,7 +97,7 @@ func joinBy(ctx context.Context, client *http.Client, o Joining) (*Enrolment, er
 	if err != nil {
 		return nil, err
 	}
-	e := &Enrolment{Shards: answer.Shards, identity: identity, d: directory{Authority: answer.Authority, Nodes: map[peer.NodeID]member{}}}
+	e := &Enrolment{shards: answer.Shards, identity: identity, d: directory{Authority: answer.Authority, Nodes: map[peer.NodeID]member{}}}
 	for id, address := range answer.Nodes {
 		e.d.Nodes[id] = member{Address: address}
 	}
@@ -100,7 +105,17 @@ func joinBy(ctx context.Context, client *http.Client, o Joining) (*Enrolment, er
 }
 
 // Save writes the node's files, into a folder that is made.
-func (e *Enrolment) Save(dir string) error { return save(dir, e.identity, &e.d) }
+func (e *Enrolment) Save(dir string) error {
+	if e.shards != 0 {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+		if err := (files{dir}).write(shardsFile, fmt.Appendln(nil, e.shards)); err != nil {
+			return err
+		}
+	}
+	return save(dir, e.identity, &e.d)
+}
 
 // Found makes the store, which is standalone and is open, the first node of a new cluster, and writes the node's files.
 // After a crash it is called again, and goes on.
@@ -340,10 +355,13 @@ func (n *Node) Remove(ctx context.Context, id peer.NodeID, lost bool) error {
 func (n *Node) remove(ctx context.Context, _ peer.NodeID, in removal) (struct{}, error) {
 	return struct{}{}, n.change(ctx, func(d *directory) error {
 		m, known := d.Nodes[in.Node]
-		others := 0
-		for id, other := range d.Nodes {
-			if id != in.Node && other.Started && !other.Leaving {
-				others++
+		others, silent := 0, []string{}
+		for _, id := range d.staying() {
+			if id == in.Node {
+				continue
+			}
+			if others++; id != n.self && !n.isAlive(id) {
+				silent = append(silent, string(id))
 			}
 		}
 		switch alive := n.isAlive(in.Node); {
@@ -359,6 +377,8 @@ func (n *Node) remove(ctx context.Context, _ peer.NodeID, in removal) (struct{},
 			return failure.Refuse(failure.ErrNotAllowed, "node %s is running: without --lost its shards are moved away first", in.Node)
 		case m.Leaving:
 			return errUnchanged
+		case 2*len(silent) >= others: // its shards cannot move, and would when nobody expects it any more
+			return failure.Refuse(failure.ErrNotAllowed, "too few of the nodes that stay answer, so shards cannot move to them: start, or remove first with --lost: %s", strings.Join(silent, ", "))
 		}
 		m.Leaving = true
 		d.Nodes[in.Node] = m

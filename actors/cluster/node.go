@@ -36,7 +36,7 @@ type Options struct {
 	Version, Settings string
 	Changed           map[string]string // Changed has a digest of each of those settings that is not its default, to name what differs
 	Name              string            // what people know the node by; empty: its address
-	// Shards is how many a store that is made would have. Zero: nothing is said of it before the store is open.
+	// Shards is how many a store that is made shall have. Zero: as many as the cluster that the node joined.
 	Shards int
 	Tick   time.Duration // that of persistence.Replication
 	// Pace is the time between two greetings of a node, and between two looks at what is and what should be. Tests that
@@ -80,7 +80,8 @@ type Node struct {
 	strangers rate.Sometimes            // warnings of machines that may not join
 	fresh     atomic.Pointer[time.Time] // what was written before is visible here; nil: nothing is known
 	stopping  atomic.Bool
-	full      func() bool // the disk has no room for writes; after Run
+	refused   atomic.Pointer[error] // why another node did not take the last greeting; nil: none refused it
+	full      func() bool           // the disk has no room for writes; after Run
 
 	failed  chan error // holds one
 	cancel  context.CancelFunc

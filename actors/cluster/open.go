@@ -8,6 +8,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -48,6 +49,14 @@ func load(o Options, connect func(*Node) (network, error)) (*Node, error) {
 	if n.seeds, err = n.files.addresses(); err != nil {
 		return nil, err
 	}
+	switch joined, err := n.files.shards(); {
+	case err != nil:
+		return nil, err
+	case joined != 0 && n.o.Shards != 0 && joined != n.o.Shards:
+		return nil, fmt.Errorf("the cluster has %d shards, not %d: remove the setting shards", joined, n.o.Shards)
+	default:
+		n.o.Shards = cmp.Or(joined, n.o.Shards)
+	}
 	Handle(n, pathHeartbeat, n.welcome)
 	Handle(n, pathIndex, n.index)
 	Handle(n, pathInvite, n.takeKey)
@@ -80,6 +89,9 @@ func (n *Node) connect() (network, error) {
 	}
 	return network{port: p, streams: streams, nodeOf: peer.NodeOf, listen: listenTo}, err
 }
+
+// Shards is how many a store that is made shall have; 0: that is not said.
+func (n *Node) Shards() int { return n.o.Shards }
 
 // Replication is what the store of the node is opened with.
 func (n *Node) Replication() *persistence.Replication {
@@ -159,7 +171,11 @@ func (n *Node) Ready() error {
 	if n.staleFor() <= readyMax {
 		return nil
 	}
-	return fmt.Errorf("this node has not had all of the cluster's own shard for %s or longer: it is cut off from the leader, or has no room", readyMax)
+	why := "it is cut off from the leader, or has no room"
+	if err := n.refused.Load(); err != nil {
+		why = (*err).Error()
+	}
+	return fmt.Errorf("this node has not had all of the cluster's own shard for %s or longer: %s", readyMax, why)
 }
 
 // HandOver gives all leaderships to other nodes, where there is one that can take it, and waits until
@@ -274,13 +290,14 @@ func (n *Node) Status() Status {
 		status.Nodes = append(status.Nodes, node)
 	}
 	for sh := range n.store.AllShards() {
-		alive := 0
-		for _, id := range best[sh].Voters {
+		alive, voters := 0, best[sh].Voters
+		for _, id := range voters {
 			if n.isAlive(id) {
 				alive++
 			}
 		}
-		if alive < len(d.Placement[sh]) || alive == 0 {
+		placed := d.Placement[sh]
+		if 2*alive <= len(voters) || alive < len(placed) || slices.ContainsFunc(placed, func(id peer.NodeID) bool { return !n.isAlive(id) }) {
 			status.Short = append(status.Short, sh)
 		}
 	}

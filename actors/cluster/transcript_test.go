@@ -1,8 +1,11 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -69,7 +72,9 @@ var random = regexp.MustCompile(`[0-9A-Z]{26}|[0-9a-f]{16}|\d{4}-\d\d-\d\d[T ][0
 // plain is an answer with the nodes' names, and without what is another one each time.
 func (s *story) plain(answer string) string {
 	for name, p := range s.named {
-		answer = strings.ReplaceAll(answer, string(p.self), name)
+		if p.Node != nil { // it was started
+			answer = strings.ReplaceAll(answer, string(p.self), name)
+		}
 	}
 	return random.ReplaceAllString(answer, "<...>")
 }
@@ -142,6 +147,8 @@ func (s *story) do(word string, args []string) string {
 			return err != nil
 		})
 		return said(err)
+	case "why": // it is not ready
+		return said(p.Ready())
 	case "runs":
 		select {
 		case err := <-p.Failed():
@@ -264,7 +271,12 @@ func (s *story) doStates(word string, args []string, p, by *process) string {
 		s.await("the level", func() bool {
 			return !slices.ContainsFunc(s.all(nil), func(q *process) bool { return strconv.Itoa(q.directory.Load().Level) != args[0] }) && s.whole(len(s.nodes))
 		})
-	case "shards": // of the store that it would have, and has; unknown: it does not say
+	case "wants": // so many shards
+		p.shards, _ = strconv.Atoi(args[1])
+	case "shards": // of the store that it would have, and has, where its file is lost; unknown: it does not say
+		if err := os.Remove(files{p.dir}.path(shardsFile)); !errors.Is(err, fs.ErrNotExist) {
+			s.check(err)
+		}
 		p.shards, _ = strconv.Atoi(args[1])
 		p.disk.Shards = max(p.shards, p.disk.Shards)
 	case "invite":

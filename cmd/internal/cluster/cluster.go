@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -174,7 +175,6 @@ automatically, and a vote in them once it has caught up.`,
 		if err := os.MkdirAll(c.Home, 0o755); err != nil {
 			return err
 		}
-		c.JoinedShards = joined.Shards
 		if err := c.KeepInFile(advertise); err != nil {
 			return err
 		}
@@ -309,7 +309,10 @@ func newClusterInvite() *cobra.Command {
 	})
 }
 
-const removeEvery = 500 * time.Millisecond
+const (
+	removeEvery   = 500 * time.Millisecond
+	progressEvery = 10 * time.Second
+)
 
 func newClusterRemove() *cobra.Command {
 	lost := false
@@ -334,8 +337,11 @@ this command is interrupted.`,
 			return err
 		}
 		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "node %s is leaving; its shards are moving to other nodes\n", id)
-		if err := awaitRemoved(ctx, node, id, string(before.Self) == id); err != nil {
+		if err := awaitRemoved(ctx, node, id, string(before.Self) == id, cmd.ErrOrStderr()); err != nil {
 			return err
+		}
+		if len(before.Nodes) == 3 {
+			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "two nodes are left: while either is down, the cluster does nothing")
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "node %s was removed\n", id)
 		return err
@@ -343,16 +349,20 @@ this command is interrupted.`,
 }
 
 // A node that is asked about itself ends instead; that another one does not answer tells nothing.
-func awaitRemoved(ctx context.Context, asked statusTeller, id string, itself bool) error {
-	for {
+func awaitRemoved(ctx context.Context, asked statusTeller, id string, itself bool, progress io.Writer) error {
+	for said := time.Now(); ; {
 		status, err := clusterStatus(ctx, asked)
+		at := slices.IndexFunc(status.Nodes, func(n cluster.NodeStatus) bool { return string(n.ID) == id })
 		switch {
 		case itself && errors.Is(err, admin.ErrNoServer):
 			return nil
 		case err != nil:
 			return fmt.Errorf("node %s is leaving; this command cannot see whether it has left: %w", id, err)
-		case len(status.Nodes) > 0 && !slices.ContainsFunc(status.Nodes, func(n cluster.NodeStatus) bool { return string(n.ID) == id }):
+		case len(status.Nodes) > 0 && at < 0:
 			return nil // NB: a node that has only just started lists none
+		case at >= 0 && time.Since(said) >= progressEvery:
+			said = time.Now()
+			_, _ = fmt.Fprintf(progress, "node %s still has %s\n", id, cli.Plural(status.Nodes[at].Held, "shard"))
 		}
 		select {
 		case <-time.After(removeEvery):

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -53,7 +54,7 @@ func TestWhenANodeCountsAsRemoved(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				assert.ErrorIs(t, awaitRemoved(t.Context(), &c.answers, "B", c.itself), c.want)
+				assert.ErrorIs(t, awaitRemoved(t.Context(), &c.answers, "B", c.itself, io.Discard), c.want)
 				assert.Empty(t, c.answers, "it ended")
 			})
 		})

@@ -47,12 +47,20 @@ func errShort(short []key.Shard) error {
 	if len(short) == 0 {
 		return nil
 	}
-	names := make([]string, len(short))
-	for i, sh := range short {
-		names[i] = strconv.Itoa(int(sh))
-		if sh == key.Meta {
-			names[i] = "the cluster's own"
+	var names []string
+	for first := 0; first < len(short); {
+		last := first
+		for last+1 < len(short) && short[last+1] == short[last]+1 && short[last+1] != key.Meta {
+			last++
 		}
+		name := strconv.Itoa(int(short[first]))
+		switch {
+		case short[first] == key.Meta:
+			name = "the cluster's own"
+		case last > first:
+			name += "-" + strconv.Itoa(int(short[last]))
+		}
+		names, first = append(names, name), last+1
 	}
 	return fmt.Errorf("%s: %s", cli.Plural(len(short), "under-replicated shard"), strings.Join(names, ", "))
 }
@@ -71,6 +79,9 @@ func clusterTable(status cluster.Status) [][]string {
 			if led == 0 {
 				notes = append(notes, "no leader")
 			}
+		}
+		if !n.Alive {
+			notes = append(notes, "does not answer")
 		}
 		if n.Leaving {
 			notes = append(notes, "leaving")

@@ -67,6 +67,7 @@ func TestHowAClusterIsShown(t *testing.T) {
 	const want = `{"self":"A","nodes":[{"id":"A","address":"a:1","alive":true,"voter":true,"version":"v1","led":2,"held":3,"lag":0,"settingsDiffer":true,"differingSettings":["mail.host","quota.historyEntries"]}],"short":[]}`
 	got := errShort([]key.Shard{1, 7, key.Meta})
 	assert.True(t, got != nil && got.Error() == "3 under-replicated shards: 1, 7, the cluster's own", "got %q", got)
+	assert.EqualError(t, errShort([]key.Shard{0, 1, 2, 5, 7, 8, key.Meta}), "7 under-replicated shards: 0-2, 5, 7-8, the cluster's own")
 	assert.NoError(t, errShort(nil), "nothing is short")
 	status.Nodes[0].Name = "berlin-1"
 	if rows := clusterTable(status); rows[1][0] != "berlin-1" || rows[1][1] != "A" {
@@ -82,7 +83,7 @@ func TestHowAClusterIsShown(t *testing.T) {
 	}
 	assert.True(t, status.Nodes[0].Full && status.Nodes[0].Address != "", "the status itself has changed")
 	status.Nodes = []cluster.NodeStatus{{ID: "A", Alive: true}, {ID: "B"}}
-	if rows := clusterTable(status); rows[1][9] != "this node, no leader" || rows[2][9] != "" {
+	if rows := clusterTable(status); rows[1][9] != "this node, no leader" || rows[2][9] != "does not answer" {
 		t.Errorf("got the notes %q and %q", rows[1][9], rows[2][9])
 	}
 }

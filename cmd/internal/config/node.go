@@ -83,7 +83,7 @@ func (c *Config) BindStore() error {
 
 // ErrNeedsServer is the error of commands that would write into a replica.
 func (c *Config) ErrNeedsServer() error {
-	return fmt.Errorf("%s is a node of a cluster: start it with `troupe serve --home %s`; changes need its server, so that the other nodes get them", c.Home, c.Home)
+	return fmt.Errorf("%s is a node of a cluster: start it with `troupe serve --home %s`; only its server can open its store", c.Home, c.Home)
 }
 
 // LoadNode reads what the home's node is.
@@ -187,9 +187,6 @@ func (c *Config) KeepInFile(advertise string) error {
 	}
 	if c.Cluster.Name != "" && of.Cluster.Name == "" {
 		add += "  name: " + strconv.Quote(c.Cluster.Name) + "\n"
-	}
-	if c.JoinedShards != 0 {
-		add += "shards: " + strconv.Itoa(c.JoinedShards) + "\n"
 	}
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		add = "\n" + add

@@ -48,7 +48,6 @@ type Config struct {
 	readConsistency string // of a cluster: there is one
 	endpoints       endpointMap
 	mailTLS         string // starttls or implicit
-	JoinedShards    int    // those of the cluster that `cluster join` has joined
 
 	Settings []setting         // the table, with c's fields as targets
 	Flags    *pflag.FlagSet    // one flag for each setting

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -48,16 +47,10 @@ func (s *service) claimNode(ctx context.Context) (err error) {
 	if !c.IsNode() {
 		return nil
 	}
-	of, err := c.FileOnly()
-	if err != nil {
-		return err
-	}
-	if joined := of.Store.Shards; joined != 0 && joined != c.Store.Shards {
-		return fmt.Errorf("%s has shards: %d, as the whole cluster, not %d: remove --shards and TROUPE_SHARDS", homedir.SettingsFile, joined, c.Store.Shards)
-	}
 	if s.node, err = c.LoadNode(s.log); err != nil {
 		return err
 	}
+	c.Store.Shards = s.node.Shards()
 	s.started.push(&stopping{s.node.ClosePort})
 	if err := s.node.Claim(ctx); err != nil {
 		return config.ExplainAddress(err, "cluster.listen")
