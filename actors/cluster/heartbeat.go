@@ -281,6 +281,7 @@ func (n *Node) heartbeatLoop() {
 			silent[id] = !n.isAlive(id)
 		}
 		switch {
+		case refused == nil && len(faults) == len(n.known()): // nobody took it and too few refused it: that says nothing
 		case refused == nil:
 			refusedSince = time.Time{}
 		case refusedSince.IsZero():
