@@ -278,12 +278,12 @@ func (m memoryPort) RoundTrip(r *http.Request) (*http.Response, error) {
 	if there == nil {
 		return nil, fmt.Errorf("%w: %w", peer.ErrNotSent, errSilent)
 	}
-	if there.isGone(m.n.self) {
-		return nil, peer.ErrRefused
-	}
 	if m.w.net.Cut(string(m.n.self), to) || m.w.net.Cut(to, string(m.n.self)) {
 		<-r.Context().Done()
 		return nil, errSilent
+	}
+	if there.isGone(m.n.self) {
+		return nil, peer.ErrRefused
 	}
 	if r.URL.Path == pathGoodbye && m.w.dismissed != nil {
 		if err := m.w.dismissed(m.n, there.self); err != nil {
