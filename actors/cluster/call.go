@@ -92,14 +92,15 @@ func (n *Node) leaderNow(sh key.Shard) peer.NodeID {
 	if n.store.Epoch(sh) != 0 {
 		return n.self
 	}
-	if g := n.store.Replica(sh); g != nil && g.Applied() > 0 {
-		if id := peer.NodeID(g.Leader()); id != n.self { // NB: else its epoch has not begun
-			return id
-		}
-		return ""
+	leader, led := n.leaderHeard(sh)
+	g := n.store.Replica(sh)
+	if g == nil || g.Applied() == 0 || leader != "" && !led.replicas().has(n.self) { // NB: it knows no leader yet, or is told of none any more
+		return leader
 	}
-	leader, _ := leaderIn(n.heard(), sh) // NB: a replica that has nothing yet knows no leader either
-	return leader
+	if id := peer.NodeID(g.Leader()); id != n.self { // NB: else its epoch has not begun
+		return id
+	}
+	return ""
 }
 
 func shown(sh key.Shard) string {

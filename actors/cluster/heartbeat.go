@@ -14,6 +14,7 @@ import (
 	"troupe/actors/cluster/peer"
 	"troupe/actors/failure"
 	"troupe/persistence/key"
+	"troupe/persistence/replica"
 )
 
 func leaderIn(said map[peer.NodeID]heartbeat, sh key.Shard) (leader peer.NodeID, led groupState) {
@@ -35,6 +36,18 @@ func (n *Node) heard() map[peer.NodeID]heartbeat {
 		}
 	}
 	return said
+}
+
+// leaderHeard is leaderIn of what was heard.
+func (n *Node) leaderHeard(sh key.Shard) (leader peer.NodeID, led groupState) {
+	n.others.mu.Lock()
+	defer n.others.mu.Unlock()
+	for id, o := range n.others.by {
+		if g := o.said.Groups[sh]; g.Epoch > led.Epoch && o.alive() {
+			leader, led = id, g
+		}
+	}
+	return leader, led
 }
 
 func (n *Node) isAlive(id peer.NodeID) bool {
@@ -83,10 +96,22 @@ func (n *Node) heartbeat() heartbeat {
 		if g == nil {
 			continue
 		}
-		have := n.replicas(sh)
-		h.Groups[sh] = groupState{Applied: g.Applied(), Epoch: n.store.Epoch(sh), Voters: have.voters, Learners: have.learners}
+		h.Groups[sh] = n.groupState(sh, g)
 	}
 	return h
+}
+
+func (n *Node) groupState(sh key.Shard, g *replica.Group) groupState {
+	have := n.replicas(sh)
+	return groupState{Applied: g.Applied(), Epoch: n.store.Epoch(sh), Voters: have.voters, Learners: have.learners}
+}
+
+// group is a shard's state on this node, which leads it still.
+func (n *Node) group(ctx context.Context, _ peer.NodeID, sh key.Shard) (groupState, error) {
+	if _, err := n.store.ReadIndex(ctx, sh); err != nil {
+		return groupState{}, failure.OfStore(err)
+	}
+	return n.groupState(sh, n.store.Replica(sh)), nil
 }
 
 func (n *Node) replicas(sh key.Shard) (have replicaSet) {
@@ -285,6 +310,20 @@ func (n *Node) heartbeatLoop() {
 			n.fail(refused)
 		}
 	})
+}
+
+// tellLoop greets the others at once when this node leads something new: who has no replica of it learns so who leads.
+func (n *Node) tellLoop() {
+	for {
+		select {
+		case <-n.leads:
+		case <-n.ctx.Done():
+			return
+		}
+		ctx, cancel := context.WithTimeout(n.ctx, tellMax) // NB: one that is silent must not keep the others waiting
+		n.sendHeartbeats(ctx)
+		cancel()
+	}
 }
 
 // refusedBy says why this node must end, from what its greetings brought. NB: a node whose clock is wrong takes no

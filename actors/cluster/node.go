@@ -74,6 +74,7 @@ type Node struct {
 	changing  sync.Mutex                // held by change
 	rereading sync.Mutex
 	rereads   chan struct{}
+	leads     chan struct{} // has an entry when this node leads something that the others do not know of
 
 	others    others
 	warnings  warnings
@@ -198,6 +199,8 @@ type groupState struct {
 	Learners []peer.NodeID `json:"learners,omitempty"`
 }
 
+func (g groupState) replicas() replicaSet { return replicaSet{g.Voters, g.Learners} }
+
 // others is what this node knows of the other nodes.
 type others struct {
 	mu   sync.Mutex
@@ -239,9 +242,10 @@ func (w *warnings) log(log zerolog.Logger, about string, text func() string) {
 }
 
 const (
-	heartbeatMax = time.Second     // how long a heartbeat or a farewell may take
-	aliveMax     = 3 * time.Second // a node that was not heard for so long is not alive
-	askedMax     = 5 * time.Second // how long a node may take to answer that is asked whether it is there
+	heartbeatMax = time.Second            // how long a heartbeat or a farewell may take
+	tellMax      = 200 * time.Millisecond // how long one may take that tells who leads
+	aliveMax     = 3 * time.Second        // a node that was not heard for so long is not alive
+	askedMax     = 5 * time.Second        // how long a node may take to answer that is asked whether it is there
 	// claimMax is how long a node that starts waits for its earlier process to be forgotten, and one that runs bears
 	// its copy.
 	claimMax      = 10 * time.Second
@@ -292,6 +296,7 @@ const (
 	pathPrefix    = "/cluster/"
 	pathHeartbeat = pathPrefix + "hello"
 	pathIndex     = pathPrefix + "index"
+	pathGroup     = pathPrefix + "group"
 	pathInvite    = pathPrefix + "invite"
 	pathAdmit     = pathPrefix + "admit"
 	pathRemove    = pathPrefix + "remove"

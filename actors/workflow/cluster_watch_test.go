@@ -174,7 +174,7 @@ func TestAStreamNeedsNoReplica(t *testing.T) {
 		n := c.nodes[1]
 		w := n.watch("", "")
 		c.pass(time.Second)
-		c.must(n.Store.Leave(1))
+		c.must(n.Store.Leave(1, nil))
 		later := n.watch("", "")
 		c.pass(time.Second)
 		want := []string{c.create(r, "one") + " 1", c.create(r, "two") + " 1"}

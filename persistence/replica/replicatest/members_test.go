@@ -183,7 +183,7 @@ func TestAShardIsLeftOnAFullDisk(t *testing.T) {
 		}
 		fresh.fill()
 		c.check(c.leader(0).store.Replica(0).Remove(fresh.name))
-		assert.NoError(t, fresh.store.Leave(0), "leave")
+		assert.NoError(t, fresh.store.Leave(0, nil), "leave")
 		fresh.full.Store(false)
 		c.check(fresh.store.Close())
 		var err error
