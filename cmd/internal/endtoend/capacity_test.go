@@ -28,9 +28,9 @@ import (
 // What a run of TestCapacity is like.
 var (
 	capacityNodes  = flag.String("capacity", "", "how many nodes the clusters have, with commas, the first of them to compare with; empty leaves it out")
-	capacityEvents = flag.Int("events", 60_000, "how many events each cluster gets")
+	capacityEvents = flag.Int("events", 30_000, "how many events each cluster gets")
 	capacityIdle   = flag.Duration("idle", 15*time.Second, "how long each cluster has nothing to do while that is counted")
-	perNode        = flag.Int("senders-per-node", 32, "how many send events, for each node")
+	capacitySends  = flag.Int("senders", 64, "how many send events at once")
 )
 
 // instancesPerShard: events go to each in turn, so that all shards get as many.
@@ -108,8 +108,7 @@ func grow(ctx context.Context, nodes int) (g grown, err error) {
 		return g, err
 	}
 	defer c.Close()
-	senders := nodes * *perNode
-	instances := make([]string, 64*instancesPerShard)
+	senders, instances := *capacitySends, make([]string, 64*instancesPerShard)
 	err = inParallel(senders, len(instances), func(i int) error {
 		made, err := c.Create(ctx, client.CreateRequest{WorkflowID: "load", Minimal: true})
 		if err == nil {
@@ -157,7 +156,7 @@ func (f *Fleet) even(ctx context.Context) (led, held []int, err error) {
 
 // client asks the leaders.
 func (f *Fleet) client() (*client.Client, error) {
-	o := client.Options{Token: f.Token, HTTP: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1024}}}
+	o := client.Options{Token: f.Token, RetryMax: 1000, CallMax: WholeMax, HTTP: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1024}}}
 	for i, n := range f.Nodes {
 		if address := "http://" + n.HTTP; i == 0 {
 			o.Address = address
