@@ -72,6 +72,9 @@ func (s *Store) hasRow(prefix []byte) (bool, error) {
 	if errors.Is(err, errEnough) {
 		return true, nil
 	}
+	if errors.Is(err, ErrNotLed) { // the replica has not started yet
+		err = nil
+	}
 	return false, err
 }
 
