@@ -115,19 +115,15 @@ func (n *Node) index(ctx context.Context, _ peer.NodeID, sh key.Shard) (uint64, 
 	return at, failure.OfStore(err)
 }
 
-// Current returns when this node's replica of a shard has everything that any node has acknowledged before the call.
-// The error is failure.ErrNotLeader for key.EveryShard when this node has no replica of a numbered shard, or one that
-// still copies or lags on a full disk, and another node has all; else failure.ErrUnavailable: nobody answers before ctx
-// ends, or there is no replica.
+// Current returns when this node's replica of a shard has everything that any node has acknowledged before the call. Every
+// node has one of key.Meta; a numbered shard is read where it is led, and the error of any other node is
+// failure.ErrNotLeader. failure.ErrUnavailable: nobody answers before ctx ends.
 func (n *Node) Current(ctx context.Context, sh key.Shard) error {
+	if sh != key.Meta {
+		_, err := n.index(ctx, n.self, sh)
+		return err
+	}
 	for {
-		g := n.store.Replica(sh)
-		if g == nil && n.isAnotherComplete() {
-			return failure.Elsewhere(uint16(key.EveryShard))
-		}
-		if g == nil {
-			return failure.Refuse(failure.ErrUnavailable, "this node keeps no replica of %s, and no other one keeps all shards", shown(sh))
-		}
 		leader, err := n.Leader(ctx, sh)
 		if err != nil {
 			return err
@@ -137,9 +133,6 @@ func (n *Node) Current(ctx context.Context, sh key.Shard) error {
 			at, err = n.index(ctx, leader, sh)
 		} else {
 			at, err = call[key.Shard, uint64](ctx, n, leader, pathIndex, sh)
-		}
-		if err == nil && sh != key.Meta && lacks(g.Applied(), at, n.full()) && n.isAnotherComplete() {
-			return failure.Elsewhere(uint16(key.EveryShard))
 		}
 		if err == nil {
 			err = n.store.AwaitApplied(ctx, sh, at)

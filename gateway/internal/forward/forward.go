@@ -364,8 +364,8 @@ func (p *passing) write(piece []byte) error {
 
 // Peers reaches the other nodes of a cluster.
 type Peers interface {
-	// Leader returns the node that leads a shard; of key.EveryShard it is any that has all shards and can answer lists.
-	// It waits until there is one or ctx ends; an error means that there is none.
+	// Leader returns the node that leads a shard. It waits until there is one or ctx ends; an error means that there is
+	// none.
 	Leader(ctx context.Context, shard uint16) (Peer, error)
 }
 
