@@ -30,7 +30,8 @@ var (
 	capacityNodes  = flag.String("capacity", "", "how many nodes the clusters have, with commas, the first of them to compare with; empty leaves it out")
 	capacityEvents = flag.Int("events", 30_000, "how many events each cluster gets")
 	capacityIdle   = flag.Duration("idle", 15*time.Second, "how long each cluster has nothing to do while that is counted")
-	capacitySends  = flag.Int("senders", 64, "how many send events at once")
+	capacitySends  = flag.Int("senders", 64, "how many send events at once to the first cluster")
+	capacityGrows  = flag.Bool("senders-grow", false, "larger clusters get as many more of them: each node has the same load")
 )
 
 // instancesPerShard: events go to each in turn, so that all shards get as many.
@@ -68,7 +69,11 @@ func TestCapacity(t *testing.T) {
 		var nodes int
 		_, err := fmt.Sscan(text, &nodes)
 		require.NoError(t, err)
-		g, err := grow(t.Context(), nodes)
+		senders := *capacitySends
+		if *capacityGrows && len(all) > 0 {
+			senders = senders * nodes / all[0].nodes
+		}
+		g, err := grow(t.Context(), nodes, senders)
 		require.NoError(t, err)
 		all = append(all, g)
 		fmt.Fprintln(t.Output(), g)
@@ -82,7 +87,7 @@ func TestCapacity(t *testing.T) {
 }
 
 // grow measures a cluster of so many nodes.
-func grow(ctx context.Context, nodes int) (g grown, err error) {
+func grow(ctx context.Context, nodes, senders int) (g grown, err error) {
 	dir, err := os.MkdirTemp("", "troupe-capacity-")
 	if err != nil {
 		return g, err
@@ -108,7 +113,7 @@ func grow(ctx context.Context, nodes int) (g grown, err error) {
 		return g, err
 	}
 	defer c.Close()
-	senders, instances := *capacitySends, make([]string, 64*instancesPerShard)
+	instances := make([]string, 64*instancesPerShard)
 	err = inParallel(senders, len(instances), func(i int) error {
 		made, err := c.Create(ctx, client.CreateRequest{WorkflowID: "load", Minimal: true})
 		if err == nil {
