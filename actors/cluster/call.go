@@ -57,10 +57,16 @@ func AskIn[I, O any](ctx context.Context, n *Node, sh key.Shard, path string, he
 func (n *Node) Leader(ctx context.Context, sh key.Shard) (peer.NodeID, error) {
 	for {
 		isNew := n.whenNew()
+		select {
+		case <-n.gone: // nobody answers this node any more
+			return "", failure.Errorf(failure.ErrUnavailable, "%w", errRemoved)
+		default:
+		}
 		if id := n.leaderNow(sh); id != "" {
 			return id, nil
 		}
 		select {
+		case <-n.gone:
 		case <-isNew:
 		case <-time.After(askPause / 2):
 		case <-ctx.Done():

@@ -83,6 +83,10 @@ func (w *world) awaitRemoved(p *process) {
 			return false
 		}
 	})
+	begun := time.Now()
+	_, err := p.Leader(w.t.Context(), key.Meta)
+	assert.ErrorIs(w.t, err, failure.ErrUnavailable, "the leader that a removed node knows")
+	assert.Zero(w.t, time.Since(begun), "a request at a removed node waited")
 	p.stop(false)
 }
 

@@ -320,9 +320,13 @@ func (n *Node) tellLoop() {
 		case <-n.ctx.Done():
 			return
 		}
-		ctx, cancel := context.WithTimeout(n.ctx, tellMax) // NB: one that is silent must not keep the others waiting
-		n.sendHeartbeats(ctx)
-		cancel()
+		for _, id := range n.known() { // NB: without waiting, since one may be silent
+			n.running.Go(func() { _ = n.sendHeartbeat(n.ctx, id) })
+		}
+		select {
+		case <-time.After(tellPause): // what it leads meanwhile is told together
+		case <-n.ctx.Done():
+		}
 	}
 }
 

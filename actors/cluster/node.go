@@ -83,13 +83,15 @@ type Node struct {
 	stopping  atomic.Bool
 	full      func() bool // the disk has no room for writes; after Run
 
-	failed  chan error // holds one
-	cancel  context.CancelFunc
-	ctx     context.Context //nolint:containedctx // of the node's goroutines
-	running sync.WaitGroup
-	tending tending
-	moves   atomic.Uint64
-	handed  atomic.Uint64
+	failed    chan error    // holds one
+	gone      chan struct{} // closed when this node was removed from the cluster
+	dismissed sync.Once     // closes gone
+	cancel    context.CancelFunc
+	ctx       context.Context //nolint:containedctx // of the node's goroutines
+	running   sync.WaitGroup
+	tending   tending
+	moves     atomic.Uint64
+	handed    atomic.Uint64
 }
 
 type network struct {
@@ -242,10 +244,10 @@ func (w *warnings) log(log zerolog.Logger, about string, text func() string) {
 }
 
 const (
-	heartbeatMax = time.Second            // how long a heartbeat or a farewell may take
-	tellMax      = 200 * time.Millisecond // how long one may take that tells who leads
-	aliveMax     = 3 * time.Second        // a node that was not heard for so long is not alive
-	askedMax     = 5 * time.Second        // how long a node may take to answer that is asked whether it is there
+	heartbeatMax = time.Second           // how long a heartbeat or a farewell may take
+	tellPause    = 20 * time.Millisecond // between two greetings that tell who leads
+	aliveMax     = 3 * time.Second       // a node that was not heard for so long is not alive
+	askedMax     = 5 * time.Second       // how long a node may take to answer that is asked whether it is there
 	// claimMax is how long a node that starts waits for its earlier process to be forgotten, and one that runs bears
 	// its copy.
 	claimMax      = 10 * time.Second
