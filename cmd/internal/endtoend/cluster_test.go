@@ -76,7 +76,7 @@ func TestAClusterUnderFaults(t *testing.T) {
 	}
 	r.gate.pace = pace
 	for _, k := range r.kinds {
-		require.True(t, slices.Contains(slices.Concat(simple, moving, apart), k), "there is no episode %q", k)
+		require.True(t, slices.Contains(slices.Concat(simple, moving, calm, apart), k), "there is no episode %q", k)
 	}
 	require.True(t, *episodes >= 1 && *senders >= 1 && *every >= 1, "numbers are at least 1")
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt)
@@ -316,7 +316,7 @@ func (r *clusterRun) report() string {
 	b.WriteString("Seconds, middle–p99–most: nobody acknowledged anything (gap), one event or batch took with all its attempts at any node (slowest event of an episode), " +
 		"from the last command of an episode until all nodes were voters again (whole).\n\n")
 	b.WriteString("| Episode | how many | gap | slowest event | whole |\n|---|---|---|---|---|\n")
-	for _, k := range slices.Concat(simple, moving, apart) {
+	for _, k := range slices.Concat(simple, moving, calm, apart) {
 		var gaps, slowest, whole []time.Duration
 		for _, e := range r.done {
 			if e.kind == k {

@@ -17,10 +17,11 @@ import (
 
 // Kinds of episodes, each of which hurts some nodes of a cluster that is whole, or changes them. Those in apart need
 // nodes that have a network and a disk of their own, which takes root. With those in moving there is one node more than
-// there are replicas, so that shards move.
+// there are replicas, so that shards move. In those of calm nothing happens: it says what the machine does by itself.
 var (
 	simple = []string{"kill", "pause", "stop", "two", "all", "replace"}
 	moving = []string{"join", "leave"}
+	calm   = []string{"rest"}
 	apart  = []string{"cut", "mute", "deaf", "bridge", "split", "flap", "disk"}
 )
 
@@ -38,6 +39,10 @@ func hurt(ctx context.Context, f *Fleet, net *network, draw *rand.Rand, kind str
 	a, b, c := nodes[0], nodes[1], nodes[2]
 	some := nodes[:1]
 	switch kind {
+	case "rest":
+		say("for 5s")
+		load.Sleep(ctx, 5*time.Second)
+		return nil
 	case "join":
 		say(f.spare.Home)
 		return join(ctx, f, a)
