@@ -22,7 +22,7 @@ func (s *Store) Load(key []byte) ([]byte, error) {
 	return s.loadHeld(g, key)
 }
 
-// loadHeld is load for those who may read shards that are not here.
+// loadHeld is load of what may be in a shard that is not here.
 func (s *Store) loadHeld(v engine.View, k []byte) ([]byte, error) {
 	value, err := s.load(v, k)
 	if held := s.checkHeld(k); held != nil {

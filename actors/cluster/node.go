@@ -29,7 +29,7 @@ import (
 type Options struct {
 	Dir               string // the folder of the node's own files, below the store's
 	Listen, Advertise string // the address of the cluster port, host:port, and Advertise the one that other nodes reach it at
-	// Replicas is how many nodes have a vote in each shard, once there are so many; the others keep it without one.
+	// Replicas is how many nodes have a vote in each shard, once there are so many.
 	Replicas int
 	// Version is that of the program, for people; Settings is a digest of the settings that should be the same on all
 	// nodes.

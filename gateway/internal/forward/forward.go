@@ -272,7 +272,7 @@ type passing struct {
 	silence *time.Timer // silence ends the request when the node tells nothing for WriteMax
 }
 
-// run sends the answer. NB: it is no stream of events, which the node that is asked gives itself.
+// run sends the answer. NB: streams of events do not come here; the node that is asked gives them itself.
 func (p *passing) run() error {
 	x := p.x
 	refused := p.answer.StatusCode == http.StatusServiceUnavailable && x.Connection != nil
