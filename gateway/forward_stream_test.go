@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -17,109 +14,9 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"troupe/actors/failure"
-	"troupe/actors/identity"
 	"troupe/actors/message"
 	"troupe/actors/query"
-	"troupe/actors/watch"
-	"troupe/persistence/key"
 )
-
-// watched starts two nodes, of which B has the feed.
-func watched(t *testing.T, o Options) (a, b *node, f *feed) {
-	t.Helper()
-	nodes := startNodes(t, o, "A", "B")
-	f = newFeed()
-	a, b = nodes["A"], nodes["B"]
-	b.workflows.watch, b.workflows.stop = f.watch, f.stop
-	a.follow(b)
-	return a, b, f
-}
-
-// TestForwardedWatch: a stream through another node is as one of the leader.
-func TestForwardedWatch(t *testing.T) {
-	t.Run("the caller leaves", func(t *testing.T) {
-		a, b, f := watched(t, Options{WatchersPerUserMax: 1})
-		w := a.watch(t, withToken)
-		w.expect(t, opening)
-		f.events <- watch.Event{Kind: watch.Heartbeat}
-		w.expect(t, ": beat\n\n")
-		for name, m := range map[string]Metrics{"A": a.Metrics(), "B": b.Metrics()} {
-			assert.True(t, m.Watchers == 1 && m.InFlight == 0, "%s has %d watchers and %d in flight, want 1 and 0", name, m.Watchers, m.InFlight)
-		}
-		a.do(t, get(watchPath)).WantFault(t, 503, "Busy") // one too many
-		_ = w.conn.Close()
-		assert.ErrorIs(t, <-f.ended, context.Canceled, "the leader's stream ended")
-		assert.Zero(t, a.Metrics().Cut, "answers were cut")
-	})
-	t.Run("one more at the node than its user may have", func(t *testing.T) {
-		a, b, _ := watched(t, Options{})
-		a.kernel.Limits.UserWatchers = 0
-		a.do(t, get(watchPath)).WantFault(t, 503, "Busy")
-		assert.False(t, a.Metrics().Watchers != 0 || b.Metrics().Taken != 0, "the leader was asked: %+v", b.Metrics())
-	})
-	t.Run("the leader stops", func(t *testing.T) {
-		a, b, _ := watched(t, Options{})
-		w := a.watch(t, withToken)
-		w.expect(t, opening)
-		stop(t, b.Server)
-		w.expectEnd(t)
-	})
-	t.Run("the node stops", func(t *testing.T) {
-		a, _, f := watched(t, Options{})
-		w := a.watch(t, withToken)
-		w.expect(t, opening)
-		stop(t, a.Server)
-		w.expectEnd(t)
-		assert.ErrorIs(t, <-f.ended, context.Canceled, "the leader's stream ended")
-	})
-	t.Run("the credential ends", func(t *testing.T) {
-		a, _, f := watched(t, Options{})
-		var gone atomic.Bool
-		a.open(func(s *Services) { s.Credentials = leaving{gone: &gone} })
-		w := a.watch(t, withToken)
-		w.expect(t, opening)
-		gone.Store(true)
-		f.events <- entryEvent("p1", watchedOne)
-		w.expectEnd(t) // before the event
-		assert.ErrorIs(t, <-f.ended, context.Canceled, "the leader's stream ended")
-	})
-	t.Run("the leader dies", func(t *testing.T) {
-		a, b, _ := watched(t, Options{})
-		w := a.watch(t, withToken)
-		w.expect(t, opening)
-		b.lose()
-		_, err := io.ReadAll(w.body)
-		assert.ErrorIs(t, err, syscall.ECONNRESET, "the stream ended")
-	})
-}
-
-// TestListsOfANodeThatStillCopies: a node that has all shards answers them, and gives the streams.
-func TestListsOfANodeThatStillCopies(t *testing.T) {
-	a, b, _ := watched(t, Options{})
-	a.fail(failure.Elsewhere(uint16(key.EveryShard)))
-	for _, path := range []string{"/workflow/api/v1/instances/leave", "/workflow/api/v1/instances/leave?limit=1&count=true"} {
-		want, got := b.do(t, get(path)), a.do(t, get(path))
-		assert.True(t, got.Status == http.StatusOK && got.Body == want.Body, "%s: got %d %s, want %s", path, got.Status, got.Body, want.Body)
-	}
-	a.watch(t, withToken).expect(t, opening)
-	asked := a.peers.shards
-	assert.True(t, len(asked) == 3 && !slices.ContainsFunc(asked, func(sh uint16) bool { return sh != uint16(key.EveryShard) }), asked)
-	a.peers.say(saidLeader{})
-	a.do(t, get("/workflow/api/v1/instances/leave")).WantFault(t, 503, "Unavailable")
-}
-
-// leaving is somebody whose credential ends when gone says so.
-type leaving struct {
-	fakeCredentials
-	gone *atomic.Bool
-}
-
-func (l leaving) Authenticate(kind identity.Kind, credential string) (*identity.Principal, error) {
-	if l.gone.Load() {
-		return nil, failure.ErrUnauthorized
-	}
-	return l.fakeCredentials.Authenticate(kind, credential)
-}
 
 // TestForwardedBytes: large bodies and answers pass whole, and what ends early never looks whole.
 func TestForwardedBytes(t *testing.T) {

@@ -53,10 +53,10 @@ func TestInterfaceThroughOtherNodes(t *testing.T) {
 			asked[p.Self], lead[p.Node] = true, true
 		}
 	}
-	assert.True(t, len(asked) == *nodes && len(lead) == *nodes, "nodes that were asked: %v, that lead: %v", asked, lead)
+	assert.True(t, len(asked) == *nodes && len(lead) >= min(*nodes, 3), "nodes that were asked: %v, that lead: %v", asked, lead)
 	for i, server := range s.gateways {
 		m := server.Metrics()
-		assert.True(t, m.Forwarded != 0 && m.Taken != 0, "node %d: others carried out %d of its requests, and it %d of theirs; want some", i, m.Forwarded, m.Taken)
+		assert.True(t, m.Forwarded != 0 && (m.Taken != 0 || *nodes > 3), "node %d: others carried out %d of its requests, and it %d of theirs; want some", i, m.Forwarded, m.Taken)
 	}
 }
 

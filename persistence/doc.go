@@ -30,6 +30,9 @@
 // means that nothing was applied, ErrLost that the outcome is unknown; after both, and when LeadershipObserver.Ended is
 // called, it is dropped. Waiters of one shard are told in the order of Append, those of two shards at the same time.
 //
+// A node need not have every shard. A read of one that it has not is ErrNotLed, and so is a read of EveryShard then: who
+// reads many instances names the shards that are here (SnapshotOf).
+//
 // # What the caller must do
 //
 //  1. Open once for each directory, and ask Accepting before work is accepted.

@@ -46,7 +46,11 @@ func (sn *Snapshot) FeedEnd(sh key.Shard) (FeedRow, error) {
 	if sn.db == nil {
 		return FeedRow{}, ErrClosed
 	}
-	return sn.store.feedEndIn(sn.db, sh)
+	row, err := sn.store.feedEndIn(sn.db, sh)
+	if held := sn.store.checkHeld(key.FeedPrefix(nil, sh)); held != nil {
+		return FeedRow{}, held
+	}
+	return row, err
 }
 
 func (s *Store) feedEndIn(v engine.View, sh key.Shard) (FeedRow, error) {

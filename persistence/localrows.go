@@ -17,7 +17,12 @@ type localRows struct {
 }
 
 func (l localRows) Load(key []byte) ([]byte, error) {
-	value, err := l.s.Load(key)
+	g := l.s.read()
+	if g == nil {
+		return nil, ErrClosed
+	}
+	defer g.Leave()
+	value, err := l.s.load(g, key)
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
 	}

@@ -11,13 +11,24 @@ import (
 
 // Load returns the value under key, in storage of the caller's own, or ErrNotFound. It sees what was appended, durable
 // or not: a caller that shows the value to somebody calls AwaitDurable first or is the writer itself.
+//
+// ErrNotLed, of this and of every other read: this node has no replica of a numbered shard that was read.
 func (s *Store) Load(key []byte) ([]byte, error) {
 	g := s.read()
 	if g == nil {
 		return nil, ErrClosed
 	}
 	defer g.Leave()
-	return s.load(g, key)
+	return s.loadHeld(g, key)
+}
+
+// loadHeld is load of what may be in a shard that is not here.
+func (s *Store) loadHeld(v engine.View, k []byte) ([]byte, error) {
+	value, err := s.load(v, k)
+	if held := s.checkHeld(k); held != nil {
+		return nil, held
+	}
+	return value, err
 }
 
 func (s *Store) load(v engine.View, k []byte) ([]byte, error) {
@@ -30,6 +41,18 @@ func (s *Store) load(v engine.View, k []byte) ([]byte, error) {
 		return nil, ErrNotFound
 	}
 	return nil, s.readFault("load", k, err)
+}
+
+// checkHeld returns ErrNotLed for a key of a numbered shard of which this node has no replica. NB: it is asked when the key has
+// been read. Leave removes rows after the replica is none, so that what was not there may be gone.
+func (s *Store) checkHeld(k []byte) error {
+	if s.replicas == nil || len(k) == 0 {
+		return nil
+	}
+	if sh := key.ShardOf(k); int(sh) < s.shards && s.replicaOf(sh).Load() == nil {
+		return NotLed(sh)
+	}
+	return nil
 }
 
 // Count returns the counter under key; one that was never written is zero.
@@ -94,7 +117,11 @@ func (s *Store) scan(v engine.View, shards []key.Shard, visit func(key, value []
 		}
 		for _, sh := range in {
 			lower, upper := r.In(sh)
-			if err := s.scanPart(v, lower, upper, visit); err != nil {
+			err := s.scanPart(v, lower, upper, visit)
+			if err == nil {
+				err = s.checkHeld(lower)
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -72,6 +72,9 @@ func (s *Store) hasRow(prefix []byte) (bool, error) {
 	if errors.Is(err, errEnough) {
 		return true, nil
 	}
+	if errors.Is(err, ErrNotLed) { // the replica has not started yet
+		err = nil
+	}
 	return false, err
 }
 
@@ -110,6 +113,11 @@ func (s *Store) startReplicas() error {
 func (s *Store) Join(sh key.Shard) error {
 	s.replicas.mu.Lock()
 	defer s.replicas.mu.Unlock()
+	return s.join(sh)
+}
+
+// join is Join with replicas.mu held.
+func (s *Store) join(sh key.Shard) error {
 	at := s.replicaOf(sh)
 	if at.Load() != nil {
 		return nil
@@ -124,11 +132,19 @@ func (s *Store) Join(sh key.Shard) error {
 
 // Leave ends the taking part in the group of a shard that this node was removed from, and removes what the store has of
 // it. On a full disk it does so too, with the room that is kept for what has to be written.
-func (s *Store) Leave(sh key.Shard) error {
+//
+// While the node takes part it may be taken in again, and what it has confirmed since must not go. So removed is asked
+// when it takes part no more; with an error, which Leave returns, it takes part as before. Nil: nobody takes it in again.
+func (s *Store) Leave(sh key.Shard, removed func() error) error {
 	s.replicas.mu.Lock()
 	defer s.replicas.mu.Unlock()
 	if g := s.replicaOf(sh).Swap(nil); g != nil {
 		g.Stop()
+		if removed != nil {
+			if err := removed(); err != nil {
+				return errors.Join(err, s.join(sh))
+			}
+		}
 		if sh != key.Meta {
 			shardFollower{s.replicas, sh}.Replaced()
 		}

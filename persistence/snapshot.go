@@ -48,7 +48,7 @@ func (sn *Snapshot) Load(key []byte) ([]byte, error) {
 	if sn.db == nil {
 		return nil, ErrClosed
 	}
-	return sn.store.load(sn.db, key)
+	return sn.store.loadHeld(sn.db, key)
 }
 
 // Scan is [Store.Scan] at this moment.
@@ -84,6 +84,7 @@ func (sn *Snapshot) cursor(lower, upper []byte, backward bool) *Cursor {
 		return c
 	}
 	c.it = it
+	c.err = sn.store.checkHeld(lower)
 	return c
 }
 
@@ -142,6 +143,9 @@ func (c *Cursor) confine(lower, upper []byte) {
 	c.lower, c.moved = lower, false
 	if c.it != nil {
 		c.it.SetBounds(lower, upper)
+	}
+	if c.err == nil {
+		c.err = c.store.checkHeld(lower)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/persistence"
 	"troupe/persistence/key"
+	"troupe/persistence/replica"
 	"troupe/persistence/storetest"
 )
 
@@ -26,11 +28,12 @@ const (
 	tick        = 2 * time.Second       // cluster.Options.Tick: nobody loses what it leads because the processors are short
 	joinMax     = time.Minute           // joinMax bounds how long a node may take to join, and handOverMax one try of another to lead
 	handOverMax = 5 * time.Second
+	replicas    = 3 // cluster.Options.Replicas
 )
 
 // StartCluster starts nodes that are one service, as the program does in a process for each: with logs of Raft, cluster
-// ports on this machine, and a published home. Every node has a replica of every shard, and leads at least one when
-// there are at most four of them.
+// ports on this machine, and a published home. Of each shard three nodes have a replica, so that none of five has all. Every
+// node leads at least one when there are three.
 func StartCluster(t testing.TB, o Options, nodes int) []*Actors {
 	t.Helper()
 	dir, all := t.TempDir(), make([]*Actors, nodes)
@@ -50,7 +53,7 @@ func StartCluster(t testing.TB, o Options, nodes int) []*Actors {
 		if i > 0 {
 			addresses[i] = first.admit(folders[i])
 		}
-		a.startNode(cluster.Options{Dir: folders[i], Listen: addresses[i], Advertise: addresses[i], Replicas: nodes, Tick: tick, Pace: pace, Log: o.Log})
+		a.startNode(cluster.Options{Dir: folders[i], Listen: addresses[i], Advertise: addresses[i], Replicas: replicas, Tick: tick, Pace: pace, Log: o.Log})
 	}
 	first.share()
 	// NB: all that comes now ends before any store is closed: without the others nothing is written.
@@ -124,7 +127,7 @@ func (a *Actors) startNode(o cluster.Options) {
 
 func (a *Actors) share() {
 	a.t.Helper()
-	a.await("a replica of every shard at every node", func() bool {
+	a.await("the replicas of every shard", func() bool {
 		status := a.Node.Status()
 		if len(status.Nodes) != len(a.nodes) || len(status.Short) > 0 {
 			return false
@@ -136,8 +139,16 @@ func (a *Actors) share() {
 		}
 		return true
 	})
+	leads := map[*Actors]int{}
 	for sh := range a.Store.AllShards() {
-		to := a.nodes[(int(sh)+1)%len(a.nodes)]
+		var to *Actors // that leads least, of those that can
+		for i := range a.nodes {
+			n := a.nodes[(int(sh)+1+i)%len(a.nodes)]
+			if n.votes(sh) && (to == nil || leads[n] < leads[to]) {
+				to = n
+			}
+		}
+		leads[to]++
 		a.await("another node that leads a shard", func() bool {
 			for _, n := range a.nodes { // NB: on a machine with much to do another one may lead than before
 				if n != to && n.Store.Epoch(sh) != 0 {
@@ -149,6 +160,11 @@ func (a *Actors) share() {
 			return to.Store.Epoch(sh) != 0
 		})
 	}
+}
+
+func (a *Actors) votes(sh key.Shard) bool {
+	g := a.Store.Replica(sh)
+	return g != nil && slices.ContainsFunc(g.Members(), func(m replica.Member) bool { return m.Voter && m.Node == string(a.Node.Self()) })
 }
 
 func (a *Actors) runNode(o Options) {

@@ -61,7 +61,11 @@ func appendMark(dst []byte, sh key.Shard, number uint32) []byte {
 	return key.Index(dst, sh, marks, binary.BigEndian.AppendUint32(nil, number), key.ID{})
 }
 
+// loadMarks is for a standalone store: elsewhere IsWholeAt looks.
 func (ix *Index) loadMarks(store *persistence.Store) error {
+	if !store.Standalone() {
+		return nil
+	}
 	return store.Scan(appendMark(nil, key.EveryShard, ix.number), func(_, _ []byte) error {
 		ix.several.Store(true)
 		return nil

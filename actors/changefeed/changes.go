@@ -206,7 +206,7 @@ func (r *reading) read() (page *Page, more bool, err error) {
 		return nil, false, err
 	}
 	page.Next = r.since.String()
-	return page, more, s.hasReplicas(r.shards)
+	return page, more, nil
 }
 
 func (r *reading) rulesOf(workflow string) (*rules, error) {

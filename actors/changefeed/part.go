@@ -194,7 +194,7 @@ const epochEvery = time.Second
 // awaitElsewhere returns when there may be something behind a cursor, on any node, or when ctx ends. What keeps it from
 // being known does not matter: the page that there is can be given when the wait is over.
 func (s *Service) awaitElsewhere(ctx context.Context, since Cursor) {
-	err := s.kinds.news.Follow(ctx, func([]key.Shard) *Cursor { return &since }, func(struct{}) error { return fanout.ErrEnough })
+	err := s.kinds.news.Follow(ctx, nil, func([]key.Shard) *Cursor { return &since }, func(struct{}) error { return fanout.ErrEnough })
 	if err != nil {
 		<-ctx.Done()
 	}

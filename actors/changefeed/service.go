@@ -82,19 +82,7 @@ func (s *Service) Now(shards []key.Shard) (Cursor, error) {
 		}
 		c[sh] = last.Place
 	}
-	return c, s.hasReplicas(shards)
-}
-
-func (s *Service) hasReplicas(shards []key.Shard) error {
-	if s.o.Store.Standalone() {
-		return nil
-	}
-	for _, sh := range shards {
-		if s.o.Store.Replica(sh) == nil {
-			return failure.Errorf(failure.ErrUnavailable, "this node has no replica of shard %d any more", sh)
-		}
-	}
-	return nil
+	return c, nil
 }
 
 func (s *Service) oldest(sn *persistence.Snapshot) (Cursor, error) {
@@ -105,7 +93,7 @@ func (s *Service) oldest(sn *persistence.Snapshot) (Cursor, error) {
 			return nil, failure.OfStore(err)
 		}
 	}
-	return c, s.hasReplicas(sn.Shards())
+	return c, nil
 }
 
 // ErrEnough, returned by visit, ends Walk.

@@ -57,10 +57,16 @@ func AskIn[I, O any](ctx context.Context, n *Node, sh key.Shard, path string, he
 func (n *Node) Leader(ctx context.Context, sh key.Shard) (peer.NodeID, error) {
 	for {
 		isNew := n.whenNew()
+		select {
+		case <-n.gone: // nobody answers this node any more
+			return "", failure.Errorf(failure.ErrUnavailable, "%w", errRemoved)
+		default:
+		}
 		if id := n.leaderNow(sh); id != "" {
 			return id, nil
 		}
 		select {
+		case <-n.gone:
 		case <-isNew:
 		case <-time.After(askPause / 2):
 		case <-ctx.Done():
@@ -92,14 +98,15 @@ func (n *Node) leaderNow(sh key.Shard) peer.NodeID {
 	if n.store.Epoch(sh) != 0 {
 		return n.self
 	}
-	if g := n.store.Replica(sh); g != nil && g.Applied() > 0 {
-		if id := peer.NodeID(g.Leader()); id != n.self { // NB: else its epoch has not begun
-			return id
-		}
-		return ""
+	leader, led := n.leaderHeard(sh)
+	g := n.store.Replica(sh)
+	if g == nil || g.Applied() == 0 || leader != "" && !led.replicas().has(n.self) { // NB: it knows no leader yet, or is told of none any more
+		return leader
 	}
-	leader, _ := leaderIn(n.heard(), sh) // NB: a replica that has nothing yet knows no leader either
-	return leader
+	if id := peer.NodeID(g.Leader()); id != n.self { // NB: else its epoch has not begun
+		return id
+	}
+	return ""
 }
 
 func shown(sh key.Shard) string {
@@ -114,19 +121,15 @@ func (n *Node) index(ctx context.Context, _ peer.NodeID, sh key.Shard) (uint64, 
 	return at, failure.OfStore(err)
 }
 
-// Current returns when this node's replica of a shard has everything that any node has acknowledged before the call.
-// The error is failure.ErrNotLeader for key.EveryShard when this node has no replica of a numbered shard, or one that
-// still copies or lags on a full disk, and another node has all; else failure.ErrUnavailable: nobody answers before ctx
-// ends, or there is no replica.
+// Current returns when this node's replica of a shard has everything that any node has acknowledged before the call. Every
+// node has one of key.Meta; a numbered shard is read where it is led, and the error of any other node is
+// failure.ErrNotLeader. failure.ErrUnavailable: nobody answers before ctx ends.
 func (n *Node) Current(ctx context.Context, sh key.Shard) error {
+	if sh != key.Meta {
+		_, err := n.index(ctx, n.self, sh)
+		return err
+	}
 	for {
-		g := n.store.Replica(sh)
-		if g == nil && n.isAnotherComplete() {
-			return failure.Elsewhere(uint16(key.EveryShard))
-		}
-		if g == nil {
-			return failure.Refuse(failure.ErrUnavailable, "this node keeps no replica of %s, and no other one keeps all shards", shown(sh))
-		}
 		leader, err := n.Leader(ctx, sh)
 		if err != nil {
 			return err
@@ -136,9 +139,6 @@ func (n *Node) Current(ctx context.Context, sh key.Shard) error {
 			at, err = n.index(ctx, leader, sh)
 		} else {
 			at, err = call[key.Shard, uint64](ctx, n, leader, pathIndex, sh)
-		}
-		if err == nil && sh != key.Meta && lacks(g.Applied(), at, n.full()) && n.isAnotherComplete() {
-			return failure.Elsewhere(uint16(key.EveryShard))
 		}
 		if err == nil {
 			err = n.store.AwaitApplied(ctx, sh, at)

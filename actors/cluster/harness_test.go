@@ -52,6 +52,7 @@ func (w *world) listen(_ context.Context, address string) (string, error) {
 type process struct {
 	*Node
 	w            *world
+	machine      int
 	dir, address string
 	disk         persistence.Options
 	store        *persistence.Store
@@ -79,7 +80,7 @@ func inWorld(t *testing.T, shards int, test func(t *testing.T, w *world)) {
 func (w *world) machine() *process {
 	w.machines++
 	address := fmt.Sprintf("machine%d:9400", w.machines)
-	return &process{w: w, dir: filepath.Join(w.t.TempDir(), "node"), disk: replicatest.StoreOptions(address, 0), address: address}
+	return &process{w: w, machine: w.machines, dir: filepath.Join(w.t.TempDir(), "node"), disk: replicatest.StoreOptions(address, 0), address: address}
 }
 
 func (w *world) first() *process {

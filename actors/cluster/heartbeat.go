@@ -14,6 +14,7 @@ import (
 	"troupe/actors/cluster/peer"
 	"troupe/actors/failure"
 	"troupe/persistence/key"
+	"troupe/persistence/replica"
 )
 
 func leaderIn(said map[peer.NodeID]heartbeat, sh key.Shard) (leader peer.NodeID, led groupState) {
@@ -35,6 +36,18 @@ func (n *Node) heard() map[peer.NodeID]heartbeat {
 		}
 	}
 	return said
+}
+
+// leaderHeard is leaderIn of what was heard.
+func (n *Node) leaderHeard(sh key.Shard) (leader peer.NodeID, led groupState) {
+	n.others.mu.Lock()
+	defer n.others.mu.Unlock()
+	for id, o := range n.others.by {
+		if g := o.said.Groups[sh]; g.Epoch > led.Epoch && o.alive() {
+			leader, led = id, g
+		}
+	}
+	return leader, led
 }
 
 func (n *Node) isAlive(id peer.NodeID) bool {
@@ -83,10 +96,22 @@ func (n *Node) heartbeat() heartbeat {
 		if g == nil {
 			continue
 		}
-		have := n.replicas(sh)
-		h.Groups[sh] = groupState{Applied: g.Applied(), Epoch: n.store.Epoch(sh), Voters: have.voters, Learners: have.learners}
+		h.Groups[sh] = n.groupState(sh, g)
 	}
 	return h
+}
+
+func (n *Node) groupState(sh key.Shard, g *replica.Group) groupState {
+	have := n.replicas(sh)
+	return groupState{Applied: g.Applied(), Epoch: n.store.Epoch(sh), Voters: have.voters, Learners: have.learners}
+}
+
+// group is a shard's state on this node, which leads it still.
+func (n *Node) group(ctx context.Context, _ peer.NodeID, sh key.Shard) (groupState, error) {
+	if _, err := n.store.ReadIndex(ctx, sh); err != nil {
+		return groupState{}, failure.OfStore(err)
+	}
+	return n.groupState(sh, n.store.Replica(sh)), nil
 }
 
 func (n *Node) replicas(sh key.Shard) (have replicaSet) {
@@ -292,6 +317,24 @@ func (n *Node) heartbeatLoop() {
 	})
 }
 
+// tellLoop greets the others at once when this node leads something new: who has no replica of it learns so who leads.
+func (n *Node) tellLoop() {
+	for {
+		select {
+		case <-n.leads:
+		case <-n.ctx.Done():
+			return
+		}
+		for _, id := range n.known() { // NB: without waiting, since one may be silent
+			n.running.Go(func() { _ = n.sendHeartbeat(n.ctx, id) })
+		}
+		select {
+		case <-time.After(tellPause): // what it leads meanwhile is told together
+		case <-n.ctx.Done():
+		}
+	}
+}
+
 // refusedBy says why this node must end, from what its greetings brought. NB: a node whose clock is wrong takes no
 // other's certificate, so causes count only where the rest has no majority; one that fits nobody says so of all.
 func (n *Node) refusedBy(faults map[peer.NodeID]error, causes ...error) (refused error) {
@@ -363,40 +406,4 @@ func differing(a, b map[string]string) (names []string) {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// Complete returns a node whose replicas of all shards have next to everything, as far as this one knows: itself if it
-// is one, else any. Such a node can answer lists and streams. The error is failure.ErrUnavailable when there is none.
-func (n *Node) Complete() (peer.NodeID, error) {
-	d, said := n.directory.Load(), n.heard()
-	said[n.self] = n.heartbeat()
-	if n.isComplete(n.self, said) {
-		return n.self, nil
-	}
-	for id := range said { // NB: in another order each time, so that who is asked in vain is not asked for ever
-		if d != nil && !d.Nodes[id].Leaving && n.isComplete(id, said) {
-			return id, nil
-		}
-	}
-	return "", failure.Refuse(failure.ErrUnavailable, "no node keeps all shards")
-}
-
-func (n *Node) isComplete(id peer.NodeID, said map[peer.NodeID]heartbeat) bool {
-	for sh := range n.store.AllShards() {
-		_, led := leaderIn(said, sh)
-		if lacks(said[id].Groups[sh].Applied, led.Applied, said[id].Full) {
-			return false
-		}
-	}
-	return true
-}
-
-func (n *Node) isAnotherComplete() bool {
-	id, err := n.Complete()
-	return err == nil && id != n.self
-}
-
-// NB: a shard can have gigabytes in its first entry, which is the store of a single node.
-func lacks(applied, led uint64, full bool) bool {
-	return applied == 0 || led > applied+lagMax || full && led > applied
 }

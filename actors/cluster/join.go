@@ -387,6 +387,7 @@ func (n *Node) remove(ctx context.Context, _ peer.NodeID, in removal) (struct{},
 }
 
 func (n *Node) goodbye(context.Context, peer.NodeID, struct{}) (struct{}, error) {
+	n.dismissed.Do(func() { close(n.gone) })
 	n.fail(errRemoved)
 	return struct{}{}, nil
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -21,7 +22,7 @@ func (n *Node) keepLoop() {
 			n.o.Log.Info().Int("shards", led).Int("before", before).Msg("the number of shards that this node leads has changed")
 			before = led
 		}
-		n.reconcile()
+		n.reconcile(ctx)
 		if n.store.Epoch(key.Meta) != 0 {
 			if err := n.keepDirectory(ctx); err != nil {
 				n.warnings.log(n.o.Log, "directory", func() string { return "the cluster's own row cannot be written: " + err.Error() })
@@ -40,9 +41,13 @@ func (n *Node) keepLoop() {
 	})
 }
 
-// wanted gives every node all shards, so each answers lists and streams from its own store.
+// wanted gives a shard to those who vote in it, and Meta to every node: users, definitions and this directory are
+// read where they are needed.
 func (d *directory) wanted(sh key.Shard) replicaSet {
 	want := replicaSet{voters: d.Placement[sh]}
+	if sh != key.Meta {
+		return want
+	}
 	for _, id := range slices.Sorted(maps.Keys(d.Nodes)) {
 		if !d.Nodes[id].Leaving && !slices.Contains(want.voters, id) {
 			want.learners = append(want.learners, id)
@@ -51,7 +56,7 @@ func (d *directory) wanted(sh key.Shard) replicaSet {
 	return want
 }
 
-func (n *Node) reconcile() {
+func (n *Node) reconcile(ctx context.Context) {
 	d := n.directory.Load()
 	if d == nil {
 		return
@@ -66,7 +71,7 @@ func (n *Node) reconcile() {
 			}
 		case has && !d.wanted(sh).has(n.self) && n.Fresh() && n.isOut(sh):
 			n.o.Log.Info().Str("shard", shown(sh)).Msg("shard is kept by other nodes now; removing this copy")
-			if err := n.store.Leave(sh); err != nil {
+			if err := n.store.Leave(sh, func() error { return n.removedFrom(ctx, sh) }); err != nil {
 				n.warnings.log(n.o.Log, "leave", func() string { return fmt.Sprintf("%s cannot be removed: %v", shown(sh), err) })
 			}
 		}
@@ -75,8 +80,18 @@ func (n *Node) reconcile() {
 
 func (n *Node) isOut(sh key.Shard) bool {
 	leader, led := leaderIn(n.heard(), sh)
-	set := replicaSet{led.Voters, led.Learners}
-	return n.store.Epoch(sh) == 0 && leader != "" && !set.has(n.self)
+	return n.store.Epoch(sh) == 0 && leader != "" && !led.replicas().has(n.self)
+}
+
+// removedFrom asks the node that leads a shard whether this one has no part in it, as of now.
+func (n *Node) removedFrom(ctx context.Context, sh key.Shard) error {
+	ctx, cancel := context.WithTimeout(ctx, heartbeatMax)
+	defer cancel()
+	led, err := AskIn(ctx, n, sh, pathGroup, n.group, sh)
+	if err == nil && led.replicas().has(n.self) {
+		err = errors.New("this node has a part in it again")
+	}
+	return err
 }
 
 func (n *Node) keepDirectory(ctx context.Context) error {
@@ -180,7 +195,7 @@ func (n *Node) besides(other key.Shard) iter.Seq[key.Shard] {
 func (n *Node) hasNone(id peer.NodeID, shards iter.Seq[key.Shard], said map[peer.NodeID]heartbeat) bool {
 	for sh := range shards {
 		leader, led := leaderIn(said, sh)
-		if set := (replicaSet{led.Voters, led.Learners}); leader == "" || set.has(id) {
+		if leader == "" || led.replicas().has(id) {
 			return false
 		}
 	}
@@ -280,6 +295,10 @@ func (n *Node) Led(sh key.Shard, epoch uint64) {
 	ctx, cancel := context.WithCancel(n.ctx)
 	n.tending.stop[sh] = cancel
 	n.o.Log.Debug().Str("shard", shown(sh)).Uint64("epoch", epoch).Msg("leading")
+	select {
+	case n.leads <- struct{}{}:
+	default:
+	}
 	n.running.Go(func() { guard.Loop(ctx.Done(), n.o.Log, "tending of a shard", func() { n.reconcileShard(ctx, sh) }) })
 	n.news()
 }
@@ -300,11 +319,12 @@ func (n *Node) reconcileShard(ctx context.Context, sh key.Shard) {
 	for ctx.Err() == nil {
 		pause := n.o.Pace
 		if d := n.directory.Load(); d != nil && len(d.wanted(sh).voters) > 0 {
-			step, id := nextMove(n.replicas(sh), d.wanted(sh), surroundings{
+			want := d.wanted(sh)
+			step := nextMove(n.replicas(sh), want, surroundings{
 				self: n.self, alive: n.isAlive, caughtUp: func(id peer.NodeID) bool { return n.isCaughtUp(sh, id) },
 				busy: func(id peer.NodeID) bool { return sh == key.Meta && n.isBusy(id) },
 			})
-			if step != rest && n.move(ctx, sh, step, id) {
+			if step.what != rest && n.move(ctx, sh, step, want.has(step.out)) {
 				pause = n.o.Pace / 20
 			}
 		}
@@ -315,18 +335,21 @@ func (n *Node) reconcileShard(ctx context.Context, sh key.Shard) {
 	}
 }
 
-func (n *Node) move(ctx context.Context, sh key.Shard, step move, id peer.NodeID) bool {
-	g := n.store.Replica(sh)
+// move makes a step. With learns the one who gives its vote keeps its copy.
+func (n *Node) move(ctx context.Context, sh key.Shard, step move, learns bool) bool {
+	g, id := n.store.Replica(sh), step.id
 	if g == nil {
 		return false
 	}
 	var err error
 	var done string
-	switch step {
+	switch step.what {
 	case addLearner:
 		err, done = g.AddLearner(string(id)), "node gets a copy of the shard"
 	case addVoter:
 		err, done = g.AddVoter(string(id)), "node has a vote in the shard"
+	case swap:
+		err, done = g.Swap(string(id), string(step.out), learns), "node has the vote of another one in the shard"
 	case demote:
 		err, done = g.Demote(string(id)), "node keeps its copy of the shard, and has no vote any more"
 	case drop:

@@ -29,7 +29,7 @@ import (
 type Options struct {
 	Dir               string // the folder of the node's own files, below the store's
 	Listen, Advertise string // the address of the cluster port, host:port, and Advertise the one that other nodes reach it at
-	// Replicas is how many nodes have a vote in each shard, once there are so many; the others keep it without one.
+	// Replicas is how many nodes have a vote in each shard, once there are so many.
 	Replicas int
 	// Version is that of the program, for people; Settings is a digest of the settings that should be the same on all
 	// nodes.
@@ -74,6 +74,7 @@ type Node struct {
 	changing  sync.Mutex                // held by change
 	rereading sync.Mutex
 	rereads   chan struct{}
+	leads     chan struct{} // has an entry when this node leads something that the others do not know of
 
 	others    others
 	warnings  warnings
@@ -83,13 +84,15 @@ type Node struct {
 	refused   atomic.Pointer[error] // why another node did not take the last greeting; nil: none refused it
 	full      func() bool           // the disk has no room for writes; after Run
 
-	failed  chan error // holds one
-	cancel  context.CancelFunc
-	ctx     context.Context //nolint:containedctx // of the node's goroutines
-	running sync.WaitGroup
-	tending tending
-	moves   atomic.Uint64
-	handed  atomic.Uint64
+	failed    chan error    // holds one
+	gone      chan struct{} // closed when this node was removed from the cluster
+	dismissed sync.Once     // closes gone
+	cancel    context.CancelFunc
+	ctx       context.Context //nolint:containedctx // of the node's goroutines
+	running   sync.WaitGroup
+	tending   tending
+	moves     atomic.Uint64
+	handed    atomic.Uint64
 }
 
 type network struct {
@@ -199,6 +202,8 @@ type groupState struct {
 	Learners []peer.NodeID `json:"learners,omitempty"`
 }
 
+func (g groupState) replicas() replicaSet { return replicaSet{g.Voters, g.Learners} }
+
 // others is what this node knows of the other nodes.
 type others struct {
 	mu   sync.Mutex
@@ -240,9 +245,10 @@ func (w *warnings) log(log zerolog.Logger, about string, text func() string) {
 }
 
 const (
-	heartbeatMax = time.Second     // how long a heartbeat or a farewell may take
-	aliveMax     = 3 * time.Second // a node that was not heard for so long is not alive
-	askedMax     = 5 * time.Second // how long a node may take to answer that is asked whether it is there
+	heartbeatMax = time.Second           // how long a heartbeat or a farewell may take
+	tellPause    = 20 * time.Millisecond // between two greetings that tell who leads
+	aliveMax     = 3 * time.Second       // a node that was not heard for so long is not alive
+	askedMax     = 5 * time.Second       // how long a node may take to answer that is asked whether it is there
 	// claimMax is how long a node that starts waits for its earlier process to be forgotten, and one that runs bears
 	// its copy.
 	claimMax      = 10 * time.Second
@@ -293,6 +299,7 @@ const (
 	pathPrefix    = "/cluster/"
 	pathHeartbeat = pathPrefix + "hello"
 	pathIndex     = pathPrefix + "index"
+	pathGroup     = pathPrefix + "group"
 	pathInvite    = pathPrefix + "invite"
 	pathAdmit     = pathPrefix + "admit"
 	pathRemove    = pathPrefix + "remove"

@@ -35,7 +35,7 @@ func load(o Options, connect func(*Node) (network, error)) (*Node, error) {
 	o.EnsureDefaults()
 	n := &Node{
 		o: o, level: levelHere, boot: rand.Text(), files: files{o.Dir}, mux: http.NewServeMux(),
-		rereads: make(chan struct{}, 1), failed: make(chan error, 1), strangers: rate.Sometimes{Interval: time.Second},
+		rereads: make(chan struct{}, 1), leads: make(chan struct{}, 1), failed: make(chan error, 1), gone: make(chan struct{}), strangers: rate.Sometimes{Interval: time.Second},
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.full = func() bool { return errors.Is(n.store.Accepting(), persistence.ErrDiskFull) }
@@ -59,6 +59,7 @@ func load(o Options, connect func(*Node) (network, error)) (*Node, error) {
 	}
 	Handle(n, pathHeartbeat, n.welcome)
 	Handle(n, pathIndex, n.index)
+	Handle(n, pathGroup, n.group)
 	Handle(n, pathInvite, n.takeKey)
 	Handle(n, pathAdmit, n.admit)
 	Handle(n, pathRemove, n.remove)
@@ -135,7 +136,7 @@ func (n *Node) Run(s *persistence.Store) error {
 	if err := s.Join(key.Meta); err != nil {
 		return err
 	}
-	for _, loop := range []func(){n.heartbeatLoop, func() { n.every(n.o.Pace, n.freshen) }, n.keepLoop, n.rereadLoop, n.renewLoop} {
+	for _, loop := range []func(){n.heartbeatLoop, n.tellLoop, func() { n.every(n.o.Pace, n.freshen) }, n.keepLoop, n.rereadLoop, n.renewLoop} {
 		n.running.Go(loop)
 	}
 	s.FollowLeads(n)

@@ -71,13 +71,20 @@ func (s replicaSet) has(id peer.NodeID) bool {
 	return slices.Contains(s.voters, id) || slices.Contains(s.learners, id)
 }
 
-// move is what a leader can do with the replicas of its shard.
-type move uint8
+// move is what a leader can do with the replicas of its shard: what, and with which node.
+type move struct {
+	what
+	id  peer.NodeID
+	out peer.NodeID // of swap: who gives its vote
+}
+
+type what uint8
 
 const (
-	rest       move = iota // all is as it should be, or must wait
+	rest       what = iota // all is as it should be, or must wait
 	addLearner             // have a node get the log
 	addVoter               // give a learner a vote
+	swap                   // give a learner the vote of another node, which is taken out unless it shall learn
 	demote                 // take a node's vote, and leave it a learner
 	drop                   // take a node out
 	leave                  // hand over to a node, which then takes this one out
@@ -90,22 +97,30 @@ type surroundings struct {
 	busy     func(peer.NodeID) bool // it has work that needs this shard: it stays
 }
 
-// No step leaves fewer voters that are alive than a majority needs, and a voter loses its vote only when all who shall
-// vote do, or when it is not alive. A node that shall keep a replica is never without one in between.
-func nextMove(have, want replicaSet, s surroundings) (move, peer.NodeID) {
+// No step leaves fewer voters that are alive than a majority needs, and a voter loses its vote only to another one, or
+// when all who shall vote do, or when it is not alive. A node that shall keep a replica is never without one in between.
+func nextMove(have, want replicaSet, s surroundings) move {
 	for _, id := range have.learners {
 		if !want.has(id) && !s.busy(id) {
-			return drop, id
+			return move{drop, id, ""}
 		}
 	}
 	for _, id := range slices.Concat(want.voters, want.learners) {
 		if !have.has(id) && s.alive(id) {
-			return addLearner, id
+			return move{addLearner, id, ""}
 		}
 	}
 	for _, id := range want.voters {
-		if slices.Contains(have.learners, id) && s.alive(id) && s.caughtUp(id) && s.majority(append(slices.Clone(have.voters), id)) {
-			return addVoter, id
+		if !slices.Contains(have.learners, id) || !s.alive(id) || !s.caughtUp(id) {
+			continue
+		}
+		for _, out := range have.voters {
+			if out != s.self && !slices.Contains(want.voters, out) && (want.has(out) || !s.busy(out)) && s.majority(append(without(have.voters, out), id)) {
+				return move{swap, id, out}
+			}
+		}
+		if s.majority(append(slices.Clone(have.voters), id)) {
+			return move{addVoter, id, ""}
 		}
 	}
 	complete := !slices.ContainsFunc(want.voters, func(id peer.NodeID) bool { return !slices.Contains(have.voters, id) })
@@ -114,22 +129,25 @@ func nextMove(have, want replicaSet, s surroundings) (move, peer.NodeID) {
 		if slices.Contains(want.voters, id) || !complete && s.alive(id) || !stays && s.busy(id) {
 			continue
 		}
-		rest := slices.DeleteFunc(slices.Clone(have.voters), func(other peer.NodeID) bool { return other == id })
 		switch {
-		case !s.majority(rest):
+		case !s.majority(without(have.voters, id)):
 		case id != s.self && stays:
-			return demote, id
+			return move{demote, id, ""}
 		case id != s.self:
-			return drop, id
+			return move{drop, id, ""}
 		default:
 			for _, to := range want.voters {
 				if slices.Contains(have.voters, to) && s.alive(to) && s.caughtUp(to) {
-					return leave, to
+					return move{leave, to, ""}
 				}
 			}
 		}
 	}
-	return rest, ""
+	return move{}
+}
+
+func without(ids []peer.NodeID, id peer.NodeID) []peer.NodeID {
+	return slices.DeleteFunc(slices.Clone(ids), func(other peer.NodeID) bool { return other == id })
 }
 
 func (s surroundings) majority(voters []peer.NodeID) bool {

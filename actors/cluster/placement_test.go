@@ -68,8 +68,8 @@ func TestPlacement(t *testing.T) {
 	})
 }
 
-// TestEveryNodeKeepsEveryShard: with a vote or without, but for those that leave.
-func TestEveryNodeKeepsEveryShard(t *testing.T) {
+// TestWhoKeepsWhat: a numbered shard stands where it has votes, and Meta on every node, but for those that leave.
+func TestWhoKeepsWhat(t *testing.T) {
 	shards := []key.Shard{0, 1, 2, key.Meta}
 	rapid.Check(t, func(t *rapid.T) {
 		d := &directory{Nodes: map[peer.NodeID]member{}}
@@ -80,9 +80,10 @@ func TestEveryNodeKeepsEveryShard(t *testing.T) {
 		for _, sh := range shards {
 			want := d.wanted(sh)
 			require.True(t, slices.Equal(want.voters, d.Placement[sh]), "%v shall vote in shard %d, want %v", want.voters, sh, d.Placement[sh])
+			require.True(t, sh == key.Meta || want.learners == nil, "%v shall learn shard %d", want.learners, sh)
 			for id, m := range d.Nodes {
 				votes, learns := slices.Contains(want.voters, id), slices.Contains(want.learners, id)
-				require.True(t, (!votes || !learns) && (votes || learns) != m.Leaving, "%v %v %v %v %v", sh, id, m, votes, learns)
+				require.True(t, sh != key.Meta || (!votes || !learns) && (votes || learns) != m.Leaving, "%v %v %v %v %v", sh, id, m, votes, learns)
 			}
 		}
 	})
@@ -129,9 +130,9 @@ func TestMoves(t *testing.T) {
 		}
 		anyDown := slices.ContainsFunc(slices.Concat(have.voters, want.voters, want.learners), func(id peer.NodeID) bool { return down[id] })
 		for range 100 {
-			step, id := nextMove(have, want, s)
-			before := len(have.voters)
-			switch step {
+			step := nextMove(have, want, s)
+			id, before := step.id, len(have.voters)
+			switch step.what {
 			case rest:
 				if leaving := len(busy); leaving > 0 { // their work is done, and they may go; who stays has work for good
 					maps.DeleteFunc(busy, func(id peer.NodeID, _ bool) bool { return !want.has(id) })
@@ -149,6 +150,14 @@ func TestMoves(t *testing.T) {
 			case addVoter:
 				have.learners = without(have.learners, id)
 				have.voters = append(have.voters, id)
+			case swap:
+				out := step.out
+				require.True(t, slices.Contains(have.learners, id) && slices.Contains(want.voters, id) && slices.Contains(have.voters, out) && !slices.Contains(want.voters, out), "%v %v %v", step, have, want)
+				require.False(t, out == s.self || busy[out] && !want.has(out), "%s is taken out, and leads or has work", out)
+				have.learners, have.voters = without(have.learners, id), append(without(have.voters, out), id)
+				if want.has(out) {
+					have.learners = append(have.learners, out)
+				}
 			case demote:
 				require.True(t, slices.Contains(have.voters, id) && slices.Contains(want.learners, id) && id != s.self, "%v %v %v", id, have, want)
 				require.False(t, s.alive(id) && before <= len(want.voters), "%v %v", before, len(want.voters))
@@ -164,12 +173,8 @@ func TestMoves(t *testing.T) {
 				require.True(t, slices.Contains(have.voters, id) && !down[id], "it hands over to %s", id)
 				s.self = id
 			}
-			require.True(t, s.majority(have.voters), "after step %d with %s too few voters are alive: %v", step, id, have)
+			require.True(t, s.majority(have.voters), "after %v too few voters are alive: %v", step, have)
 		}
 		t.Fatalf("it does not come to rest: %v, want %v", have, want)
 	})
-}
-
-func without(ids []peer.NodeID, id peer.NodeID) []peer.NodeID {
-	return slices.DeleteFunc(slices.Clone(ids), func(other peer.NodeID) bool { return other == id })
 }

@@ -156,9 +156,12 @@ func (s *story) do(word string, args []string) string {
 		default:
 			return "yes"
 		}
-	case "served": // all shards, by this node
+	case "served": // all shards, by whom this node knows to lead them
 		s.await("leaders for all shards", func() bool {
-			return !slices.ContainsFunc(slices.Collect(p.store.AllShards()), func(sh key.Shard) bool { return p.Current(s.t.Context(), sh) != nil })
+			return !slices.ContainsFunc(slices.Collect(p.store.AllShards()), func(sh key.Shard) bool {
+				_, err := AskIn(s.t.Context(), p.Node, sh, pathGroup, p.group, sh)
+				return err != nil
+			})
 		})
 	case "silent": // to all that run
 		s.await("its silence", func() bool {

@@ -50,9 +50,7 @@ const (
 	ErrBusy
 	// ErrUnavailable: the service is draining, or the store takes nothing now (503). Nothing was applied.
 	ErrUnavailable
-	// ErrNotLeader: another node leads the shard that the request needs, which Error.Shard names, or has all shards,
-	// which this one has not yet.
-	ErrNotLeader
+	ErrNotLeader      // another node leads the shard that the request needs, which Error.Shard names
 	ErrOutcomeUnknown // the commit was not confirmed in time, or the request was given up in the middle (504)
 	// ErrExecution: an action failed and nothing handled it, or stored data cannot be read (500 MarshallingError).
 	ErrExecution
@@ -102,7 +100,7 @@ type Error struct {
 	Reason    string
 	Reference string        // Reference leads anyone who runs the service to the incident (package incident); empty: there is none
 	Wait      time.Duration // the time after which the request may pass; 0 when it is not known
-	Shard     uint16        // the one that is led elsewhere, of ErrNotLeader; key.EveryShard: a node is needed that has all shards
+	Shard     uint16        // the one that is led elsewhere, of ErrNotLeader
 	Cause     error         // what went wrong; it may be nil
 }
 

@@ -246,7 +246,7 @@ func TestFollowGoesOnWithTheNextLeader(t *testing.T) {
 		n.rows[0], n.rows[1] = []int{1, 2}, []int{3, 4}
 		next := 0
 		var got []int
-		err := n.kinds[0].Follow(t.Context(), func([]key.Shard) *int { at := next; return &at }, func(row int) error {
+		err := n.kinds[0].Follow(t.Context(), nil, func([]key.Shard) *int { at := next; return &at }, func(row int) error {
 			got = append(got, row)
 			if next = max(next, row+1); row == 4 { // NB: each part has ended by now: that of the first is asked on, in vain
 				n.lead(1, 2, 5)

@@ -9,15 +9,19 @@ import (
 	"troupe/persistence/key"
 )
 
-// Follow calls yield with the items of all shards as they come, those of one shard in their order. A part that ends is
-// asked again, of the node that leads then; in says what, which is its own, and is called between two calls of yield. Follow returns nil
-// after ErrEnough, yield's other errors, ctx's, and failure.ErrUnavailable when a part cannot be read for LeaderMax.
-func (k *Kind[In, Item, End]) Follow(ctx context.Context, in func(shards []key.Shard) *In, yield func(Item) error) error {
+// Follow calls yield with the items of some shards as they come, those of one shard in their order; nil: of all shards. A
+// part that ends is asked again, of the node that leads then; in says what, which is its own, and is called between two
+// calls of yield. Follow returns nil after ErrEnough, yield's other errors, ctx's, and failure.ErrUnavailable when a part
+// cannot be read for LeaderMax.
+func (k *Kind[In, Item, End]) Follow(ctx context.Context, shards []key.Shard, in func(shards []key.Shard) *In, yield func(Item) error) error {
+	if shards == nil {
+		shards = k.service.shards
+	}
 	inside, cancel := context.WithCancel(ctx)
 	f := &follow[In, Item, End]{kind: k, ctx: inside, in: in, came: make(chan news[Item])}
 	defer f.running.Wait()
 	defer cancel()
-	if err := f.open(k.service.shards, time.Now()); err != nil {
+	if err := f.open(shards, time.Now()); err != nil {
 		return err
 	}
 	for {

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -36,16 +37,22 @@ func newCurrent(ctx context.Context, store *persistence.Store, ask func(context.
 				led = append(led, sh)
 			}
 		}
-		return c.askEach(ctx, led)
+		return askEach(ctx, led, func(ctx context.Context, sh key.Shard) error {
+			err := ask(ctx, sh)
+			if errors.Is(err, failure.ErrNotLeader) && store.Epoch(sh) == 0 {
+				return nil // NB: one that moved away meanwhile concerns those who read it, and they look again
+			}
+			return err
+		})
 	}
 	return c
 }
 
-func (c *current) askEach(ctx context.Context, shards []key.Shard) error {
+func askEach(ctx context.Context, shards []key.Shard, ask func(context.Context, key.Shard) error) error {
 	failed := make([]error, len(shards))
 	var asked sync.WaitGroup
 	for i, sh := range shards {
-		asked.Go(func() { failed[i] = c.ask(ctx, sh) })
+		asked.Go(func() { failed[i] = ask(ctx, sh) })
 	}
 	asked.Wait()
 	for _, err := range failed {
@@ -90,7 +97,7 @@ func (c *current) await(ctx context.Context, shards []key.Shard) (h held, err er
 	if err == nil && len(others) > 0 {
 		waiting, cancel := context.WithTimeout(ctx, currentWaitMax)
 		defer cancel()
-		err = c.askEach(waiting, others)
+		err = askEach(waiting, others, c.ask)
 	}
 	if err != nil {
 		return held{}, notCurrent(err)

@@ -31,9 +31,8 @@ const (
 // moment of all. The bytes given to yield are valid during the call.
 //
 // It returns failure.ErrInvalid for a filter, sort, cursor or field that cannot be, failure.ErrBusy when no slot comes
-// free in time or the query takes too long, failure.ErrUnavailable when it is not known what other nodes have
-// acknowledged, failure.ErrNotLeader when this node has not all shards yet and another one has, and yield's own error
-// when it stops early.
+// free in time or the query takes too long, failure.ErrUnavailable when a shard has no leader, or it is not known what other
+// nodes have acknowledged, and yield's own error when it stops early.
 func (s *Service) Query(ctx context.Context, req *Request, yield func(item []byte) error) (*End, error) {
 	q, err := s.newQuery(req, func(f found) error { return yield(f.text) })
 	switch {

@@ -18,8 +18,8 @@ import (
 // moment, which decode may read too unless the Service IsMerged, with everything that was acknowledged before the call, as Query does. decode also
 // says how many bytes an item takes, which bounds what is held for a yield that waits; others are read meanwhile.
 //
-// It returns failure.ErrBusy when no slot comes free in time or the list takes too long, failure.ErrUnavailable and
-// failure.ErrNotLeader as Query does, an error of decode, and yield's own.
+// It returns failure.ErrBusy when no slot comes free in time or the list takes too long, failure.ErrUnavailable as Query
+// does, an error of decode, and yield's own.
 func Rows[T any](ctx context.Context, s *Service, user identity.UserID, of Selection, decode func(*Reader, Row) (item T, bytes int, err error), yield func(T) error) error {
 	if s.o.Fanout != nil {
 		return s.mergedRows(ctx, &selected{user, of}, func(row Row) error {
@@ -97,7 +97,7 @@ type Reader struct {
 func (r *Reader) Step() error { return r.rows.step() }
 
 // Read calls read once, beside the lists and with a slot of theirs. read ends soon, and holds what it has read in
-// memory. In a cluster the node needs to have the shards: else the error is failure.ErrNotLeader.
+// memory. In a cluster the node leads the shards: else the error is failure.ErrNotLeader.
 func (s *Service) Read(ctx context.Context, shards []key.Shard, user identity.UserID, read func(*Reader) error) error {
 	return s.list(ctx, shards, user, func(t *throttle, h held) error {
 		return s.at(h, func(snapshot *persistence.Snapshot) error { return read(s.reader(t, snapshot)) })

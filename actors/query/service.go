@@ -122,18 +122,9 @@ func (s *Service) Match(ctx context.Context, user identity.UserID, f *filter.Fil
 	return match, ended
 }
 
-// AwaitCurrent returns when everything that was acknowledged before the call is visible on this node, in a shard or in
-// key.EveryShard; in a standalone store it always is. failure.ErrNotLeader: this node has not the shard, and another one has.
-// failure.ErrUnavailable: it does not become so.
-func (s *Service) AwaitCurrent(ctx context.Context, sh key.Shard) error {
-	shards := []key.Shard{sh}
-	if sh == key.EveryShard {
-		shards = s.o.Store.Numbered()
-	}
-	return s.AwaitCurrentIn(ctx, shards)
-}
-
-// AwaitCurrentIn is AwaitCurrent for some shards.
+// AwaitCurrentIn returns when everything that was acknowledged in some shards before the call is visible on this node; in a
+// standalone store it always is. failure.ErrNotLeader: another node leads one of them. failure.ErrUnavailable: it does not
+// become so.
 func (s *Service) AwaitCurrentIn(ctx context.Context, shards []key.Shard) error {
 	_, err := s.current.await(ctx, shards)
 	return err

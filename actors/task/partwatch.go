@@ -47,7 +47,7 @@ func (s *Watcher) merged(ctx context.Context, req *WatchRequest, yield func(*Eve
 	m := &watchMerge{store: len(s.Store.Numbered()), req: req, caller: req.Caller, yield: yield}
 	err := errRights
 	for errors.Is(err, errRights) {
-		err = s.kind.Follow(ctx, func([]key.Shard) *watched { return &watched{m.caller} }, m.take)
+		err = s.kind.Follow(ctx, nil, func([]key.Shard) *watched { return &watched{m.caller} }, m.take)
 	}
 	if s.Stopped.Err() != nil {
 		return nil

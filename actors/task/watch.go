@@ -72,7 +72,7 @@ func (s *Watcher) watch(ctx context.Context, shards []key.Shard, req *WatchReque
 	if s.Stopped.Err() != nil {
 		return failure.ErrUnavailable
 	}
-	w := s.Feed.join(append(candidateLists(catalog.CallerOf(req.Caller)), worklist{listMine, string(req.Caller.ID)}))
+	w := s.Feed.join(append(candidateLists(catalog.CallerOf(req.Caller)), worklist{listMine, string(req.Caller.ID)}), shards)
 	defer s.Feed.leave(w)
 	if err := s.settle(ctx, shards); err != nil {
 		return err
@@ -216,7 +216,8 @@ func NewFeed(s *persistence.Store) *Feed {
 }
 
 type watcher struct {
-	lists   []worklist // read only
+	lists   []worklist  // read only
+	shards  []key.Shard // read only; those whose tasks it tells
 	mu      sync.Mutex
 	pending map[instance]bool // guarded by mu
 	lost    bool              // guarded by mu
@@ -262,8 +263,8 @@ func (w *watcher) take() (changed []instance, lost bool) {
 	return changed, lost
 }
 
-func (f *Feed) join(lists []worklist) *watcher {
-	w := &watcher{lists: lists, pending: map[instance]bool{}, wake: make(chan struct{}, 1)}
+func (f *Feed) join(lists []worklist, shards []key.Shard) *watcher {
+	w := &watcher{lists: lists, shards: shards, pending: map[instance]bool{}, wake: make(chan struct{}, 1)}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.all[w] = true
@@ -324,11 +325,15 @@ func (f *Feed) Changed(c *Change) {
 }
 
 // Missed tells all watchers that something may be missing.
-func (f *Feed) Missed() {
+func (f *Feed) Missed() { f.missed(func(*watcher) bool { return true }) }
+
+func (f *Feed) missed(may func(*watcher) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for w := range f.all {
-		w.lose()
+		if may(w) {
+			w.lose()
+		}
 	}
 }
 
@@ -352,4 +357,7 @@ func (f follower) Written(_ key.Shard, each func(visit func(key, value []byte)))
 	}
 }
 
-func (f follower) Skipped(key.Shard) { f.Missed() }
+// Skipped concerns only who tells of the shard: replicas come and go on a node without its leading them.
+func (f follower) Skipped(sh key.Shard) {
+	f.missed(func(w *watcher) bool { return slices.Contains(w.shards, sh) })
+}

@@ -12,17 +12,19 @@ import (
 	"troupe/actors/changefeed"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/internal/instanceid"
 	"troupe/persistence/key"
 )
 
-// In a cluster, a watch of all instances of a workflow follows the leaders of all shards. Each tells what its shards have
-// behind a cursor, so that a new leader goes on where the one before ended.
+// In a cluster, a watch follows the leaders: of all shards, or of the one that its instance is in. Each tells what its
+// shards have behind a position, so that a new leader goes on where the one before ended.
 
 // partOf is what a leader tells.
 type partOf struct {
 	Caller             *identity.Principal
 	WorkflowID, Filter string
-	Since              string // a cursor
+	InstanceID         string // as in Request
+	Since              string // the position behind which it goes on; empty, of one instance only: the present
 	Known              uint64 // the version that the asked node goes by: query.Request
 }
 
@@ -70,7 +72,7 @@ func (s *Service) readPart(ctx context.Context, shards []key.Shard, in *partOf, 
 	}
 	w := &watcher{
 		service: s, caller: catalog.CallerOf(in.Caller), shards: shards, isPart: true,
-		req: &Request{Caller: in.Caller, WorkflowID: in.WorkflowID, Filter: in.Filter, LastEventID: in.Since},
+		req: &Request{Caller: in.Caller, WorkflowID: in.WorkflowID, InstanceID: in.InstanceID, Filter: in.Filter, LastEventID: in.Since},
 		yield: func(e Event) error {
 			e.Data = bytes.Clone(e.Data)
 			return yield(event{e})
@@ -85,21 +87,27 @@ func (s *Service) merged(ctx context.Context, req *Request, yield func(Event) er
 	defer cancel()
 	defer context.AfterFunc(s.stopped, cancel)()
 	w := &watcher{service: s, req: req, caller: catalog.CallerOf(req.Caller), yield: yield}
-	m := &merging{watcher: w, principal: req.Caller}
+	m := &merging{watcher: w, principal: req.Caller, at: req.LastEventID}
+	w.heartbeat = time.NewTimer(heartbeatEvery)
+	defer w.heartbeat.Stop()
 	err := w.check()
-	if err == nil {
+	if err == nil && req.InstanceID != "" {
+		err = m.findInstance()
+	} else if err == nil {
 		w.seen, err = s.o.Changes.Present(ctx)
 	}
 	if err != nil {
 		return failure.In("watch", req.WorkflowID, err)
 	}
-	w.heartbeat = time.NewTimer(heartbeatEvery)
-	defer w.heartbeat.Stop()
-	if err = m.begin(); err != nil {
+	if w.seen != nil {
+		err = m.begin()
+	}
+	if err != nil {
 		return err
 	}
-	for err == nil || errors.Is(err, errRights) {
-		err = s.kind.Follow(ctx, m.partOf, m.take)
+	err = errRights
+	for errors.Is(err, errRights) {
+		err = s.kind.Follow(ctx, m.follows, m.partOf, m.take)
 	}
 	if s.stopped.Err() != nil {
 		return nil
@@ -107,10 +115,13 @@ func (s *Service) merged(ctx context.Context, req *Request, yield func(Event) er
 	return err
 }
 
-// merging is a watch whose events come from several nodes.
+// merging is a watch whose events come from other nodes, or from this one.
 type merging struct {
 	*watcher
 	principal *identity.Principal // of whom the parts know
+	follows   []key.Shard         // nil: all
+	at        string              // of one instance: the last position that was told, or is known to have nothing before it to tell
+	opened    bool                // of one instance
 	told      time.Time           // something was
 	raised    bool                // a heartbeat has raised the position since it was told last
 }
@@ -118,7 +129,17 @@ type merging struct {
 // errRights: the caller has other rights than those of which the parts know.
 var errRights = errors.New("the rights are others")
 
-// begin tells that the watch is open, which goes on behind what the caller has seen.
+// findInstance finds out who is asked. The leader says whether the caller may see the instance.
+func (m *merging) findInstance() error {
+	id, ok := instanceid.Parse(m.req.InstanceID)
+	if !ok {
+		return failure.ErrNotFound
+	}
+	m.follows = []key.Shard{m.service.o.Store.ShardOf(id)}
+	return nil
+}
+
+// begin tells that the watch of a workflow is open, which goes on behind what the caller has seen.
 func (m *merging) begin() error {
 	id := m.req.LastEventID
 	if id == "" {
@@ -141,8 +162,12 @@ func (m *merging) say(e Event) error {
 }
 
 func (m *merging) partOf([]key.Shard) *partOf {
-	known := m.service.o.Catalog.NewestNumber(m.req.WorkflowID)
-	return &partOf{Caller: m.principal, WorkflowID: m.req.WorkflowID, Filter: m.req.Filter, Since: m.seen.String(), Known: known}
+	in := &partOf{Caller: m.principal, WorkflowID: m.req.WorkflowID, InstanceID: m.req.InstanceID, Filter: m.req.Filter, Since: m.at}
+	if m.seen != nil {
+		in.Since = m.seen.String()
+	}
+	in.Known = m.service.o.Catalog.NewestNumber(m.req.WorkflowID)
+	return in
 }
 
 func (m *merging) take(e event) error {
@@ -155,6 +180,9 @@ func (m *merging) take(e event) error {
 			m.principal = p
 			return errRights
 		}
+	}
+	if m.seen == nil {
+		return m.takeOfOne(e.Event)
 	}
 	if e.ID != "" && e.Kind != Opened {
 		seen, err := changefeed.ParseCursor(e.ID, len(m.seen))
@@ -179,4 +207,19 @@ func (m *merging) take(e event) error {
 		return m.say(beat)
 	}
 	return nil
+}
+
+// takeOfOne is take of what the leader of the one instance tells.
+func (m *merging) takeOfOne(e Event) error {
+	if e.ID != "" {
+		m.at = e.ID
+	}
+	switch {
+	case e.Kind == Opened && m.opened, e.Kind == Heartbeat && time.Since(m.told) < heartbeatEvery:
+		return nil
+	case e.Kind == Heartbeat:
+		e.ID = ""
+	}
+	m.opened = true
+	return m.say(e)
 }

@@ -27,10 +27,9 @@ const heartbeatEvery = 15 * time.Second
 // missing, and Heartbeat when there is nothing to say.
 //
 // It returns nil when the service stops, ctx's error, yield's own, or why the request is refused: failure.ErrInvalid,
-// failure.ErrForbidden, failure.ErrNotFound, failure.ErrUnavailable, and failure.ErrNotLeader when another node can
-// give the stream.
+// failure.ErrForbidden, failure.ErrNotFound, and failure.ErrUnavailable.
 func (s *Service) Watch(ctx context.Context, req *Request, yield func(Event) error) error {
-	if s.kind != nil && req.InstanceID == "" {
+	if s.kind != nil {
 		return s.merged(ctx, req, yield)
 	}
 	w := &watcher{service: s, req: req, caller: catalog.CallerOf(req.Caller), shards: s.o.Store.Numbered(), yield: yield}
@@ -134,10 +133,7 @@ func (w *watcher) locate(ctx context.Context) (err error) {
 // Each watcher waits until one has seen that, and in a cluster until its node has what was acknowledged before: a node
 // that cannot know it gives no stream.
 func (w *watcher) settleCommits(ctx context.Context) error {
-	s, shards := w.service, w.shards
-	if w.id != (key.ID{}) {
-		shards = []key.Shard{s.o.Store.ShardOf(w.id)} // NB: the node that leads it may lack others
-	}
+	s := w.service
 	settled := w.feed.settled.Load()
 	if !settled {
 		s.o.Catalog.AwaitCommits()
@@ -147,7 +143,7 @@ func (w *watcher) settleCommits(ctx context.Context) error {
 			return failure.Errorf(failure.ErrUnavailable, "%w", err)
 		}
 	}
-	if err := s.o.Queries.AwaitCurrentIn(ctx, shards); err != nil {
+	if err := s.o.Queries.AwaitCurrentIn(ctx, w.shards); err != nil {
 		return err // NB: in a cluster, a feed may lack what was acknowledged before, and have what is not yet
 	}
 	if w.seen != nil && !settled && !w.isPart { // NB: a part knows only of its own shards where they begin
@@ -361,7 +357,11 @@ func (w *watcher) deliverOne(item *Item) error {
 		return err
 	}
 	w.last = item.Sequence
-	if ok, err := w.matches(item); err != nil || !ok {
+	ok, err := w.matches(item)
+	if err == nil && !ok && w.isPart {
+		return w.tell(Event{Kind: Heartbeat, ID: w.position()}) // the next leader goes on behind it
+	}
+	if err != nil || !ok {
 		return err
 	}
 	return w.show(item.Name, item.Sequence, item.Entry, item.States, w.position())

@@ -122,7 +122,7 @@ func TestANodeWithoutAShardHasItsLists(t *testing.T) {
 		parsed, _ := instanceid.Parse(id)
 		for _, gone := range []key.Shard{1 - first.Store.ShardOf(parsed), first.Store.ShardOf(parsed)} {
 			c.must(first.Store.Replica(gone).HandOver(t.Context(), n.Name))
-			c.must(first.Store.Leave(gone))
+			c.must(first.Store.Leave(gone, nil))
 			found, err := first.list(``)
 			require.True(t, err == nil && len(found) == 1, "without shard %d the list has %d, %v", gone, len(found), err)
 			c.must(form.List(context.Background(), first.router.Queries, &form.ListRequest{Kind: form.KindForm, User: boss.ID}, func(form.Listed) error { return nil }))
@@ -135,13 +135,17 @@ func TestAReplicaThatIsTakenAwayDuringAListEndsIt(t *testing.T) {
 	onClusterOfThree(t, func(t *testing.T, c *cluster) {
 		c.create(rand.New(rand.NewPCG(1, 1)), "one")
 		n := c.nodes[1]
+		for sh := range n.Store.AllShards() {
+			c.must(c.nodes[0].Store.Replica(sh).HandOver(t.Context(), n.Name))
+		}
+		c.pass(2 * time.Second)
 		n.after = func(sh key.Shard) {
 			if sh == 1 {
-				c.must(n.Store.Leave(sh))
+				c.must(n.Store.Leave(sh, nil))
 			}
 		}
 		err := n.router.Queries.Read(t.Context(), n.Store.Numbered(), boss.ID, func(*query.Reader) error { return nil })
-		assert.ErrorIs(t, err, failure.ErrUnavailable)
+		assert.ErrorIs(t, err, failure.ErrNotLeader)
 	})
 }
 

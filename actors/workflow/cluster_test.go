@@ -244,13 +244,14 @@ func (n *clusterNode) Ask(ctx context.Context, node string, question []byte, vis
 	})
 }
 
-// current asks the leader of a shard, as the cluster port does.
+// current asks the leader of Meta, as the cluster port does; other shards are read where they are led.
 func (n *clusterNode) current(ctx context.Context, sh key.Shard) error {
 	if n.after != nil {
 		defer n.after(sh)
 	}
-	if n.Store.Replica(sh) == nil {
-		return failure.Elsewhere(uint16(key.EveryShard))
+	if sh != key.Meta {
+		_, err := n.Store.ReadIndex(ctx, sh)
+		return failure.OfStore(err)
 	}
 	for ctx.Err() == nil {
 		for _, to := range n.c.serving(func(of *clusterNode) bool { return !n.isCutFrom(of.Name) }) {

@@ -30,13 +30,14 @@ type watcher struct {
 
 // watch watches all of stock, or one instance.
 func (n *clusterNode) watch(instance, lastEventID string) *watcher {
+	return n.watchOf(&watch.Request{Caller: boss, WorkflowID: "stock", InstanceID: instance, LastEventID: lastEventID})
+}
+
+func (n *clusterNode) watchOf(req *watch.Request) *watcher {
 	w := &watcher{ended: make(chan error, 1)}
 	var ctx context.Context
 	ctx, w.cancel = context.WithCancel(context.Background())
-	go func() {
-		req := &watch.Request{Caller: boss, WorkflowID: "stock", InstanceID: instance, LastEventID: lastEventID}
-		w.ended <- n.router.Watches.Watch(ctx, req, w.note)
-	}()
+	go func() { w.ended <- n.router.Watches.Watch(ctx, req, w.note) }()
 	return w
 }
 
@@ -174,7 +175,7 @@ func TestAStreamNeedsNoReplica(t *testing.T) {
 		n := c.nodes[1]
 		w := n.watch("", "")
 		c.pass(time.Second)
-		c.must(n.Store.Leave(1))
+		c.must(n.Store.Leave(1, nil))
 		later := n.watch("", "")
 		c.pass(time.Second)
 		want := []string{c.create(r, "one") + " 1", c.create(r, "two") + " 1"}

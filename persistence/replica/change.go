@@ -27,18 +27,43 @@ func (g *Group) AddLearner(node string) error {
 	if _, m := g.state.published(); slices.Contains(m.Voters, node) {
 		return nil
 	}
-	return g.change(raftpb.ConfChangeAddLearnerNode, node)
+	return g.change(node, change(raftpb.ConfChangeAddLearnerNode, node))
 }
 
 // AddVoter gives a node a vote. It should have the log before: until then it counts for a
 // majority that is harder to reach.
-func (g *Group) AddVoter(node string) error { return g.change(raftpb.ConfChangeAddNode, node) }
+func (g *Group) AddVoter(node string) error {
+	return g.change(node, change(raftpb.ConfChangeAddNode, node))
+}
 
 // Demote takes a node's vote. It gets the log as before.
-func (g *Group) Demote(node string) error { return g.change(raftpb.ConfChangeAddLearnerNode, node) }
+func (g *Group) Demote(node string) error {
+	return g.change(node, change(raftpb.ConfChangeAddLearnerNode, node))
+}
 
 // Remove takes a node out of the group.
-func (g *Group) Remove(node string) error { return g.change(raftpb.ConfChangeRemoveNode, node) }
+func (g *Group) Remove(node string) error {
+	return g.change(node, change(raftpb.ConfChangeRemoveNode, node))
+}
+
+// Swap gives a node the vote of another one, which is taken out or, with learns, gets the log as before. Meanwhile each
+// decision takes a majority of the voters before and one of those after (joint consensus).
+func (g *Group) Swap(in, out string, learns bool) error {
+	kind := raftpb.ConfChangeRemoveNode
+	if learns {
+		kind = raftpb.ConfChangeAddLearnerNode
+	}
+	if err := g.change(in, change(raftpb.ConfChangeAddNode, in), change(kind, out)); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*g.host.o.Tick)
+	defer cancel()
+	return g.awaitWhile(ctx, func() bool { _, m := g.state.published(); return len(m.Outgoing) > 0 })
+}
+
+func change(kind raftpb.ConfChangeType, node string) *raftpb.ConfChangeSingle {
+	return &raftpb.ConfChangeSingle{Type: kind.Enum(), NodeId: new(raftID(node))}
+}
 
 // changeContext stands in an entry about the members.
 type changeContext struct {
@@ -46,14 +71,15 @@ type changeContext struct {
 	Node string `json:"node"`
 }
 
-// change makes a change of the members and waits for it. It asks again while Raft is busy with another one.
-func (g *Group) change(kind raftpb.ConfChangeType, node string) error {
+// change makes changes of the members at once and waits for them; node is the one that may be new. It asks again while
+// Raft is busy with another change.
+func (g *Group) change(node string, changes ...*raftpb.ConfChangeSingle) error {
 	about := changeContext{ID: rand.Text(), Node: node}
 	text, err := json.Marshal(about)
 	if err != nil {
 		return err
 	}
-	cc := &raftpb.ConfChangeV2{Changes: []*raftpb.ConfChangeSingle{{Type: kind.Enum(), NodeId: new(raftID(node))}}, Context: text}
+	cc := &raftpb.ConfChangeV2{Changes: changes, Context: text}
 	done := make(chan struct{})
 	g.mu.Lock()
 	if g.mu.stopped {

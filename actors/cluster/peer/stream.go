@@ -190,8 +190,8 @@ func (p *Port) serveCalls(conn *tls.Conn, node NodeID) {
 func (p *Port) newCallServer() *frame.Server {
 	return &frame.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if p.admitNode(NodeOf(r.Context())) != nil { // it was removed while it was connected
-				http.Error(w, ErrNotMember.Error(), http.StatusForbidden)
+			if p.admitNode(NodeOf(r.Context())) != nil { // it was removed while it was connected; nothing was done
+				http.Error(w, ErrNotMember.Error(), http.StatusMisdirectedRequest)
 				return
 			}
 			p.options.Calls.ServeHTTP(w, r)

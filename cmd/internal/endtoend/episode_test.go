@@ -15,10 +15,13 @@ import (
 	"troupe/bench/load"
 )
 
-// Kinds of episodes, each of which hurts some nodes of a cluster that is whole. Those in apart need
-// nodes that have a network and a disk of their own, which takes root.
+// Kinds of episodes, each of which hurts some nodes of a cluster that is whole, or changes them. Those in apart need
+// nodes that have a network and a disk of their own, which takes root. With those in moving there is one node more than
+// there are replicas, so that shards move. In those of calm nothing happens: it says what the machine does by itself.
 var (
 	simple = []string{"kill", "pause", "stop", "two", "all", "replace"}
+	moving = []string{"join", "leave"}
+	calm   = []string{"rest"}
 	apart  = []string{"cut", "mute", "deaf", "bridge", "split", "flap", "disk"}
 )
 
@@ -36,6 +39,16 @@ func hurt(ctx context.Context, f *Fleet, net *network, draw *rand.Rand, kind str
 	a, b, c := nodes[0], nodes[1], nodes[2]
 	some := nodes[:1]
 	switch kind {
+	case "rest":
+		say("for 5s")
+		load.Sleep(ctx, 5*time.Second)
+		return nil
+	case "join":
+		say(f.spare.Home)
+		return join(ctx, f, a)
+	case "leave":
+		say(a.Home)
+		return goes(ctx, f, a, b)
 	case "pause":
 		say(fmt.Sprintf("%s for %s", a.Home, long.Round(time.Millisecond)))
 		return halt(ctx, a, long)
@@ -129,6 +142,50 @@ func halt(ctx context.Context, n *Node, d time.Duration) error {
 	}
 	load.Sleep(ctx, d)
 	return p.Signal(syscall.SIGCONT)
+}
+
+// prepare has a node gone before one joins, and there before one leaves.
+func prepare(ctx context.Context, f *Fleet, kind string) error {
+	nodes := f.Nodes
+	var err error
+	switch {
+	case kind == "join" && f.spare == nil:
+		err = goes(ctx, f, nodes[len(nodes)-1], nodes[0])
+	case kind != "join" && f.spare != nil:
+		err = join(ctx, f, nodes[0])
+	default:
+		return nil
+	}
+	return errors.Join(err, f.Whole(ctx))
+}
+
+func join(ctx context.Context, f *Fleet, by *Node) error {
+	n := f.spare
+	f.spare, f.Nodes = nil, append(f.Nodes, n)
+	return f.Join(ctx, n, by)
+}
+
+// goes has a running node removed from the cluster, and returns when its process has ended.
+func goes(ctx context.Context, f *Fleet, n, by *Node) error {
+	status, err := by.Status(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(status.Nodes, func(s cluster.NodeStatus) bool { return s.Address == n.Cluster })
+	if i < 0 {
+		return fmt.Errorf("%s is no node: %+v", n.Home, status)
+	}
+	if _, err := by.Output(ctx, "cluster", "remove", string(status.Nodes[i].ID), "--home", by.Home); err != nil {
+		return err
+	}
+	select {
+	case <-n.Process().Ended():
+	case <-time.After(WholeMax):
+		return fmt.Errorf("%s has not ended: %+v", n.Home, status)
+	}
+	n.Kill()
+	f.spare, f.Nodes = n, slices.DeleteFunc(f.Nodes, func(other *Node) bool { return other == n })
+	return os.RemoveAll(n.Home)
 }
 
 // replace has n, which does not run, lose its folder and join anew.

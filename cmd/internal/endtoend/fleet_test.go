@@ -30,6 +30,7 @@ const (
 // Fleet is the cluster.
 type Fleet struct {
 	Nodes []*Node
+	spare *Node  // a place that no node has now; nil: there is none
 	Token string // of ann
 }
 

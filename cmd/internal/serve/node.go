@@ -226,11 +226,7 @@ func (s *service) serveNode() {
 type peers struct{ node *cluster.Node }
 
 func (p peers) Leader(ctx context.Context, shard uint16) (gateway.Peer, error) {
-	find := func() (peer.NodeID, error) { return p.node.Leader(ctx, key.Shard(shard)) }
-	if key.Shard(shard) == key.EveryShard {
-		find = p.node.Complete
-	}
-	id, err := find()
+	id, err := p.node.Leader(ctx, key.Shard(shard))
 	if err != nil || id == p.node.Self() {
 		return gateway.Peer{Node: string(id)}, err
 	}

@@ -16,7 +16,6 @@ import (
 	"troupe/actors/cluster/peer"
 	"troupe/actors/failure"
 	"troupe/gateway/internal/kernel"
-	"troupe/gateway/internal/parse"
 )
 
 // Any node accepts any request (gateway/DESIGN.md, "Forwarding"):
@@ -205,7 +204,7 @@ func (f *Forwarding) send(to Peer) (done bool, err error) {
 		return true, failure.Errorf(failure.ErrUnavailable, "%s answered %s", to.Node, answer.Status)
 	}
 	f.Metrics.Forwarded.Add(1)
-	p := passing{x: x, answer: answer, silence: silence, cancel: cancel}
+	p := passing{x: x, answer: answer, silence: silence}
 	return true, p.run()
 }
 
@@ -270,32 +269,19 @@ func requestFor(ctx context.Context, x *kernel.Exchange, node string, h http.Hea
 type passing struct {
 	x       *kernel.Exchange
 	answer  *http.Response
-	silence *time.Timer // silence ends the request when the node tells nothing for WriteMax, and cancel at once
-	cancel  context.CancelFunc
+	silence *time.Timer // silence ends the request when the node tells nothing for WriteMax
 }
 
-// run sends the answer. A stream of events is counted as one of this node's watchers.
+// run sends the answer. NB: streams of events do not come here; the node that is asked gives them itself.
 func (p *passing) run() error {
 	x := p.x
-	if x.Usage != nil && parse.HasType(p.answer.Header, kernel.ValueEventStream[0]) {
-		if err := x.AdmitWatcher(); err != nil {
-			return err
-		}
-		defer x.ReleaseWatcher()
-		defer context.AfterFunc(x.Kernel.Watching, p.cancel)()
-		defer x.FollowRights(2 * kernel.RightsEvery)() // NB: the node that makes the stream says more when it ends it
-		defer context.AfterFunc(x.Request.Context(), p.cancel)()
-		p.begin()
-		x.EndAdmission()
-		return x.EndStream(p.copy(true))
-	}
 	refused := p.answer.StatusCode == http.StatusServiceUnavailable && x.Connection != nil
 	p.silence.Stop()
 	if refused && !x.AwaitRetry() {
 		return kernel.ErrAborted
 	}
 	p.begin()
-	err := p.copy(false)
+	err := p.copy()
 	if refused {
 		x.ExpectRetry()
 	}
@@ -315,27 +301,20 @@ func (p *passing) begin() {
 	x.Writer.WriteHeader(x.Status)
 }
 
-// copy sends the body as it comes. A stream of events must not outlive its credential.
-func (p *passing) copy(events bool) error {
+// copy sends the body as it comes.
+func (p *passing) copy() error {
 	x := p.x
 	x.Out = slices.Grow(x.Out[:0], pieceBytes)
 	for {
 		p.silence.Reset(x.Kernel.Options.WriteMax)
 		n, readErr := p.answer.Body.Read(x.Out[:pieceBytes])
 		p.silence.Stop()
-		if n > 0 && events {
-			if _, err := x.Reauthorize(); err != nil {
-				return err
-			}
-		}
 		if err := p.write(x.Out[:n]); err != nil {
 			return err
 		}
 		switch {
 		case readErr == nil:
-		case events && kernel.IsOverByRights(context.Cause(x.Request.Context())):
-			return context.Cause(x.Request.Context())
-		case errors.Is(readErr, io.EOF), events && x.Kernel.Watching.Err() != nil:
+		case errors.Is(readErr, io.EOF):
 			return nil
 		default:
 			return failure.Errorf(failure.ErrUnavailable, "the answer of %s ended early: %w", x.Leader, readErr)
@@ -364,8 +343,8 @@ func (p *passing) write(piece []byte) error {
 
 // Peers reaches the other nodes of a cluster.
 type Peers interface {
-	// Leader returns the node that leads a shard; of key.EveryShard it is any that has all shards and can answer lists.
-	// It waits until there is one or ctx ends; an error means that there is none.
+	// Leader returns the node that leads a shard. It waits until there is one or ctx ends; an error means that there is
+	// none.
 	Leader(ctx context.Context, shard uint16) (Peer, error)
 }
 

@@ -64,8 +64,6 @@ type Kernel struct {
 	allAnswered chan struct{}
 	Requests    context.Context // the context of all requests; Cancel ends it
 	Cancel      context.CancelFunc
-	Watching    context.Context // Watching ends when Drain ends the streams; endWatching ends it
-	endWatching context.CancelFunc
 
 	metrics     metrics
 	Connections listener.Counts

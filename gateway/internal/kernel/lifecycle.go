@@ -35,7 +35,6 @@ func New(o Options, table []Route, h Hooks) (*Kernel, error) {
 		return nil, err
 	}
 	k.Requests, k.Cancel = context.WithCancel(context.Background())
-	k.Watching, k.endWatching = context.WithCancel(k.Requests)
 	return k, nil
 }
 
@@ -81,7 +80,6 @@ func (s *Kernel) Drain(ctx context.Context, atEnd func()) bool {
 		case <-ctx.Done():
 		}
 	}
-	s.endWatching()
 	atEnd()
 	late := time.NewTimer(s.Options.DrainMax)
 	defer late.Stop()

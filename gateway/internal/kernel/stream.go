@@ -23,7 +23,7 @@ import (
 const StreamOpening = "retry: 2000\n"
 
 var (
-	ValueEventStream = []string{"text/event-stream"}
+	valueEventStream = []string{"text/event-stream"}
 	valueNo          = []string{"no"}
 )
 
@@ -37,16 +37,16 @@ func (x *Exchange) Stream(watch func(send func(AppendEvent) error) error) error 
 		return err
 	}
 	defer x.ReleaseWatcher()
-	defer x.FollowRights(RightsEvery)()
+	defer x.followRights()()
 	var sendErr error
 	err := watch(func(e AppendEvent) error {
 		sendErr = x.sendEvent(e)
 		return sendErr
 	})
 	if sendErr != nil {
-		return x.EndStream(sendErr)
+		return x.endStream(sendErr)
 	}
-	return x.EndStream(x.tellRights(x.rightsError(err)))
+	return x.endStream(x.tellRights(x.rightsError(err)))
 }
 
 // AdmitWatcher counts a watcher, or refuses it because there are too many.
@@ -98,7 +98,7 @@ func (x *Exchange) beginStream() {
 	h := x.Writer.Header()
 	x.Kernel.setCommonHeaders(h, x.Request)
 	h["Vary"] = valuesVary[x.Vary]
-	h["Content-Type"] = ValueEventStream
+	h["Content-Type"] = valueEventStream
 	h["X-Accel-Buffering"] = valueNo // nginx would collect events until a buffer is full
 	x.RenewWriteTime()
 	x.Status = http.StatusOK
@@ -106,8 +106,8 @@ func (x *Exchange) beginStream() {
 	x.EndAdmission()
 }
 
-// EndStream turns the end of Watch into the error that the handler returns.
-func (x *Exchange) EndStream(err error) error {
+// endStream turns the end of Watch into the error that the handler returns.
+func (x *Exchange) endStream(err error) error {
 	x.RenewWriteTime() // the last chunk is still to come
 	switch {
 	case x.Status == 0 && (err == nil || errors.Is(err, ErrWatchOver)):
@@ -138,25 +138,25 @@ func AppendData(dst, json []byte) []byte {
 	return append(dst, '\n')
 }
 
-// RightsEvery is how often an open stream asks whether its caller may go on, and whether people are still called what they were: also while there is
+// rightsEvery is how often an open stream asks whether its caller may go on, and whether people are still called what they were: also while there is
 // nothing to tell.
-const RightsEvery = 500 * time.Millisecond
+const rightsEvery = 500 * time.Millisecond
 
 // appendAskAgain tells who watches to ask for everything again, because what holds for them has changed.
 func appendAskAgain(dst []byte) ([]byte, error) {
 	return append(dst, "event: lost\ndata: {\"message\":\"rights or names have changed; read again\"}\n\n"...), nil
 }
 
-// FollowRights gives the request a context that ends when its caller loses the credential, has other rights, or somebody has another name. Its cause says
+// followRights gives the request a context that ends when its caller loses the credential, has other rights, or somebody has another name. Its cause says
 // which: failure.ErrUnauthorized or ErrWatchOver. release waits until nothing asks any more.
-func (x *Exchange) FollowRights(every time.Duration) (release func()) {
+func (x *Exchange) followRights() (release func()) {
 	request := x.Request
 	ctx, end := context.WithCancelCause(request.Context())
 	x.Request = request.WithContext(ctx)
 	names := x.Kernel.names.number(x.Services.Users)
 	var asking sync.WaitGroup
 	asking.Go(func() {
-		ticks := time.NewTicker(every)
+		ticks := time.NewTicker(rightsEvery)
 		defer ticks.Stop()
 		for {
 			select {
@@ -180,14 +180,14 @@ func (x *Exchange) FollowRights(every time.Duration) (release func()) {
 	}
 }
 
-// IsOverByRights reports whether an error ends a stream because other rights or names hold now.
-func IsOverByRights(err error) bool {
+// isOverByRights reports whether an error ends a stream because other rights or names hold now.
+func isOverByRights(err error) bool {
 	return errors.Is(err, ErrWatchOver) || errors.Is(err, failure.ErrUnauthorized)
 }
 
-// rightsError is what ended a watch: what FollowRights says, before what came of it.
+// rightsError is what ended a watch: what followRights says, before what came of it.
 func (x *Exchange) rightsError(err error) error {
-	if cause := context.Cause(x.Request.Context()); err != nil && IsOverByRights(cause) {
+	if cause := context.Cause(x.Request.Context()); err != nil && isOverByRights(cause) {
 		return cause
 	}
 	return err
@@ -195,7 +195,7 @@ func (x *Exchange) rightsError(err error) error {
 
 // tellRights asks who watches to read again when the stream ends by rights.
 func (x *Exchange) tellRights(err error) error {
-	if x.Status == 0 || x.Request.Method == http.MethodHead || !IsOverByRights(err) {
+	if x.Status == 0 || x.Request.Method == http.MethodHead || !isOverByRights(err) {
 		return err
 	}
 	return errors.Join(x.sendEvent(appendAskAgain), err)

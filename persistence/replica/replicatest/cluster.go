@@ -87,7 +87,7 @@ func (c *Cluster) confine(ctx context.Context, sh key.Shard) error {
 	}
 	for i := c.o.Replicas; i < len(c.Nodes); i++ {
 		n := c.Nodes[(int(sh)+i)%len(c.Nodes)]
-		if err := errors.Join(leader.Store.Replica(sh).Remove(n.Name), n.Store.Leave(sh)); err != nil {
+		if err := errors.Join(leader.Store.Replica(sh).Remove(n.Name), n.Store.Leave(sh, nil)); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	simNodes     = 3
+	simNodes     = 3 // each has every shard
+	spreadNodes  = 5 // instead: simNodes of them have each shard but Meta
 	simShards    = 2
 	simInstances = 3 // of each shard
 	simLogBytes  = 4 << 10
@@ -34,7 +35,9 @@ type cluster struct {
 	names []string
 	nodes []*node
 	sim   simulation
-	lies  atomic.Bool // see simulation
+	lies  atomic.Bool                // see simulation
+	homes map[key.Shard][]string     // of simulation.spread: the nodes that shall have a shard
+	moves map[key.Shard]*atomic.Bool // whether a step is under way
 
 	mu     sync.Mutex
 	next   uint64                // id of the next write
@@ -44,7 +47,9 @@ type cluster struct {
 	epochs int                   // that began
 	stats  replica.Stats         // summed up over all groups that were stopped
 	broken []string              // what kept nodes from starting
-	looks  sync.WaitGroup        // those through other nodes than the leader
+	looks  sync.WaitGroup        // those through other nodes than the leader, and steps of moves
+	left   int                   // copies that nodes removed
+	came   int                   // nodes that replaced others
 }
 
 // instanceAt is an instance of a shard.
@@ -66,6 +71,9 @@ type simulation struct {
 	memory   bool // writers go on in a new epoch with what they remember
 	tooEarly bool // an answer is taken for good that says that the outcome is unknown
 	unasked  bool // readers do not ask whether the node leads still
+	hasty    bool // a node removes its copy by what it heard earlier
+	// spread is no mistake: there are five nodes, and shards have homes that change.
+	spread bool
 }
 
 type node struct {
@@ -82,11 +90,18 @@ type node struct {
 
 func newCluster(t *testing.T, sim simulation) *cluster {
 	c := &cluster{t: t, net: replicatest.NewNetwork(), sim: sim, acked: map[uint64]position{}, shown: map[instanceAt]uint64{}}
-	for i := range simNodes {
+	count := simNodes
+	if sim.spread {
+		count = spreadNodes
+	}
+	for i := range count {
 		c.names = append(c.names, fmt.Sprintf("node%d", i))
 		c.nodes = append(c.nodes, c.node(c.names[i]))
 	}
 	c.found()
+	if sim.spread {
+		c.spread()
+	}
 	return c
 }
 
@@ -250,8 +265,9 @@ func (n *node) stop() error {
 	}
 	c := n.c
 	for sh := range n.store.AllShards() {
-		stats := n.store.Replica(sh).Stats()
-		c.stats.Installed += stats.Installed
+		if g := n.store.Replica(sh); g != nil {
+			c.stats.Installed += g.Stats().Installed
+		}
 	}
 	err := n.store.Close()
 	n.mu.Lock()

@@ -183,13 +183,16 @@ func TestAShardIsLeftOnAFullDisk(t *testing.T) {
 		}
 		fresh.fill()
 		c.check(c.leader(0).store.Replica(0).Remove(fresh.name))
-		assert.NoError(t, fresh.store.Leave(0), "leave")
+		assert.NoError(t, fresh.store.Leave(0, nil), "leave")
 		fresh.full.Store(false)
 		c.check(fresh.store.Close())
 		var err error
 		fresh.store, err = persistence.Open("store", fresh.options(fresh.replication()))
 		c.check(err)
 		assert.True(t, fresh.store.Replica(0) == nil && fresh.store.Replica(1) != nil, "after a start it has another replica than that of shard 1")
+		_, err = fresh.store.Load(key.Record(nil, 0, "before", key.ID{}))
+		assert.ErrorIs(t, err, persistence.ErrNotLed, "a row of a shard that is not here")
+		c.check(fresh.store.Join(0))
 		_, err = fresh.store.Load(key.Record(nil, 0, "before", key.ID{}))
 		assert.ErrorIs(t, err, persistence.ErrNotFound, "a row of the shard")
 		c.check(fresh.store.Close())

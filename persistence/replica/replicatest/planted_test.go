@@ -130,6 +130,27 @@ var planted = []struct {
 		synctest.Wait() // it has looked, or waits for what the leader has
 		s.net.Isolate(s.follower.name, s.names, false)
 	}, "was shown with 1 entries after 2"},
+	{"a node that leaves by what it heard earlier", simulation{hasty: true}, func(s *script) {
+		g := s.leader.store.Replica(scriptedShard)
+		s.check(g.Remove(s.follower.name))
+		s.check(g.AddLearner(s.follower.name)) // its copy is there still
+		s.check(s.follower.store.AwaitApplied(s.t.Context(), scriptedShard, g.Applied()))
+		s.check(g.AddVoter(s.follower.name))
+		s.net.Isolate(s.next.name, s.names, true)
+		s.writes(s.leader)
+		removed := func() error { return s.removedFrom(s.follower, scriptedShard) }
+		if s.sim.hasty {
+			removed = nil
+		}
+		left := s.follower.store.Leave(scriptedShard, removed) == nil
+		assert.Equal(s.t, s.sim.hasty, left, "it has removed its copy")
+		s.check(s.follower.store.Join(scriptedShard))
+		s.net.Isolate(s.leader.name, s.names, true)
+		s.net.Set(s.next.name, s.follower.name, false)
+		s.net.Set(s.follower.name, s.next.name, false)
+		s.leads(s.leader)
+		s.net.Isolate(s.leader.name, s.names, false)
+	}, "was acknowledged"},
 }
 
 // TestTheSimulationFindsWhatIsWrong: without this TestNothingIsLostUnderFaults would mean nothing. Each planted mistake is found whenever the
