@@ -27,8 +27,11 @@ import (
 const (
 	// copyRate is how many bytes of copies a node takes per second, so that what it does for others goes on. It takes one
 	// copy at a time. CockroachDB's kv.snapshot_rebalance.max_rate has the same default.
-	copyRate     = 32 << 20
-	copyBurst    = 64 << 10
+	copyRate  = 32 << 20
+	copyBurst = 64 << 10
+	// copyEach is how long a copy takes at least until the next one is taken: each is synced several times, and what is
+	// written beside waits for that, so that many small ones would stop it.
+	copyEach     = 100 * time.Millisecond
 	rowHeadBytes = 4 + 4
 	// rowBytesMax bounds a row that another node sends, which no row of a shard reaches.
 	rowBytesMax = 1 << 30
@@ -167,7 +170,8 @@ func (g *Group) gatherCopy(conn net.Conn, r io.Reader) (rows Replacement, m *raf
 	h := g.host
 	select {
 	case h.receiving <- struct{}{}: // NB: a channel, since time passes while it is held (persistence/PROMISES.md, "F23")
-		defer func() { <-h.receiving }()
+		begun := time.Now()
+		defer func() { time.AfterFunc(copyEach-time.Since(begun), func() { <-h.receiving }) }()
 	case <-h.stop:
 		return nil, nil, net.ErrClosed
 	}
