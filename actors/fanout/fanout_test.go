@@ -1,10 +1,13 @@
 package fanout
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"testing"
@@ -23,8 +26,8 @@ import (
 type nodes struct {
 	services []*Service
 	kinds    []*Kind[int, int, int]
-	// cut is called with each frame of another node. Nil: nothing is done.
-	cut func(frame []byte) (kept []byte, err error)
+	// cut is called with the answer of another node, and returns what comes of it. Nil: all.
+	cut func(answer []byte) (kept []byte, err error)
 
 	// What is below mu is guarded by it while lists are asked for.
 	mu     sync.Mutex
@@ -97,24 +100,26 @@ func (l *links) Leader(ctx context.Context, sh key.Shard) (string, error) {
 	}
 }
 
-func (l *links) Ask(ctx context.Context, node string, question []byte, visit func([]byte) error) error {
+func (l *links) Ask(ctx context.Context, node string, question []byte) (io.ReadCloser, error) {
 	l.mu.Lock()
 	l.asked = append(l.asked, node)
 	l.mu.Unlock()
 	var to int
 	if _, err := fmt.Sscan(node, &to); err != nil {
-		return err
+		return nil, err
 	}
-	return l.services[to].Answer(ctx, question, func(frame []byte) error {
-		if l.cut != nil {
-			kept, err := l.cut(frame)
-			if err != nil || kept == nil {
-				return err
-			}
-			frame = kept
+	var answer bytes.Buffer
+	if err := l.services[to].Answer(ctx, question, &answer, func() error { return nil }); err != nil {
+		return nil, err
+	}
+	if l.cut != nil {
+		kept, err := l.cut(answer.Bytes())
+		if err != nil {
+			return nil, err
 		}
-		return visit(frame)
-	})
+		answer = *bytes.NewBuffer(kept)
+	}
+	return io.NopCloser(&answer), nil
 }
 
 func (n *nodes) list(at, from int) (got []int, total int, err error) {
@@ -147,46 +152,42 @@ func TestAMergedListHasEveryRowInOrder(t *testing.T) {
 	})
 }
 
-// TestAListHasNoHole: whichever frame of an answer does not come, and however it does not, the list is refused. The last
-// way is a planted mistake, a node that says it has nothing: only that makes a hole.
+// TestAListHasNoHole: wherever an answer is cut off, also where nothing says that it was, and however else it does not
+// come whole, the list is refused. Last comes a planted mistake, a node that says it has nothing: only that makes a hole.
 func TestAListHasNoHole(t *testing.T) {
-	ways := map[string]func(frame []byte) ([]byte, error){
-		"dropped":   func([]byte) ([]byte, error) { return nil, nil },
-		"cut":       func(frame []byte) ([]byte, error) { return frame[:len(frame)-1], nil },
-		"cut short": func([]byte) ([]byte, error) { return []byte{}, nil },
-		"lost":      func([]byte) ([]byte, error) { return nil, failure.ErrUnavailable },
-		"planted":   func([]byte) ([]byte, error) { return []byte("e0"), nil },
-	}
-	for name, way := range ways {
-		synctest.Test(t, func(t *testing.T) {
-			n := newNodes(3, []int{0, 1, 2, 1})
-			for sh := range n.leader {
-				n.rows[key.Shard(sh)] = []int{10 + sh, 20 + sh} //nolint:gosec // few
-			}
-			want, _, err := n.list(0, 0)
-			require.NoError(t, err)
-			require.Len(t, want, 8)
-			n.cut = func(frame []byte) ([]byte, error) {
-				isDropped := frame[0] == frameEnd
-				if name == "planted" {
-					isDropped = frame[0] == frameItems
-					if frame[0] == frameEnd {
-						return nil, nil
-					}
-				}
-				if isDropped {
-					return way(frame)
-				}
-				return frame, nil
-			}
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(3, []int{0, 1, 2, 1})
+		for sh := range n.leader {
+			n.rows[key.Shard(sh)] = []int{10 + sh, 20 + sh} //nolint:gosec // few
+		}
+		longest := 0
+		n.cut = func(answer []byte) ([]byte, error) {
+			longest = max(longest, len(answer))
+			return answer, nil
+		}
+		want, _, err := n.list(0, 0)
+		require.NoError(t, err)
+		require.Len(t, want, 8)
+		ways := map[string]func(answer []byte) ([]byte, error){
+			"lost":            func([]byte) ([]byte, error) { return nil, failure.ErrUnavailable },
+			"an empty piece":  func(answer []byte) ([]byte, error) { return append([]byte{0}, answer...), nil },
+			"a large piece":   func([]byte) ([]byte, error) { return binary.AppendUvarint(nil, pieceMax+1), nil },
+			"another letter":  func(answer []byte) ([]byte, error) { return append([]byte{1, 'y'}, answer...), nil },
+			"behind its end":  func(answer []byte) ([]byte, error) { return append(answer, 1), nil },
+			"a broken number": func(answer []byte) ([]byte, error) { return append([]byte{2, 'i', 'x'}, answer...), nil },
+		}
+		for at := range longest {
+			ways[fmt.Sprint("cut at ", at)] = func(answer []byte) ([]byte, error) { return answer[:min(at, len(answer)-1)], nil }
+		}
+		for name, way := range ways {
+			n.cut = way
 			got, _, err := n.list(0, 0)
-			if name == "planted" {
-				assert.True(t, err == nil && len(got) < len(want), "the hole of a part that is left out: got %v, %v", got, err)
-				return
-			}
 			assert.ErrorIs(t, err, failure.ErrUnavailable, "%s: got %v", name, got)
-		})
-	}
+		}
+		n.cut = func([]byte) ([]byte, error) { return []byte{2, pieceEnd, '0'}, nil }
+		got, _, err := n.list(0, 0)
+		assert.True(t, err == nil && len(got) < len(want), "the hole of a part that is left out: got %v, %v", got, err)
+	})
 }
 
 // TestAShardWithoutALeader is waited for, ten seconds at most.
@@ -209,12 +210,12 @@ func TestALeaderThatIsNoneAnyMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNodes(3, []int{0, 1})
 		n.rows[1] = []int{7}
-		n.cut = func(frame []byte) ([]byte, error) {
+		n.cut = func(answer []byte) ([]byte, error) {
 			if leader, _ := n.at(1); leader == 1 {
 				n.lead(1, 2)
 				return nil, failure.ErrUnavailable
 			}
-			return frame, nil
+			return answer, nil
 		}
 		got, _, err := n.list(0, 0)
 		assert.True(t, err == nil && slices.Equal(got, []int{7}), "got %v, %v", got, err)

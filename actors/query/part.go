@@ -19,7 +19,7 @@ type kinds struct {
 	instances *fanout.Kind[Request, found, End]
 	standing  *fanout.Kind[standing, struct{}, []Standing]
 	rows      *fanout.Kind[selected, rowItem, struct{}]
-	keyed     *fanout.Kind[keysOf, struct{}, []keyed]
+	keyed     *fanout.Kind[keysOf, struct{}, keyed]
 }
 
 func (s *Service) newKinds(of *fanout.Service) kinds {
