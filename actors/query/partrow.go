@@ -61,9 +61,10 @@ type keyedRow struct {
 // keyedBytes is about how much of rows is sent at a time: those that are kept for others to be read are in memory.
 const keyedBytes = 4 << 20
 
-// readKeys returns the rows that there are in the shards. It stops when they are large.
+// readKeys returns the rows that there are in the shards. It stops when they are large. It is brief, since who asks may
+// be in the midst of a list.
 func (s *Service) readKeys(ctx context.Context, shards []key.Shard, in *keysOf, _ func(struct{}) error) (out keyed, err error) {
-	err = s.Read(ctx, shards, in.User, func(r *Reader) error {
+	err = s.read(ctx, shards, s.lists.brief(in.User), func(r *Reader) error {
 		size := 0
 		for ; out.Seen < len(in.Keys) && size < keyedBytes; out.Seen++ {
 			k := in.Keys[out.Seen]

@@ -7,6 +7,7 @@ import (
 	"io"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -19,30 +20,43 @@ import (
 	"troupe/persistence/storetest"
 )
 
-// halves has every other shard led by a node that has the same store.
-type halves struct{ of *fanout.Service }
-
-func (halves) Leader(_ context.Context, sh key.Shard) (string, error) {
-	return []string{"", "other"}[sh%2], nil
+// shared has shards led by another node that has the same store.
+type shared struct {
+	of      *fanout.Service
+	isOther func(key.Shard) bool
 }
 
-func (h *halves) Ask(ctx context.Context, _ string, question []byte) (io.ReadCloser, error) {
+func (h *shared) Leader(_ context.Context, sh key.Shard) (string, error) {
+	if h.isOther(sh) {
+		return "other", nil
+	}
+	return "", nil
+}
+
+func (h *shared) Ask(ctx context.Context, _ string, question []byte) (io.ReadCloser, error) {
 	var answer bytes.Buffer
 	err := h.of.Answer(ctx, question, &answer, func() error { return nil })
 	return io.NopCloser(&answer), err
 }
 
-// TestLargeRowsComeSomeAtATime: what a node keeps of rows of other nodes is bounded by bytes, and none is left out.
-func TestLargeRowsComeSomeAtATime(t *testing.T) {
+// ofTwo returns a service of a node of two.
+func ofTwo(t *testing.T, isOther func(key.Shard) bool) *Service {
 	store, err := storetest.NewDisk().Open(persistence.Options{Log: zerolog.Nop(), Shards: 8})
 	require.NoError(t, err)
-	peers := &halves{}
+	peers := &shared{isOther: isOther}
 	peers.of = fanout.New(peers, store.Shards())
 	s := New(Options{
-		Store: store, Fanout: peers.of, Clock: time.Now, InFlight: new(atomic.Int64), QueriesMax: 2, QueriesOpenMax: 2, ListsMax: 2, ListsOpenMax: 2,
+		Store: store, Fanout: peers.of, Clock: time.Now, InFlight: new(atomic.Int64), QueriesMax: 1, QueriesOpenMax: 1, ListsMax: 1, ListsOpenMax: 1,
 		TimeMax: time.Minute,
 	})
 	t.Cleanup(func() { s.Stop(); assert.NoError(t, store.Close()) })
+	return s
+}
+
+// TestLargeRowsComeSomeAtATime: what a node keeps of rows of other nodes is bounded by bytes, and none is left out.
+func TestLargeRowsComeSomeAtATime(t *testing.T) {
+	s := ofTwo(t, func(sh key.Shard) bool { return sh%2 == 1 })
+	store := s.o.Store
 	const rowBytes, rows = keyedBytes / 5, 30
 	var of []Name
 	for n := range rows {
@@ -73,4 +87,37 @@ func TestLargeRowsComeSomeAtATime(t *testing.T) {
 		}
 		return nil
 	}))
+}
+
+// TestAListMayAskForRowsMeanwhile: however many lists are in the midst, the rows that they ask for come.
+func TestAListMayAskForRowsMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := ofTwo(t, func(key.Shard) bool { return false })
+		store := s.o.Store
+		const rows = 10 * rowsAhead
+		for n := range rows {
+			id := key.ID{}
+			binary.BigEndian.PutUint64(id[:], uint64(n)) //nolint:gosec // few
+			w := store.NewBatch(store.ShardOf(id))
+			w.Set(key.List(nil, store.ShardOf(id), 1, "boss", int64(n), id), make([]byte, batchBytes/rowsAhead))
+			store.Append(w, make(confirmation, 1))
+		}
+		require.NoError(t, store.AwaitDurable())
+		seen := 0
+		of := Selection{Ranges: []key.Range{{Prefix: key.ListPrefix(nil, key.EveryShard, 1, "boss")}}}
+		decode := func(_ *Reader, r Row) (key.ID, int, error) { return r.ID, 0, nil }
+		assert.NoError(t, Rows(t.Context(), s, "boss", of, decode, func(id key.ID) error {
+			seen++
+			if _, lists := s.Open(); seen == 1 {
+				assert.Equal(t, 1, lists, "slots that are held")
+				return s.ReadInstances(t.Context(), "boss", []Name{{"stock", id}}, func(from Loader) error {
+					_, err := from.Load(key.Record(nil, store.ShardOf(id), "stock", id))
+					assert.ErrorIs(t, err, persistence.ErrNotFound)
+					return nil
+				})
+			}
+			return nil
+		}))
+		assert.Equal(t, rows, seen)
+	})
 }
