@@ -37,16 +37,25 @@ type Peers interface {
 	Ask(ctx context.Context, node string, question []byte) (answer io.ReadCloser, err error)
 }
 
+// Rules are what a node goes by when it decides what a caller may see.
+type Rules interface {
+	// Known says which these are: a later number has all of an earlier one.
+	Known() uint64
+	// CatchUp returns when this node knows what another one does, or failure.ErrUnavailable while it cannot.
+	CatchUp(known uint64) error
+}
+
 // Service is a node's part. Its methods are safe for concurrent use, after the last NewKind.
 type Service struct {
 	peers  Peers
+	rules  Rules
 	shards []key.Shard
 	kinds  map[string]answer
 }
 
 // New returns a service for so many numbered shards.
-func New(peers Peers, shards uint16) *Service {
-	s := &Service{peers: peers, kinds: map[string]answer{}}
+func New(peers Peers, rules Rules, shards uint16) *Service {
+	s := &Service{peers: peers, rules: rules, kinds: map[string]answer{}}
 	for sh := range key.Shard(shards) {
 		s.shards = append(s.shards, sh)
 	}
@@ -58,6 +67,7 @@ type answer func(ctx context.Context, q *question, to *pieces) error
 // question is what a node is asked, as JSON.
 type question struct {
 	Kind   string          `json:"kind"`
+	Known  uint64          `json:"known"` // of the rules of the node that asks
 	Shards []key.Shard     `json:"shards"`
 	Of     json.RawMessage `json:"of"`
 }
@@ -127,16 +137,20 @@ func (k *Kind[In, Item, End]) answer(ctx context.Context, q *question, to *piece
 	if err := json.Unmarshal(q.Of, in); err != nil {
 		return failure.Errorf(failure.ErrInvalid, "a question of the kind %s: %w", q.Kind, err)
 	}
-	end, err := k.read(ctx, q.Shards, in, func(item Item) error {
-		text, err := itemText(item)
-		if err == nil {
-			err = to.write(pieceItem, text)
-		}
-		if err == nil && k.Live {
-			err = to.flush()
-		}
-		return err
-	})
+	var end End
+	err := k.service.rules.CatchUp(q.Known)
+	if err == nil {
+		end, err = k.read(ctx, q.Shards, in, func(item Item) error {
+			text, err := itemText(item)
+			if err == nil {
+				err = to.write(pieceItem, text)
+			}
+			if err == nil && k.Live {
+				err = to.flush()
+			}
+			return err
+		})
+	}
 	var text []byte
 	if err == nil {
 		text, err = marshal(end)
@@ -200,7 +214,7 @@ func parseError(node string, text []byte) error {
 
 // ask has another node read some shards.
 func (k *Kind[In, Item, End]) ask(ctx context.Context, node string, shards []key.Shard, in *In, yield func(Item) error) (end End, err error) {
-	q := question{Kind: k.name, Shards: shards}
+	q := question{Kind: k.name, Known: k.service.rules.Known(), Shards: shards}
 	if q.Of, err = json.Marshal(in); err != nil {
 		return end, failure.Errorf(failure.ErrInternal, "%w", err)
 	}

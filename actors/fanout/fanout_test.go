@@ -34,12 +34,13 @@ type nodes struct {
 	leader []int // by shard; -1: nobody leads it
 	rows   map[key.Shard][]int
 	asked  []string // the nodes that were
+	known  []int    // by node, what its rules are; the others none
 }
 
 func newNodes(n int, leader []int) *nodes {
 	all := &nodes{leader: leader, rows: map[key.Shard][]int{}}
 	for i := range n {
-		s := New(&links{all, i}, uint16(len(leader))) //nolint:gosec // few
+		s := New(&links{all, i}, &links{all, i}, uint16(len(leader))) //nolint:gosec // few
 		all.services = append(all.services, s)
 		all.kinds = append(all.kinds, NewKind(s, "numbers", func(_ context.Context, shards []key.Shard, from *int, yield func(int) error) (int, error) {
 			var mine []int
@@ -98,6 +99,22 @@ func (l *links) Leader(ctx context.Context, sh key.Shard) (string, error) {
 			return "", failure.ErrUnavailable
 		}
 	}
+}
+
+func (l *links) Known() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.self >= len(l.known) {
+		return 0
+	}
+	return uint64(l.known[l.self]) //nolint:gosec // few
+}
+
+func (l *links) CatchUp(known uint64) error {
+	if l.Known() < known {
+		return failure.ErrUnavailable
+	}
+	return nil
 }
 
 func (l *links) Ask(ctx context.Context, node string, question []byte) (io.ReadCloser, error) {
@@ -220,6 +237,27 @@ func TestALeaderThatIsNoneAnyMore(t *testing.T) {
 		got, _, err := n.list(0, 0)
 		assert.True(t, err == nil && slices.Equal(got, []int{7}), "got %v, %v", got, err)
 		assert.Equal(t, []string{"1", "2"}, n.asked)
+	})
+}
+
+// TestALeaderWithOlderRules answers when its rules are those of the node that is asked.
+func TestALeaderWithOlderRules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(3, []int{0, 1, 2})
+		n.rows[1], n.rows[2] = []int{7}, []int{8}
+		n.known = []int{5, 4, 6}
+		time.AfterFunc(3*time.Second, func() {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			n.known[1] = 5
+		})
+		begun := time.Now()
+		got, _, err := n.list(0, 0)
+		assert.True(t, err == nil && slices.Equal(got, []int{7, 8}), "got %v, %v", got, err)
+		assert.GreaterOrEqual(t, time.Since(begun), 3*time.Second)
+		n.known[0] = 6
+		_, _, err = n.list(0, 0)
+		assert.ErrorIs(t, err, failure.ErrUnavailable, "when it never is")
 	})
 }
 

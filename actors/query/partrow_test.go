@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"troupe/actors/catalog"
 	"troupe/actors/fanout"
 	"troupe/persistence"
 	"troupe/persistence/key"
@@ -44,7 +45,7 @@ func ofTwo(t *testing.T, isOther func(key.Shard) bool) *Service {
 	store, err := storetest.NewDisk().Open(persistence.Options{Log: zerolog.Nop(), Shards: 8})
 	require.NoError(t, err)
 	peers := &shared{isOther: isOther}
-	peers.of = fanout.New(peers, store.Shards())
+	peers.of = fanout.New(peers, &catalog.Catalog{}, store.Shards())
 	s := New(Options{
 		Store: store, Fanout: peers.of, Clock: time.Now, InFlight: new(atomic.Int64), QueriesMax: 1, QueriesOpenMax: 1, ListsMax: 1, ListsOpenMax: 1,
 		TimeMax: time.Minute,
@@ -108,7 +109,9 @@ func TestAListMayAskForRowsMeanwhile(t *testing.T) {
 		decode := func(_ *Reader, r Row) (key.ID, int, error) { return r.ID, 0, nil }
 		assert.NoError(t, Rows(t.Context(), s, "boss", of, decode, func(id key.ID) error {
 			seen++
-			if _, lists := s.Open(); seen == 1 {
+			if seen == 1 {
+				synctest.Wait() // until the part waits for this call
+				_, lists := s.Open()
 				assert.Equal(t, 1, lists, "slots that are held")
 				return s.ReadInstances(t.Context(), "boss", []Name{{"stock", id}}, func(from Loader) error {
 					_, err := from.Load(key.Record(nil, store.ShardOf(id), "stock", id))

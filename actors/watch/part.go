@@ -23,7 +23,6 @@ type partOf struct {
 	Caller             *identity.Principal
 	WorkflowID, Filter string
 	Since              string // a cursor
-	Known              uint64 // the version that the asked node goes by: query.Request
 }
 
 // event is an Event as it travels.
@@ -65,9 +64,6 @@ func (w *watcher) leads() error {
 
 // readPart tells what some shards have behind a cursor, until this node leads one of them no more.
 func (s *Service) readPart(ctx context.Context, shards []key.Shard, in *partOf, yield func(event) error) (end struct{}, err error) {
-	if err := s.o.Catalog.CheckKnown(in.WorkflowID, in.Known); err != nil {
-		return end, err
-	}
 	w := &watcher{
 		service: s, caller: catalog.CallerOf(in.Caller), shards: shards, isPart: true,
 		req: &Request{Caller: in.Caller, WorkflowID: in.WorkflowID, Filter: in.Filter, LastEventID: in.Since},
@@ -141,8 +137,7 @@ func (m *merging) say(e Event) error {
 }
 
 func (m *merging) partOf([]key.Shard) *partOf {
-	known := m.service.o.Catalog.NewestNumber(m.req.WorkflowID)
-	return &partOf{Caller: m.principal, WorkflowID: m.req.WorkflowID, Filter: m.req.Filter, Since: m.seen.String(), Known: known}
+	return &partOf{Caller: m.principal, WorkflowID: m.req.WorkflowID, Filter: m.req.Filter, Since: m.seen.String()}
 }
 
 func (m *merging) take(e event) error {
