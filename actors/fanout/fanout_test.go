@@ -278,6 +278,40 @@ func TestWhatIsRefusedElsewhereIsRefused(t *testing.T) {
 	assert.Error(t, err)
 }
 
+// TestFollowDoesNotWaitForAShardWithoutALeader: what others have comes meanwhile, and for ten seconds it goes on.
+func TestFollowDoesNotWaitForAShardWithoutALeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(3, []int{0, 1, -1, 2})
+		n.rows[0], n.rows[1], n.rows[3] = []int{1}, []int{2}, []int{3}
+		follow := func(until int) (got map[int]time.Duration, err error) {
+			begun, got := time.Now(), map[int]time.Duration{}
+			err = n.kinds[0].Follow(t.Context(), func([]key.Shard) *int { at := 0; return &at }, func(row int) error {
+				if _, again := got[row]; !again {
+					got[row] = time.Since(begun)
+				}
+				if row == until {
+					return ErrEnough
+				}
+				return nil
+			})
+			return got, err
+		}
+		time.AfterFunc(7*time.Second, func() { n.lead(2, 1, 4) })
+		got, err := follow(4)
+		assert.NoError(t, err)
+		for row, within := range map[int]time.Duration{1: time.Second, 2: time.Second, 3: time.Second, 4: 8 * time.Second} {
+			at, seen := got[row]
+			assert.True(t, seen && at <= within, "%d came after %s", row, at)
+		}
+		n.lead(2, -1)
+		begun := time.Now()
+		_, err = follow(5)
+		assert.ErrorIs(t, err, failure.ErrUnavailable, "for ever")
+		took := time.Since(begun)
+		assert.True(t, took >= LeaderMax && took <= LeaderMax+time.Second, "it took %s", took)
+	})
+}
+
 // TestFollowGoesOnWithTheNextLeader: with what it is to be asked then.
 func TestFollowGoesOnWithTheNextLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

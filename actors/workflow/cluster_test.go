@@ -180,7 +180,7 @@ func (n *clusterNode) elsewhere(ctx context.Context, sh uint16, m *child.Message
 
 // Leader implements fanout.Peers.
 func (n *clusterNode) Leader(ctx context.Context, sh key.Shard) (string, error) {
-	for ctx.Err() == nil {
+	for {
 		switch name := n.c.leader(sh, func(of *clusterNode) bool { return !n.isCutFrom(of.Name) }); name { // NB: a node need not have a replica to hear of it
 		case n.Name:
 			return "", nil
@@ -190,10 +190,10 @@ func (n *clusterNode) Leader(ctx context.Context, sh key.Shard) (string, error) 
 		}
 		select {
 		case <-ctx.Done():
+			return "", failure.Errorf(failure.ErrUnavailable, "leader of shard %d: %w", sh, ctx.Err())
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	return "", failure.Errorf(failure.ErrUnavailable, "leader of shard %d: %w", sh, ctx.Err())
 }
 
 // leader is the node that serves and leads a shard, of those that may be asked; "" for none.
