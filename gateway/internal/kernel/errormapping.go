@@ -102,7 +102,7 @@ const (
 	textUnauthorized = "a valid API token or session is needed"
 	// TextSessionNeeded is for group A, which takes nothing else.
 	TextSessionNeeded = "a session is needed"
-	// textWrongPassword answers a sign-in, whatever was wrong with it.
+	// textWrongPassword answers a sign-in with a password, whatever was wrong with it.
 	textWrongPassword = "wrong user or password"
 	// textFormClosed is for group A, where nobody has sent an event.
 	textFormClosed = "the form does not accept a draft or submission now, or not with this data"
