@@ -222,6 +222,7 @@ func TestALinkNeedsAListenerOfThisMachine(t *testing.T) {
 	w := newRecorder()
 	s.ServeHTTP(w, r)
 	assert.Equal(t, http.StatusUnauthorized, w.status, "without a listener on loopback")
+	assert.Contains(t, w.body.String(), "the link does not work", "not that a password is wrong")
 }
 
 // TestNobodyIsLedElsewhere: a cookie in which next leads to another site cannot be made, but would not help.

@@ -31,7 +31,7 @@ var outcomes = map[string]roundTrip{
 	"503": answering(503, "Content-Type: application/json", "Retry-After: 2"),
 	// A port where nobody listens, and a connection that ends before the answer.
 	"unreachable": failing(fmt.Errorf("call: %w", peer.ErrNotSent)), "broken": failing(io.ErrUnexpectedEOF),
-	"silent": silent,
+	"silent": silent, "too-large": failing(fmt.Errorf("call: %w", peer.ErrTooLarge)),
 }
 
 func silent(r *http.Request) (*http.Response, error) {

@@ -3,6 +3,8 @@ package persistence
 import (
 	"errors"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -10,7 +12,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/cockroachdb/pebble/v2/wal"
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A log that is not in the checkpoint can disappear without a trace.
@@ -49,4 +53,20 @@ func TestTheCheckpointNamesALogBeforeItsFirstRecord(t *testing.T) {
 	defer mu.Unlock()
 	assert.GreaterOrEqual(t, len(seen), 3, "only")
 	assert.Empty(t, unknown, "the checkpoint did not know %q when their first record was written", unknown)
+}
+
+// TestDamagedOptionsAreNamed: whoever has to restore a file is told which.
+func TestDamagedOptionsAreNamed(t *testing.T) {
+	dir := t.TempDir()
+	store, err := Open(dir, Options{Log: zerolog.Nop()})
+	require.NoError(t, err)
+	require.NoError(t, store.Close())
+	found, err := filepath.Glob(filepath.Join(dir, "OPTIONS-*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, found)
+	newest := slices.Max(found)
+	require.NoError(t, os.WriteFile(newest, []byte("[Version]\n  pebble\n"), 0o600))
+	_, err = Open(dir, Options{Log: zerolog.Nop()})
+	assert.ErrorIs(t, err, ErrDamaged)
+	assert.ErrorContains(t, err, filepath.Base(newest))
 }

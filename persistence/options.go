@@ -137,6 +137,8 @@ func (o Options) Validate() error {
 type Replication struct {
 	// Node is the id of this node.
 	Node string
+	// Alone: there is no other node that an empty store could get its shards from.
+	Alone bool
 	// Streams returns the streams between nodes for key.Messages and key.Copies.
 	Streams func(key.Shard) replica.Streams
 	// Tick and Lost are those of [replica.HostOptions], LogBytesMax that of [replica.Options].

@@ -36,7 +36,7 @@ func (s *Store) forgetIndexStates(sh key.Shard) error {
 
 // beginReplicas gives the store the format of one of a cluster, before its groups start. One that was
 // not founded, or not wholly, is refused: what it has would be in no group. A node that joins has
-// nothing, and then its replica of Meta first.
+// nothing, and then its replica of Meta first; one that is alone has nobody to join.
 func (s *Store) beginReplicas() error {
 	if s.replicated {
 		return nil
@@ -46,7 +46,10 @@ func (s *Store) beginReplicas() error {
 		return err
 	}
 	if !began {
-		some, err := s.hasRow(nil)
+		some := s.options.Replication.Alone
+		if !some {
+			some, err = s.hasRow(nil)
+		}
 		if err != nil {
 			return err
 		}

@@ -241,6 +241,7 @@ type Catalog struct {
 
 	// current has what new instances get, and for workflows whose file is gone what rules their instances.
 	current atomic.Pointer[currentVersions]
+	known   atomic.Uint64 // see Known; it is set after what it is about
 	// builtin are the definitions of our own, which no file can take away. Written before the router starts.
 	builtin currentVersions
 	// versions has the definitions that instances asked for, and those that cannot be read with the reason.
@@ -276,6 +277,15 @@ type turn chan struct{}
 func (t turn) Lock() { t <- struct{}{} }
 
 func (t turn) Unlock() { <-t }
+
+func (t turn) TryLock() bool {
+	select {
+	case t <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
 
 type currentVersions map[string]*currentVersion
 

@@ -83,6 +83,27 @@ func TestAVersionThatIsNotHereYetIsWaitedFor(t *testing.T) {
 	})
 }
 
+// TestCatchUp: a node goes by what another one knows as soon as it is in its store, also before it has heard that anything
+// has changed.
+func TestCatchUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := startLate(t)
+		defer l.stop(t)
+		before := l.second.Known()
+		assert.Greater(t, l.first.Known(), before, "what was published singly to one node")
+		assert.NoError(t, l.second.CatchUp(before))
+		assert.ErrorIs(t, l.second.CatchUp(l.first.Known()), failure.ErrUnavailable, "on a node that is cut off")
+		l.Nodes[1].Isolate(false)
+		clocktest.Advance(10 * time.Second)
+		d, err := l.second.Newest("plain")
+		assert.True(t, err == nil && d.Version == 1, "before: got %v, %v", d, err)
+		assert.NoError(t, l.second.CatchUp(l.first.Known()))
+		assert.GreaterOrEqual(t, l.second.Known(), l.first.Known())
+		d, err = l.second.Newest("plain")
+		assert.True(t, err == nil && d.Version == 2, "after: got %v, %v", d, err)
+	})
+}
+
 func TestReloadKeepsWhatIsParsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := startLate(t)

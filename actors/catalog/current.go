@@ -54,22 +54,6 @@ func (c *Catalog) Newest(workflow string) (*statemachine.Definition, error) {
 	return c.rules(workflow, c.currentOf(workflow))
 }
 
-// NewestNumber is the version whose rules hold for the workflow, 0 when it was never published.
-func (c *Catalog) NewestNumber(workflow string) uint64 {
-	if o := c.currentOf(workflow); o != nil {
-		return o.version
-	}
-	return 0
-}
-
-// CheckKnown returns failure.ErrUnavailable while this node does not have a version yet that another one goes by.
-func (c *Catalog) CheckKnown(workflow string, version uint64) error {
-	if c.NewestNumber(workflow) < version {
-		return failure.Errorf(failure.ErrUnavailable, "version %d of %s is not here yet", version, workflow)
-	}
-	return nil
-}
-
 // Creatable returns the definition for new instances. failure.ErrNotFound when there is none, failure.ErrExecution when
 // it cannot be read.
 func (c *Catalog) Creatable(workflow string) (*statemachine.Definition, error) {

@@ -124,8 +124,27 @@ func (c *Catalog) beginEpochLocked() (epoch uint64, err error) {
 	return epoch, c.reloadLocked()
 }
 
+// Known implements fanout.Rules: how far in the log of Meta the definitions in use go at least, and who owns them.
+func (c *Catalog) Known() uint64 { return c.known.Load() }
+
+// CatchUp implements fanout.Rules.
+func (c *Catalog) CatchUp(known uint64) error {
+	if c.known.Load() >= known {
+		return nil
+	}
+	if g := c.store.Replica(key.Meta); g == nil || g.Applied() < known || !c.publishing.TryLock() { // NB: who holds it may wait for others
+		return failure.Errorf(failure.ErrUnavailable, "definitions that another node goes by are not in use here yet")
+	}
+	defer c.publishing.Unlock()
+	return failure.OfStore(c.reloadLocked())
+}
+
 // readCurrentLocked compiles none of them.
 func (c *Catalog) readCurrentLocked() error {
+	known := uint64(0)
+	if g := c.store.Replica(key.Meta); g != nil {
+		known = g.Applied()
+	}
 	retired, err := c.loadRetirements()
 	if err != nil {
 		return err
@@ -172,6 +191,7 @@ func (c *Catalog) readCurrentLocked() error {
 		}
 	}
 	c.current.Store(&now)
+	c.known.Store(known)
 	return nil
 }
 

@@ -61,6 +61,9 @@ func (c *Catalog) publishLocked(set []Source, prepare func([]Source) (*publicati
 		return nil, fmt.Errorf("publish: %w", err)
 	}
 	c.installLocked(p, set, companions)
+	if !c.store.Standalone() { // NB: how far it goes is known of what was read; what the store does not give now, Reload finds
+		_ = c.readCurrentLocked()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("publish: %w", err)
 	}

@@ -124,13 +124,3 @@ func (c *Catalog) publishSingle(t *testing.T, text string) {
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// TestAVersionThatIsNotHereYet: a node that goes by an older version than the one that asks does not answer.
-func TestAVersionThatIsNotHereYet(t *testing.T) {
-	c := openCatalog(t, openStore(t))
-	assert.ErrorIs(t, c.CheckKnown("plain", 1), failure.ErrUnavailable, "before it is published")
-	must(t, c.Publish(c.sources(t, plain)))
-	assert.NoError(t, c.CheckKnown("plain", c.NewestNumber("plain")))
-	assert.ErrorIs(t, c.CheckKnown("plain", c.NewestNumber("plain")+1), failure.ErrUnavailable)
-	assert.NoError(t, c.CheckKnown("other", 0), "a workflow that the asking node does not have")
-}

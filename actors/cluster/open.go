@@ -97,7 +97,7 @@ func (n *Node) Shards() int { return n.o.Shards }
 // Replication is what the store of the node is opened with.
 func (n *Node) Replication() *persistence.Replication {
 	lost := func(node string) { n.port.Abandon(peer.NodeID(node)) }
-	return &persistence.Replication{Node: string(n.self), Streams: n.streams, Tick: n.o.Tick, Lost: lost}
+	return &persistence.Replication{Node: string(n.self), Alone: len(n.known()) == 0, Streams: n.streams, Tick: n.o.Tick, Lost: lost}
 }
 
 type noStreams struct{ err error }

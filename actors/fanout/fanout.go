@@ -13,12 +13,15 @@
 package fanout
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 
 	"troupe/actors/failure"
 	"troupe/persistence/key"
@@ -27,40 +30,51 @@ import (
 // Peers reaches the nodes of a cluster.
 type Peers interface {
 	// Leader returns the node that leads a shard; "" when it is this one. It waits until there is one, or returns
-	// failure.ErrUnavailable when ctx ends.
+	// failure.ErrUnavailable when ctx ends; one that is known it returns also behind the end.
 	Leader(ctx context.Context, sh key.Shard) (node string, err error)
-	// Ask has another node answer a question by Service.Answer, and calls visit with each frame, whose slice is valid
-	// during the call. It returns visit's error, or failure.ErrUnavailable when the answer does not come to its end.
-	Ask(ctx context.Context, node string, question []byte, visit func(frame []byte) error) error
+	// Ask has another node answer a question by Service.Answer, and returns the answer, which must be closed. It ends with
+	// io.EOF only when all of it has come. The error is failure.ErrUnavailable.
+	Ask(ctx context.Context, node string, question []byte) (answer io.ReadCloser, err error)
+}
+
+// Rules are what a node goes by when it decides what a caller may see.
+type Rules interface {
+	// Known says which these are: a later number has all of an earlier one.
+	Known() uint64
+	// CatchUp returns when this node knows what another one does, or failure.ErrUnavailable while it cannot.
+	CatchUp(known uint64) error
 }
 
 // Service is a node's part. Its methods are safe for concurrent use, after the last NewKind.
 type Service struct {
 	peers  Peers
+	rules  Rules
 	shards []key.Shard
 	kinds  map[string]answer
 }
 
 // New returns a service for so many numbered shards.
-func New(peers Peers, shards uint16) *Service {
-	s := &Service{peers: peers, kinds: map[string]answer{}}
+func New(peers Peers, rules Rules, shards uint16) *Service {
+	s := &Service{peers: peers, rules: rules, kinds: map[string]answer{}}
 	for sh := range key.Shard(shards) {
 		s.shards = append(s.shards, sh)
 	}
 	return s
 }
 
-type answer func(ctx context.Context, q *question, send func(frame []byte) error) error
+type answer func(ctx context.Context, q *question, to *pieces) error
 
 // question is what a node is asked, as JSON.
 type question struct {
 	Kind   string          `json:"kind"`
+	Known  uint64          `json:"known"` // of the rules of the node that asks
 	Shards []key.Shard     `json:"shards"`
 	Of     json.RawMessage `json:"of"`
 }
 
-// Answer carries out a question of another node. send gets each frame, whose slice is valid during the call.
-func (s *Service) Answer(ctx context.Context, text []byte, send func(frame []byte) error) error {
+// Answer carries out a question of another node. What it writes to out leaves with the next flush at the latest. After an
+// error the answer is not whole, and is to be broken off.
+func (s *Service) Answer(ctx context.Context, text []byte, out io.Writer, flush func() error) error {
 	q := &question{}
 	if err := json.Unmarshal(text, q); err != nil {
 		return failure.Errorf(failure.ErrInvalid, "a question: %w", err)
@@ -69,7 +83,7 @@ func (s *Service) Answer(ctx context.Context, text []byte, send func(frame []byt
 	if answer == nil || len(q.Shards) == 0 {
 		return failure.Errorf(failure.ErrInvalid, "a question of the kind %q for %d shards", q.Kind, len(q.Shards))
 	}
-	return answer(ctx, q, send)
+	return answer(ctx, q, &pieces{out: out, flush: flush})
 }
 
 // Read reads what a list has in some shards: it calls yield with each item in the list's order, and returns what is to be
@@ -94,58 +108,64 @@ func NewKind[In, Item, End any](s *Service, name string, read Read[In, Item, End
 	return k
 }
 
-// A frame is a letter and what it names: items, each with its length in front; or the end; or why there is none.
+// An answer is pieces, each with its length as a varint in front: a letter and what it names. Items come first, and then
+// the end, or why there is none.
 const (
-	frameItems byte = 'i'
-	frameEnd   byte = 'e'
-	frameError byte = 'x'
+	pieceItem  byte = 'i'
+	pieceEnd   byte = 'e'
+	pieceError byte = 'x'
 )
 
-// frameBytes is about how much is sent at a time.
-const frameBytes = 16 << 10
+// pieceMax bounds a piece. The largest are items with 16 MiB of history.
+const pieceMax = 64 << 20
 
-func (k *Kind[In, Item, End]) answer(ctx context.Context, q *question, send func([]byte) error) error {
+// pieces writes an answer.
+type pieces struct {
+	out   io.Writer
+	flush func() error
+	text  []byte // the newest, kept for its room
+}
+
+func (p *pieces) write(letter byte, text []byte) error {
+	p.text = append(append(binary.AppendUvarint(p.text[:0], uint64(1+len(text))), letter), text...)
+	_, err := p.out.Write(p.text)
+	return err
+}
+
+func (k *Kind[In, Item, End]) answer(ctx context.Context, q *question, to *pieces) error {
 	in := new(In)
 	if err := json.Unmarshal(q.Of, in); err != nil {
 		return failure.Errorf(failure.ErrInvalid, "a question of the kind %s: %w", q.Kind, err)
 	}
-	frame := []byte{frameItems}
-	flush := func() error {
-		if len(frame) == 1 {
-			return nil
-		}
-		err := send(frame)
-		frame = frame[:1]
-		return err
-	}
-	end, err := k.read(ctx, q.Shards, in, func(item Item) (err error) {
-		if frame, err = appendItem(frame, item); err == nil && (k.Live || len(frame) >= frameBytes) {
-			err = flush()
-		}
-		return err
-	})
+	var end End
+	err := k.service.rules.CatchUp(q.Known)
 	if err == nil {
-		err = flush()
+		end, err = k.read(ctx, q.Shards, in, func(item Item) error {
+			text, err := itemText(item)
+			if err == nil {
+				err = to.write(pieceItem, text)
+			}
+			if err == nil && k.Live {
+				err = to.flush()
+			}
+			return err
+		})
 	}
 	var text []byte
 	if err == nil {
 		text, err = marshal(end)
 	}
 	if err != nil {
-		return send(appendError([]byte{frameError}, err))
+		return to.write(pieceError, errorText(err))
 	}
-	return send(append([]byte{frameEnd}, text...))
+	return to.write(pieceEnd, text)
 }
 
-func appendItem(dst []byte, item any) ([]byte, error) {
-	var text []byte
-	var err error
+func itemText(item any) ([]byte, error) {
 	if of, ok := item.(encoding.BinaryAppender); ok {
-		text, err = of.AppendBinary(nil)
-	} else {
-		text, err = marshal(item)
+		return of.AppendBinary(nil)
 	}
-	return append(binary.AppendUvarint(dst, uint64(len(text))), text...), err
+	return marshal(item)
 }
 
 // marshal leaves what is JSON already as it is.
@@ -172,10 +192,10 @@ type sentError struct {
 	Shard  uint16 `json:"shard,omitempty"`
 }
 
-func appendError(dst []byte, err error) []byte {
+func errorText(err error) []byte {
 	of := failure.Of(err)
 	text, _ := json.Marshal(sentError{of.Kind.Error(), of.Reason, err.Error(), of.Shard}) // texts and a number
-	return append(dst, text...)
+	return text
 }
 
 func parseError(node string, text []byte) error {
@@ -194,7 +214,7 @@ func parseError(node string, text []byte) error {
 
 // ask has another node read some shards.
 func (k *Kind[In, Item, End]) ask(ctx context.Context, node string, shards []key.Shard, in *In, yield func(Item) error) (end End, err error) {
-	q := question{Kind: k.name, Shards: shards}
+	q := question{Kind: k.name, Known: k.service.rules.Known(), Shards: shards}
 	if q.Of, err = json.Marshal(in); err != nil {
 		return end, failure.Errorf(failure.ErrInternal, "%w", err)
 	}
@@ -202,44 +222,78 @@ func (k *Kind[In, Item, End]) ask(ctx context.Context, node string, shards []key
 	if err != nil {
 		return end, failure.Errorf(failure.ErrInternal, "%w", err)
 	}
-	ended := false
-	err = k.service.peers.Ask(ctx, node, text, func(frame []byte) error {
-		if len(frame) == 0 || ended {
-			return failure.Errorf(failure.ErrUnavailable, "node %s: a frame that cannot be", node)
-		}
-		rest := frame[1:]
-		switch frame[0] {
-		case frameItems:
-			return eachItem(node, rest, yield)
-		case frameEnd:
-			ended = true
-			if err := json.Unmarshal(rest, &end); err != nil {
-				return failure.Errorf(failure.ErrUnavailable, "node %s: %w", node, err)
-			}
-			return nil
-		}
-		return parseError(node, rest)
-	})
-	if err == nil && !ended {
-		err = failure.Errorf(failure.ErrUnavailable, "node %s: the answer has no end", node)
+	answer, err := k.service.peers.Ask(ctx, node, text)
+	if err != nil {
+		return end, err
 	}
-	return end, err
+	defer func() { _ = answer.Close() }() // it was read to its end, or is given up
+	from := pieceReader{from: bufio.NewReaderSize(answer, roomBytes), room: make([]byte, roomBytes)}
+	for {
+		letter, text, err := from.next()
+		if err != nil {
+			return end, failure.Errorf(failure.ErrUnavailable, "node %s: %w", node, err)
+		}
+		switch letter {
+		case pieceItem:
+			item, err := parseItem[Item](text)
+			if err != nil {
+				return end, failure.Errorf(failure.ErrUnavailable, "node %s: %w", node, err)
+			}
+			if err := yield(item); err != nil {
+				return end, err
+			}
+		case pieceError:
+			return end, parseError(node, text)
+		default:
+			if err = json.Unmarshal(text, &end); err == nil {
+				err = from.over()
+			}
+			if err != nil {
+				return end, failure.Errorf(failure.ErrUnavailable, "node %s: %w", node, err)
+			}
+			return end, nil
+		}
+	}
 }
 
-func eachItem[Item any](node string, rest []byte, yield func(Item) error) error {
-	for len(rest) > 0 {
-		length, n := binary.Uvarint(rest)
-		if n <= 0 || length > uint64(len(rest)-n) {
-			return failure.Errorf(failure.ErrUnavailable, "node %s: items that cannot be read", node)
-		}
-		item, err := parseItem[Item](rest[n : n+int(length)]) //nolint:gosec // at most len(rest)
-		if err != nil {
-			return failure.Errorf(failure.ErrUnavailable, "node %s: %w", node, err)
-		}
-		if err := yield(item); err != nil {
-			return err
-		}
-		rest = rest[n+int(length):] //nolint:gosec // at most len(rest)
+// roomBytes is how much of an answer is read at a time, and has room for most pieces.
+const roomBytes = 16 << 10
+
+type pieceReader struct {
+	from *bufio.Reader
+	room []byte
+}
+
+// next returns the next piece, whose text is valid until the next call.
+func (r *pieceReader) next() (letter byte, text []byte, err error) {
+	length, err := binary.ReadUvarint(r.from)
+	if err != nil {
+		return 0, nil, fmt.Errorf("the answer has no end: %w", err)
 	}
-	return nil
+	if length == 0 || length > pieceMax {
+		return 0, nil, fmt.Errorf("a piece of %d bytes", length)
+	}
+	if length > uint64(len(r.room)) {
+		r.room = make([]byte, length)
+	}
+	text = r.room[:length]
+	if _, err = io.ReadFull(r.from, text); err != nil {
+		return 0, nil, fmt.Errorf("the answer has no end: %w", err)
+	}
+	if letter = text[0]; letter != pieceItem && letter != pieceEnd && letter != pieceError {
+		err = fmt.Errorf("a piece %q", letter)
+	}
+	return letter, text[1:], err
+}
+
+// over is nil at the end of the answer.
+func (r *pieceReader) over() error {
+	_, err := r.from.ReadByte()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err == nil:
+		return errors.New("an answer that goes on behind its end")
+	}
+	return err
 }

@@ -1,10 +1,13 @@
 package fanout
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"testing"
@@ -23,20 +26,21 @@ import (
 type nodes struct {
 	services []*Service
 	kinds    []*Kind[int, int, int]
-	// cut is called with each frame of another node. Nil: nothing is done.
-	cut func(frame []byte) (kept []byte, err error)
+	// cut is called with the answer of another node, and returns what comes of it. Nil: all.
+	cut func(answer []byte) (kept []byte, err error)
 
 	// What is below mu is guarded by it while lists are asked for.
 	mu     sync.Mutex
 	leader []int // by shard; -1: nobody leads it
 	rows   map[key.Shard][]int
 	asked  []string // the nodes that were
+	known  []int    // by node, what its rules are; the others none
 }
 
 func newNodes(n int, leader []int) *nodes {
 	all := &nodes{leader: leader, rows: map[key.Shard][]int{}}
 	for i := range n {
-		s := New(&links{all, i}, uint16(len(leader))) //nolint:gosec // few
+		s := New(&links{all, i}, &links{all, i}, uint16(len(leader))) //nolint:gosec // few
 		all.services = append(all.services, s)
 		all.kinds = append(all.kinds, NewKind(s, "numbers", func(_ context.Context, shards []key.Shard, from *int, yield func(int) error) (int, error) {
 			var mine []int
@@ -97,24 +101,42 @@ func (l *links) Leader(ctx context.Context, sh key.Shard) (string, error) {
 	}
 }
 
-func (l *links) Ask(ctx context.Context, node string, question []byte, visit func([]byte) error) error {
+func (l *links) Known() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.self >= len(l.known) {
+		return 0
+	}
+	return uint64(l.known[l.self]) //nolint:gosec // few
+}
+
+func (l *links) CatchUp(known uint64) error {
+	if l.Known() < known {
+		return failure.ErrUnavailable
+	}
+	return nil
+}
+
+func (l *links) Ask(ctx context.Context, node string, question []byte) (io.ReadCloser, error) {
 	l.mu.Lock()
 	l.asked = append(l.asked, node)
 	l.mu.Unlock()
 	var to int
 	if _, err := fmt.Sscan(node, &to); err != nil {
-		return err
+		return nil, err
 	}
-	return l.services[to].Answer(ctx, question, func(frame []byte) error {
-		if l.cut != nil {
-			kept, err := l.cut(frame)
-			if err != nil || kept == nil {
-				return err
-			}
-			frame = kept
+	var answer bytes.Buffer
+	if err := l.services[to].Answer(ctx, question, &answer, func() error { return nil }); err != nil {
+		return nil, err
+	}
+	if l.cut != nil {
+		kept, err := l.cut(answer.Bytes())
+		if err != nil {
+			return nil, err
 		}
-		return visit(frame)
-	})
+		answer = *bytes.NewBuffer(kept)
+	}
+	return io.NopCloser(&answer), nil
 }
 
 func (n *nodes) list(at, from int) (got []int, total int, err error) {
@@ -147,46 +169,42 @@ func TestAMergedListHasEveryRowInOrder(t *testing.T) {
 	})
 }
 
-// TestAListHasNoHole: whichever frame of an answer does not come, and however it does not, the list is refused. The last
-// way is a planted mistake, a node that says it has nothing: only that makes a hole.
+// TestAListHasNoHole: wherever an answer is cut off, also where nothing says that it was, and however else it does not
+// come whole, the list is refused. Last comes a planted mistake, a node that says it has nothing: only that makes a hole.
 func TestAListHasNoHole(t *testing.T) {
-	ways := map[string]func(frame []byte) ([]byte, error){
-		"dropped":   func([]byte) ([]byte, error) { return nil, nil },
-		"cut":       func(frame []byte) ([]byte, error) { return frame[:len(frame)-1], nil },
-		"cut short": func([]byte) ([]byte, error) { return []byte{}, nil },
-		"lost":      func([]byte) ([]byte, error) { return nil, failure.ErrUnavailable },
-		"planted":   func([]byte) ([]byte, error) { return []byte("e0"), nil },
-	}
-	for name, way := range ways {
-		synctest.Test(t, func(t *testing.T) {
-			n := newNodes(3, []int{0, 1, 2, 1})
-			for sh := range n.leader {
-				n.rows[key.Shard(sh)] = []int{10 + sh, 20 + sh} //nolint:gosec // few
-			}
-			want, _, err := n.list(0, 0)
-			require.NoError(t, err)
-			require.Len(t, want, 8)
-			n.cut = func(frame []byte) ([]byte, error) {
-				isDropped := frame[0] == frameEnd
-				if name == "planted" {
-					isDropped = frame[0] == frameItems
-					if frame[0] == frameEnd {
-						return nil, nil
-					}
-				}
-				if isDropped {
-					return way(frame)
-				}
-				return frame, nil
-			}
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(3, []int{0, 1, 2, 1})
+		for sh := range n.leader {
+			n.rows[key.Shard(sh)] = []int{10 + sh, 20 + sh} //nolint:gosec // few
+		}
+		longest := 0
+		n.cut = func(answer []byte) ([]byte, error) {
+			longest = max(longest, len(answer))
+			return answer, nil
+		}
+		want, _, err := n.list(0, 0)
+		require.NoError(t, err)
+		require.Len(t, want, 8)
+		ways := map[string]func(answer []byte) ([]byte, error){
+			"lost":            func([]byte) ([]byte, error) { return nil, failure.ErrUnavailable },
+			"an empty piece":  func(answer []byte) ([]byte, error) { return append([]byte{0}, answer...), nil },
+			"a large piece":   func([]byte) ([]byte, error) { return binary.AppendUvarint(nil, pieceMax+1), nil },
+			"another letter":  func(answer []byte) ([]byte, error) { return append([]byte{1, 'y'}, answer...), nil },
+			"behind its end":  func(answer []byte) ([]byte, error) { return append(answer, 1), nil },
+			"a broken number": func(answer []byte) ([]byte, error) { return append([]byte{2, 'i', 'x'}, answer...), nil },
+		}
+		for at := range longest {
+			ways[fmt.Sprint("cut at ", at)] = func(answer []byte) ([]byte, error) { return answer[:min(at, len(answer)-1)], nil }
+		}
+		for name, way := range ways {
+			n.cut = way
 			got, _, err := n.list(0, 0)
-			if name == "planted" {
-				assert.True(t, err == nil && len(got) < len(want), "the hole of a part that is left out: got %v, %v", got, err)
-				return
-			}
 			assert.ErrorIs(t, err, failure.ErrUnavailable, "%s: got %v", name, got)
-		})
-	}
+		}
+		n.cut = func([]byte) ([]byte, error) { return []byte{2, pieceEnd, '0'}, nil }
+		got, _, err := n.list(0, 0)
+		assert.True(t, err == nil && len(got) < len(want), "the hole of a part that is left out: got %v, %v", got, err)
+	})
 }
 
 // TestAShardWithoutALeader is waited for, ten seconds at most.
@@ -209,16 +227,37 @@ func TestALeaderThatIsNoneAnyMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNodes(3, []int{0, 1})
 		n.rows[1] = []int{7}
-		n.cut = func(frame []byte) ([]byte, error) {
+		n.cut = func(answer []byte) ([]byte, error) {
 			if leader, _ := n.at(1); leader == 1 {
 				n.lead(1, 2)
 				return nil, failure.ErrUnavailable
 			}
-			return frame, nil
+			return answer, nil
 		}
 		got, _, err := n.list(0, 0)
 		assert.True(t, err == nil && slices.Equal(got, []int{7}), "got %v, %v", got, err)
 		assert.Equal(t, []string{"1", "2"}, n.asked)
+	})
+}
+
+// TestALeaderWithOlderRules answers when its rules are those of the node that is asked.
+func TestALeaderWithOlderRules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(3, []int{0, 1, 2})
+		n.rows[1], n.rows[2] = []int{7}, []int{8}
+		n.known = []int{5, 4, 6}
+		time.AfterFunc(3*time.Second, func() {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			n.known[1] = 5
+		})
+		begun := time.Now()
+		got, _, err := n.list(0, 0)
+		assert.True(t, err == nil && slices.Equal(got, []int{7, 8}), "got %v, %v", got, err)
+		assert.GreaterOrEqual(t, time.Since(begun), 3*time.Second)
+		n.known[0] = 6
+		_, _, err = n.list(0, 0)
+		assert.ErrorIs(t, err, failure.ErrUnavailable, "when it never is")
 	})
 }
 
@@ -237,6 +276,40 @@ func TestWhatIsRefusedElsewhereIsRefused(t *testing.T) {
 	k.name = "unknown"
 	_, err = k.Merge(context.Background(), new(int), Merging[int]{Order: cmp.Compare[int]}, nil)
 	assert.Error(t, err)
+}
+
+// TestFollowDoesNotWaitForAShardWithoutALeader: what others have comes meanwhile, and for ten seconds it goes on.
+func TestFollowDoesNotWaitForAShardWithoutALeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(3, []int{0, 1, -1, 2})
+		n.rows[0], n.rows[1], n.rows[3] = []int{1}, []int{2}, []int{3}
+		follow := func(until int) (got map[int]time.Duration, err error) {
+			begun, got := time.Now(), map[int]time.Duration{}
+			err = n.kinds[0].Follow(t.Context(), func([]key.Shard) *int { at := 0; return &at }, func(row int) error {
+				if _, again := got[row]; !again {
+					got[row] = time.Since(begun)
+				}
+				if row == until {
+					return ErrEnough
+				}
+				return nil
+			})
+			return got, err
+		}
+		time.AfterFunc(7*time.Second, func() { n.lead(2, 1, 4) })
+		got, err := follow(4)
+		assert.NoError(t, err)
+		for row, within := range map[int]time.Duration{1: time.Second, 2: time.Second, 3: time.Second, 4: 8 * time.Second} {
+			at, seen := got[row]
+			assert.True(t, seen && at <= within, "%d came after %s", row, at)
+		}
+		n.lead(2, -1)
+		begun := time.Now()
+		_, err = follow(5)
+		assert.ErrorIs(t, err, failure.ErrUnavailable, "for ever")
+		took := time.Since(begun)
+		assert.True(t, took >= LeaderMax && took <= LeaderMax+time.Second, "it took %s", took)
+	})
 }
 
 // TestFollowGoesOnWithTheNextLeader: with what it is to be asked then.

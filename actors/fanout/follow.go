@@ -10,9 +10,9 @@ import (
 )
 
 // Follow calls yield with the items of some shards as they come, those of one shard in their order; nil: of all shards. A
-// part that ends is asked again, of the node that leads then; in says what, which is its own, and is called between two
-// calls of yield. Follow returns nil after ErrEnough, yield's other errors, ctx's, and failure.ErrUnavailable when a part
-// cannot be read for LeaderMax.
+// part that ends is asked again, of the nodes that lead then, while the others go on; in says what, which is its own, and is
+// called between two calls of yield. Follow returns nil after ErrEnough, yield's other errors, ctx's, and
+// failure.ErrUnavailable when a part cannot be read for LeaderMax.
 func (k *Kind[In, Item, End]) Follow(ctx context.Context, shards []key.Shard, in func(shards []key.Shard) *In, yield func(Item) error) error {
 	if shards == nil {
 		shards = k.service.shards
@@ -21,9 +21,7 @@ func (k *Kind[In, Item, End]) Follow(ctx context.Context, shards []key.Shard, in
 	f := &follow[In, Item, End]{kind: k, ctx: inside, in: in, came: make(chan news[Item])}
 	defer f.running.Wait()
 	defer cancel()
-	if err := f.open(shards, time.Now()); err != nil {
-		return err
-	}
+	f.running.Go(func() { f.find(shards, time.Now()) })
 	for {
 		select {
 		case n := <-f.came:
@@ -48,11 +46,12 @@ type follow[In, Item, End any] struct {
 	running sync.WaitGroup
 }
 
-// news is an item, or the end of a part.
+// news is an item, the end of a part, or whom to ask for some.
 type news[Item any] struct {
 	item     Item
+	found    []led
 	shards   []key.Shard // of the part that has ended; nil: none has
-	failing  time.Time   // of it: since when no item has come
+	failing  time.Time   // of it, or of those that were found: since when no item has come
 	err      error
 	panicked any
 }
@@ -61,6 +60,12 @@ func (f *follow[In, Item, End]) take(n *news[Item], yield func(Item) error) erro
 	switch {
 	case n.panicked != nil:
 		panic(n.panicked) // whoever called Follow catches it
+	case n.found != nil:
+		for _, p := range n.found {
+			in := f.in(p.shards)
+			f.running.Go(func() { f.read(p, in, n.failing) })
+		}
+		return nil
 	case n.shards == nil:
 		return yield(n.item)
 	case f.ctx.Err() != nil:
@@ -68,46 +73,52 @@ func (f *follow[In, Item, End]) take(n *news[Item], yield func(Item) error) erro
 	case n.err != nil && (!isAskedAgain(n.err) || time.Since(n.failing) > LeaderMax):
 		return unavailable(n.err)
 	}
-	select { // NB: the others wait meanwhile
-	case <-time.After(askPause):
-	case <-f.ctx.Done():
-		return f.ctx.Err()
-	}
-	return f.open(n.shards, n.failing)
-}
-
-// open asks the leaders of some shards. failing is since when none of these gave an item.
-func (f *follow[In, Item, End]) open(shards []key.Shard, failing time.Time) error {
-	ctx, cancel := context.WithTimeout(f.ctx, LeaderMax)
-	defer cancel()
-	by, err := f.kind.service.byLeader(ctx, shards)
-	if err != nil {
-		return err
-	}
-	for _, p := range by {
-		in := f.in(p.shards)
-		f.running.Go(func() { f.read(p, in, failing) })
-	}
+	f.running.Go(func() {
+		select {
+		case <-time.After(askPause):
+			f.find(n.shards, n.failing)
+		case <-f.ctx.Done():
+		}
+	})
 	return nil
 }
 
-func (f *follow[In, Item, End]) read(p led, in *In, failing time.Time) {
-	give := func(n news[Item]) error {
-		select {
-		case f.came <- n:
-			return nil
-		case <-f.ctx.Done():
-			return f.ctx.Err()
-		}
+func (f *follow[In, Item, End]) give(n news[Item]) error {
+	select {
+	case f.came <- n:
+		return nil
+	case <-f.ctx.Done():
+		return f.ctx.Err()
 	}
+}
+
+// find tells who leads some shards, as it comes to know it. failing is since when none of these gave an item.
+func (f *follow[In, Item, End]) find(shards []key.Shard, failing time.Time) {
+	until := time.Now().Add(LeaderMax)
+	for len(shards) > 0 {
+		ctx, cancel := context.WithTimeout(f.ctx, askPause)
+		by, without, err := f.kind.service.byLeader(ctx, shards)
+		cancel()
+		if err != nil && time.Now().After(until) {
+			_ = f.give(news[Item]{shards: without, err: err}) // NB: it has failed since ever, so that it is not asked again
+			return
+		}
+		if len(by) > 0 && f.give(news[Item]{found: by, failing: failing}) != nil || f.ctx.Err() != nil {
+			return // nobody follows any more
+		}
+		shards = without
+	}
+}
+
+func (f *follow[In, Item, End]) read(p led, in *In, failing time.Time) {
 	end := news[Item]{shards: p.shards, failing: failing}
 	defer func() {
 		end.panicked = recover()
-		_ = give(end) // nobody follows any more
+		_ = f.give(end) // nobody follows any more
 	}()
 	_, end.err = f.kind.readOf(f.ctx, p, in, func(item Item) error {
 		end.failing = time.Now()
-		return give(news[Item]{item: item})
+		return f.give(news[Item]{item: item})
 	})
 	if end.err == nil {
 		end.failing = time.Now()

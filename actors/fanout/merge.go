@@ -92,7 +92,7 @@ func (p *part[Item, End]) next() (ok bool) {
 func (m *merge[In, Item, End]) open(shards []key.Shard) error {
 	ctx, cancel := context.WithDeadline(m.ctx, m.until)
 	defer cancel()
-	by, err := m.kind.service.byLeader(ctx, shards)
+	by, _, err := m.kind.service.byLeader(ctx, shards)
 	if err != nil {
 		return err
 	}
@@ -110,12 +110,14 @@ type led struct {
 	shards []key.Shard
 }
 
-// byLeader is in the order of each node's first shard.
-func (s *Service) byLeader(ctx context.Context, shards []key.Shard) (by []led, err error) {
+// byLeader is in the order of each node's first shard. It waits for leaders until ctx ends: err is why those in without
+// have none.
+func (s *Service) byLeader(ctx context.Context, shards []key.Shard) (by []led, without []key.Shard, err error) {
 	for _, sh := range shards {
-		node, err := s.peers.Leader(ctx, sh)
-		if err != nil {
-			return nil, err
+		node, none := s.peers.Leader(ctx, sh)
+		if none != nil {
+			without, err = append(without, sh), none
+			continue
 		}
 		i := slices.IndexFunc(by, func(l led) bool { return l.node == node })
 		if i < 0 {
@@ -123,7 +125,7 @@ func (s *Service) byLeader(ctx context.Context, shards []key.Shard) (by []led, e
 		}
 		by[i].shards = append(by[i].shards, sh)
 	}
-	return by, nil
+	return by, without, err
 }
 
 // readOf reads some shards where they are led.

@@ -71,10 +71,11 @@ func (s shelf) with(ctx context.Context, of, sort string, do func(q *query) erro
 	if err != nil {
 		return err
 	}
-	if q.slots, err = s.enter(context.Background(), s.queries, "boss", time.Minute); err != nil {
+	q.slots = s.queries.slots("boss")
+	defer q.slots.leave()
+	if err := s.enter(context.Background(), q.slots, time.Minute); err != nil {
 		return err
 	}
-	defer q.slots.leave()
 	q.ctx = ctx
 	q.openSnapshot()
 	return errors.Join(do(q), q.snapshot.Close())

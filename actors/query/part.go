@@ -19,7 +19,7 @@ type kinds struct {
 	instances *fanout.Kind[Request, found, End]
 	standing  *fanout.Kind[standing, struct{}, []Standing]
 	rows      *fanout.Kind[selected, rowItem, struct{}]
-	keyed     *fanout.Kind[keysOf, struct{}, []keyed]
+	keyed     *fanout.Kind[keysOf, struct{}, keyed]
 }
 
 func (s *Service) newKinds(of *fanout.Service) kinds {
@@ -35,9 +35,6 @@ func (s *Service) newKinds(of *fanout.Service) kinds {
 
 // readPart is a query in some shards.
 func (s *Service) readPart(ctx context.Context, shards []key.Shard, req *Request, yield func(found) error) (end End, err error) {
-	if err := s.o.Catalog.CheckKnown(req.WorkflowID, req.Known); err != nil {
-		return end, err
-	}
 	q, err := s.newQuery(req, func(f found) error {
 		f.text = bytes.Clone(f.text)
 		return yield(f)
@@ -62,9 +59,7 @@ const aheadMin = 64
 func (s *Service) merged(ctx context.Context, q *query) error {
 	ctx, cancel := s.limit(ctx)
 	defer cancel()
-	asked := *q.req
-	asked.Known = s.o.Catalog.NewestNumber(asked.WorkflowID)
-	req, shown, size := &asked, 0, 0
+	req, shown, size := q.req, 0, 0
 	of := fanout.Merging[found]{Order: q.compare, Ahead: max(req.Limit+1, aheadMin), Ends: req.Count || req.Explain}
 	isFull := func() bool { return req.Limit > 0 && (shown == req.Limit || size >= s.Limits.PageBytes) }
 	parts, err := s.kinds.instances.Merge(ctx, req, of, func(f found) error {

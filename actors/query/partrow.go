@@ -47,15 +47,27 @@ type keysOf struct {
 	Keys [][]byte
 }
 
+// keyed are the rows that there are of the first keys.
 type keyed struct {
+	Rows []keyedRow
+	Seen int // how many keys were looked for: as many as were asked for, or fewer, and one at least
+}
+
+type keyedRow struct {
 	Of    int // which key
 	Value []byte
 }
 
-// readKeys returns the rows that there are in the shards.
-func (s *Service) readKeys(ctx context.Context, shards []key.Shard, in *keysOf, _ func(struct{}) error) (rows []keyed, err error) {
-	err = s.Read(ctx, shards, in.User, func(r *Reader) error {
-		for i, k := range in.Keys {
+// keyedBytes is about how much of rows is sent at a time: those that are kept for others to be read are in memory.
+const keyedBytes = 4 << 20
+
+// readKeys returns the rows that there are in the shards. It stops when they are large. It is brief, since who asks may
+// be in the midst of a list.
+func (s *Service) readKeys(ctx context.Context, shards []key.Shard, in *keysOf, _ func(struct{}) error) (out keyed, err error) {
+	err = s.read(ctx, shards, s.lists.brief(in.User), func(r *Reader) error {
+		size := 0
+		for ; out.Seen < len(in.Keys) && size < keyedBytes; out.Seen++ {
+			k := in.Keys[out.Seen]
 			if !slices.Contains(shards, key.ShardOf(k)) {
 				continue
 			}
@@ -65,14 +77,15 @@ func (s *Service) readKeys(ctx context.Context, shards []key.Shard, in *keysOf, 
 			value, err := r.Load(k)
 			switch {
 			case err == nil:
-				rows = append(rows, keyed{i, value})
+				out.Rows = append(out.Rows, keyedRow{out.Seen, value})
+				size += len(value)
 			case !errors.Is(err, persistence.ErrNotFound):
 				return failure.OfStore(err)
 			}
 		}
 		return nil
 	})
-	return rows, err
+	return out, err
 }
 
 // Name names an instance.
@@ -128,25 +141,39 @@ func (r *keyedRows) Load(rowKey []byte) ([]byte, error) {
 	}
 }
 
+// ask asks for the next rows. Those that not all parts have come to are asked for again.
 func (r *keyedRows) ask() error {
-	n := min(keysAhead, len(r.of.Keys))
-	now := keysOf{r.of.User, r.of.Keys[:n]}
-	r.of.Keys = r.of.Keys[n:]
+	now := keysOf{r.of.User, r.of.Keys[:min(keysAhead, len(r.of.Keys))]}
 	var shards []key.Shard
-	clear(r.found)
 	for _, k := range now.Keys {
 		shards = append(shards, key.ShardOf(k))
-		r.found[string(k)] = nil
 	}
 	slices.Sort(shards)
 	parts, err := r.service.kinds.keyed.Merge(r.ctx, &now, fanout.Merging[struct{}]{Shards: slices.Compact(shards)}, nil)
+	if err != nil {
+		return err
+	}
+	seen := len(now.Keys)
 	for _, part := range parts {
-		for _, of := range part {
-			if of.Of < 0 || of.Of >= n {
+		seen = min(seen, part.Seen)
+	}
+	if seen < 1 {
+		return failure.Errorf(failure.ErrUnavailable, "no row was looked for")
+	}
+	clear(r.found)
+	for _, k := range now.Keys[:seen] {
+		r.found[string(k)] = nil
+	}
+	for _, part := range parts {
+		for _, row := range part.Rows {
+			if row.Of < 0 || row.Of >= len(now.Keys) {
 				return failure.Errorf(failure.ErrUnavailable, "a row that was not asked for")
 			}
-			r.found[string(now.Keys[of.Of])] = append([]byte{}, of.Value...)
+			if row.Of < seen {
+				r.found[string(now.Keys[row.Of])] = append([]byte{}, row.Value...)
+			}
 		}
 	}
-	return err
+	r.of.Keys = r.of.Keys[seen:]
+	return nil
 }

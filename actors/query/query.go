@@ -188,15 +188,14 @@ func (q *query) withSlots(ctx context.Context, work func() error) error {
 	if q.held, err = s.current.await(ctx, q.shards); err != nil { // NB: before the slots, which are for work
 		return err
 	}
-	slots, err := s.enter(ctx, s.queries, q.req.Caller.ID, s.o.QueryWaitMax)
-	if err != nil {
+	q.ctx, q.slots = ctx, s.queries.slots(q.req.Caller.ID)
+	defer q.slots.leave()
+	if err := s.enter(ctx, q.slots, s.o.QueryWaitMax); err != nil {
 		return s.reason(err)
 	}
-	defer slots.leave()
 	if s.stopped.Err() != nil { // NB: Stop waits for slots that were taken before
 		return failure.ErrUnavailable
 	}
-	q.ctx, q.slots = ctx, slots
 	return s.reason(work())
 }
 

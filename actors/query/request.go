@@ -39,8 +39,6 @@ type Request struct {
 	// Everyones has all instances, for who runs the service. A filter on more than ids and states finds only what the
 	// caller may see.
 	Everyones bool
-	// Known is set by the node that is asked: the version of the definition that it goes by, which those that lead wait for.
-	Known uint64
 }
 
 // End is what there is to say when all instances have been given.

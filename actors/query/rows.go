@@ -35,7 +35,7 @@ func Rows[T any](ctx context.Context, s *Service, user identity.UserID, of Selec
 
 func rowsIn[T any](ctx context.Context, s *Service, shards []key.Shard, user identity.UserID, of Selection, decode func(*Reader, Row) (item T, bytes int, err error), yield func(T) error) error {
 	out := batch[T]{yield: yield}
-	return s.list(ctx, shards, user, func(t *throttle, h held) error {
+	return s.list(ctx, shards, s.lists.slots(user), func(t *throttle, h held) error {
 		err := s.at(h, func(snapshot *persistence.Snapshot) error {
 			from := s.reader(t, snapshot)
 			return s.selected(t, snapshot, of, func(row Row) error {
@@ -54,7 +54,7 @@ func rowsIn[T any](ctx context.Context, s *Service, shards []key.Shard, user ide
 	})
 }
 
-func (s *Service) list(ctx context.Context, shards []key.Shard, user identity.UserID, do func(*throttle, held) error) error {
+func (s *Service) list(ctx context.Context, shards []key.Shard, slots *slots, do func(*throttle, held) error) error {
 	ctx, cancel := s.limit(ctx)
 	defer cancel()
 	if s.stopped.Err() != nil {
@@ -64,11 +64,10 @@ func (s *Service) list(ctx context.Context, shards []key.Shard, user identity.Us
 	if err != nil {
 		return err
 	}
-	slots, err := s.enter(ctx, s.lists, user, s.o.TimeMax) // NB: people wait rather than be sent away
-	if err != nil {
+	defer slots.leave()
+	if err := s.enter(ctx, slots, s.o.TimeMax); err != nil { // NB: people wait rather than be sent away
 		return s.reason(err)
 	}
-	defer slots.leave()
 	if s.stopped.Err() != nil { // NB: Stop waits for slots that were taken before
 		return failure.ErrUnavailable
 	}
@@ -99,7 +98,11 @@ func (r *Reader) Step() error { return r.rows.step() }
 // Read calls read once, beside the lists and with a slot of theirs. read ends soon, and holds what it has read in
 // memory. In a cluster the node leads the shards: else the error is failure.ErrNotLeader.
 func (s *Service) Read(ctx context.Context, shards []key.Shard, user identity.UserID, read func(*Reader) error) error {
-	return s.list(ctx, shards, user, func(t *throttle, h held) error {
+	return s.read(ctx, shards, s.lists.slots(user), read)
+}
+
+func (s *Service) read(ctx context.Context, shards []key.Shard, slots *slots, read func(*Reader) error) error {
+	return s.list(ctx, shards, slots, func(t *throttle, h held) error {
 		return s.at(h, func(snapshot *persistence.Snapshot) error { return read(s.reader(t, snapshot)) })
 	})
 }

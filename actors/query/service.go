@@ -78,20 +78,21 @@ func (s *Service) Metrics() Metrics {
 	return Metrics{Refused: s.refused.Load(), Damaged: s.damaged.Load()}
 }
 
-func (s *Service) enter(ctx context.Context, of *readers, user identity.UserID, wait time.Duration) (*slots, error) {
-	got := &slots{of: of, user: user, open: of.open.Slot(user), busy: of.busy.Slot(user)}
-	waiting, cancel := context.WithTimeout(ctx, wait)
+// enter waits for slots, which leave gives back also after an error.
+func (s *Service) enter(ctx context.Context, of *slots, wait time.Duration) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	err := got.open.Acquire(waiting)
+	if of.open != nil {
+		err = of.open.Acquire(ctx)
+	}
 	if err == nil {
-		err = got.resume(waiting)
+		err = of.resume(ctx)
 	}
 	if err != nil {
-		got.leave()
 		s.refused.Add(1)
-		return nil, failure.ErrBusy
+		return failure.ErrBusy
 	}
-	return got, nil
+	return nil
 }
 
 func (s *Service) limit(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -103,7 +104,7 @@ func (s *Service) limit(ctx context.Context) (context.Context, context.CancelFun
 // Match matches one document beside the queries: it waits for a slot of the user's, keeps to their share of the
 // machine, and ends with ctx, or with context.DeadlineExceeded after TimeMax.
 func (s *Service) Match(ctx context.Context, user identity.UserID, f *filter.Filter, d filter.Document) (bool, error) {
-	got := &slots{of: s.queries, user: user, busy: s.queries.busy.Slot(user)}
+	got := s.queries.brief(user)
 	if err := got.resume(ctx); err != nil {
 		return false, err
 	}

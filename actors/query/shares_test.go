@@ -61,7 +61,8 @@ func TestAMinuteOfQueries(t *testing.T) {
 				for n := range chunks {
 					all.Go(func() {
 						user := identity.UserID(fmt.Sprint(n / c.queries))
-						got, err := s.enter(t.Context(), s.queries, user, time.Second)
+						got := s.queries.slots(user)
+						err := s.enter(t.Context(), got, time.Second)
 						for err == nil && time.Now().Before(end) {
 							if err = (&throttle{ctx: t.Context(), slots: got}).check(); err != nil {
 								break
@@ -74,7 +75,8 @@ func TestAMinuteOfQueries(t *testing.T) {
 							switch {
 							case c.short:
 								got.leave()
-								got, err = s.enter(t.Context(), s.queries, user, time.Second)
+								got = s.queries.slots(user)
+								err = s.enter(t.Context(), got, time.Second)
 							case c.pauses:
 								got.pause()
 								err = got.resume(t.Context())
@@ -106,8 +108,8 @@ func TestUsersShareTheRestOfTheMachine(t *testing.T) {
 func usersShare(t *testing.T) {
 	s := onTwoProcessors(t, 8, 1<<20) // events keep the machine busy
 	enter := func(who identity.UserID) *slots {
-		got, err := s.enter(t.Context(), s.queries, who, time.Second)
-		require.NoError(t, err)
+		got := s.queries.slots(who)
+		require.NoError(t, s.enter(t.Context(), got, time.Second))
 		t.Cleanup(got.leave)
 		return got
 	}

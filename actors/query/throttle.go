@@ -26,11 +26,24 @@ func newReaders(open, busy int, shares *shares) *readers {
 // count is how many slots are held. A query that works holds one of each kind.
 func (r *readers) count() int { return r.open.Held() + r.busy.Held() }
 
+// slots returns those for a reader that may have to wait for its caller.
+func (r *readers) slots(user identity.UserID) *slots {
+	s := r.brief(user)
+	s.open = r.open.Slot(user)
+	return s
+}
+
+// brief returns the slot of a reader that waits for nobody. NB: so whoever has an open slot can wait for such a reader, on
+// whatever node.
+func (r *readers) brief(user identity.UserID) *slots {
+	return &slots{of: r, user: user, busy: r.busy.Slot(user)}
+}
+
 // slots are used by one goroutine.
 type slots struct {
 	of      *readers
 	user    identity.UserID
-	open    *semaphore.Slot[identity.UserID] // nil for the look of a watch, which has no snapshot
+	open    *semaphore.Slot[identity.UserID] // nil for what is brief
 	busy    *semaphore.Slot[identity.UserID]
 	working bool      // from resume to pause
 	since   time.Time // while working: what was done before is charged

@@ -25,7 +25,6 @@ type partOf struct {
 	WorkflowID, Filter string
 	InstanceID         string // as in Request
 	Since              string // the position behind which it goes on; empty, of one instance only: the present
-	Known              uint64 // the version that the asked node goes by: query.Request
 }
 
 // event is an Event as it travels.
@@ -67,9 +66,6 @@ func (w *watcher) leads() error {
 
 // readPart tells what some shards have behind a cursor, until this node leads one of them no more.
 func (s *Service) readPart(ctx context.Context, shards []key.Shard, in *partOf, yield func(event) error) (end struct{}, err error) {
-	if err := s.o.Catalog.CheckKnown(in.WorkflowID, in.Known); err != nil {
-		return end, err
-	}
 	w := &watcher{
 		service: s, caller: catalog.CallerOf(in.Caller), shards: shards, isPart: true,
 		req: &Request{Caller: in.Caller, WorkflowID: in.WorkflowID, InstanceID: in.InstanceID, Filter: in.Filter, LastEventID: in.Since},
@@ -166,7 +162,6 @@ func (m *merging) partOf([]key.Shard) *partOf {
 	if m.seen != nil {
 		in.Since = m.seen.String()
 	}
-	in.Known = m.service.o.Catalog.NewestNumber(m.req.WorkflowID)
 	return in
 }
 

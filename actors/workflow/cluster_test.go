@@ -1,12 +1,12 @@
 package workflow_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -180,7 +180,7 @@ func (n *clusterNode) elsewhere(ctx context.Context, sh uint16, m *child.Message
 
 // Leader implements fanout.Peers.
 func (n *clusterNode) Leader(ctx context.Context, sh key.Shard) (string, error) {
-	for ctx.Err() == nil {
+	for {
 		switch name := n.c.leader(sh, func(of *clusterNode) bool { return !n.isCutFrom(of.Name) }); name { // NB: a node need not have a replica to hear of it
 		case n.Name:
 			return "", nil
@@ -190,10 +190,10 @@ func (n *clusterNode) Leader(ctx context.Context, sh key.Shard) (string, error) 
 		}
 		select {
 		case <-ctx.Done():
+			return "", failure.Errorf(failure.ErrUnavailable, "leader of shard %d: %w", sh, ctx.Err())
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	return "", failure.Errorf(failure.ErrUnavailable, "leader of shard %d: %w", sh, ctx.Err())
 }
 
 // leader is the node that serves and leads a shard, of those that may be asked; "" for none.
@@ -224,7 +224,7 @@ func (n *clusterNode) isCutFrom(other string) bool {
 }
 
 // Ask implements fanout.Peers, over links that are not cut.
-func (n *clusterNode) Ask(ctx context.Context, node string, question []byte, visit func([]byte) error) error {
+func (n *clusterNode) Ask(ctx context.Context, node string, question []byte) (io.ReadCloser, error) {
 	n.c.mu.Lock()
 	var router *workflow.Router
 	for _, of := range n.c.nodes {
@@ -234,14 +234,42 @@ func (n *clusterNode) Ask(ctx context.Context, node string, question []byte, vis
 	}
 	n.c.mu.Unlock()
 	if router == nil || n.isCutFrom(node) {
-		return failure.ErrUnavailable
+		return nil, failure.ErrUnavailable
 	}
-	return router.Fanout.Answer(ctx, question, func(frame []byte) error {
-		if n.isCutFrom(node) {
-			return failure.ErrUnavailable
-		}
-		return visit(bytes.Clone(frame))
-	})
+	in, out := io.Pipe()
+	ctx, cancel := context.WithCancel(ctx)
+	a := &answered{PipeReader: in, cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(a.done)
+		_ = out.CloseWithError(router.Fanout.Answer(ctx, question, cuttable{out, func() bool { return n.isCutFrom(node) }}, func() error { return nil }))
+	}()
+	return a, nil
+}
+
+// answered is the answer of another node. Close ends it.
+type answered struct {
+	*io.PipeReader
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+func (a *answered) Close() error {
+	a.cancel()
+	_ = a.PipeReader.Close() // it never fails
+	<-a.done
+	return nil
+}
+
+type cuttable struct {
+	io.Writer
+	isCut func() bool
+}
+
+func (c cuttable) Write(p []byte) (int, error) {
+	if c.isCut() {
+		return 0, failure.ErrUnavailable
+	}
+	return c.Writer.Write(p)
 }
 
 // current asks the leader of Meta, as the cluster port does; other shards are read where they are led.

@@ -126,7 +126,7 @@ func Start(o Options) (*Router, error) {
 func (r *Router) makeServices() {
 	o, e := &r.o, r.env
 	if o.Peers != nil {
-		r.Fanout = fanout.New(o.Peers, o.Store.Shards())
+		r.Fanout = fanout.New(o.Peers, o.Catalog, o.Store.Shards())
 	}
 	r.Queries = query.New(query.Options{
 		Store: o.Store, Catalog: o.Catalog, Clock: o.Clock, InFlight: &e.Counts.InFlight,

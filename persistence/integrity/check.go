@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -185,6 +186,10 @@ func (k *check) opens() (err error) {
 	o.EventListener = &pebble.EventListener{DataCorruption: func(info pebble.DataCorruptionInfo) {
 		damage = Damaged(k.FS.PathBase(info.Path), fmt.Sprint(info.Details))
 	}}
+	o.EnsureDefaults()
+	if err := k.options(o); err != nil {
+		return err
+	}
 	db, err := OpenPebble(k.Dir, o)
 	if err != nil {
 		return err
@@ -197,7 +202,6 @@ func (k *check) opens() (err error) {
 	if err := k.sums(tables); err != nil {
 		return err
 	}
-	o.EnsureDefaults()
 	budget := k.TableBytesMax
 	for _, t := range tables {
 		if budget -= t.Bytes; budget < 0 {
@@ -228,6 +232,23 @@ func (k *check) sums(tables []Table) error {
 		if sum != want {
 			return Damaged(t.Name(), "it is not the table that was written")
 		}
+	}
+	return nil
+}
+
+// options names the file of options that Pebble refuses without its name. What else there is, OpenPebble says.
+func (k *check) options(o *pebble.Options) error {
+	found, err := pebble.Peek(k.Dir, k.FS)
+	if err != nil || found.OptionsFilename == "" {
+		return nil
+	}
+	text, err := file.Read(k.FS, found.OptionsFilename)
+	if err != nil {
+		return err
+	}
+	if err := o.CheckCompatibility(k.Dir, string(text)); err != nil {
+		reason, _, _ := strings.Cut(err.Error(), "\n")
+		return Damaged(k.FS.PathBase(found.OptionsFilename), reason)
 	}
 	return nil
 }

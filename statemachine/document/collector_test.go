@@ -179,7 +179,7 @@ context:
   svcPublic:
     a: 1
     'b c?': null
-    on: 'true'
+    'on': 'true'
     d: '-'
 states:
   a:
@@ -189,7 +189,7 @@ states:
     - "line\nbreak"
     - - 1
       - - {}
-    on:
+    'on':
       go: b
     meta: []
 `

@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// Write returns the YAML text of a tree, which Parse reads as the same tree. Places do not count. It is for trees whose
-// keys and texts are UTF-8.
+// Write returns the YAML text of a tree, which Parse and every other reader of YAML reads as the same tree. Places do not
+// count. It is for trees whose keys and texts are UTF-8.
 func Write(n *Node) []byte {
-	var w Writer
+	w := Writer{forAll: true}
 	w.value(n, 0)
 	w.newLine(0)
 	return w.text
@@ -20,6 +20,7 @@ func Write(n *Node) []byte {
 // Writer writes a tree as YAML in block style, in its order. The zero value is ready; that of NewWriter remembers where
 // each node came to stand.
 type Writer struct {
+	forAll       bool // also for readers of YAML 1.1, in which the key on is true: not for definitions
 	text         []byte
 	line, column int
 	// from has the nodes by their new places, and first the first one of each line.
@@ -117,7 +118,7 @@ const longestKey = 512
 
 func (w *Writer) field(f Field, indent int) {
 	key := scalar(f.Key)
-	if f.Key.Text == "on" { // every definition has it as a key, and readers of YAML 1.2 take it for a text
+	if f.Key.Text == "on" && !w.forAll { // every definition has it as a key, and readers of YAML 1.2 take it for a text
 		key = "on"
 	}
 	if len(key) > longestKey {

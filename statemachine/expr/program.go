@@ -168,6 +168,16 @@ func (p *Program) Nodes() []string { return p.nodes }
 // order of the text. The caller must not change the slice.
 func (p *Program) PublicMembers() []string { return p.publicMembers }
 
+// EventMembers returns the members of event.data that the expression names, in the order of the text.
+func (p *Program) EventMembers() (members []string) {
+	for _, at := range p.named {
+		if at.root == eventRoot && len(at.steps) > 1 && at.steps[0].key == "data" && !at.steps[1].inList {
+			members = append(members, at.steps[1].key)
+		}
+	}
+	return members
+}
+
 // PlainPath returns the variable and the members that the expression names when it does
 // nothing else, such as svcPublic and due; ok is false for all others.
 func (p *Program) PlainPath() (root string, members []string, ok bool) {

@@ -143,6 +143,9 @@ func (s *call) ask(r *http.Request) error {
 		if !whole {
 			closeBody(r)
 		}
+		if errors.Is(err, ErrTooLarge) { // NB: who gets ErrNotSent tries again
+			return err
+		}
 		return fmt.Errorf("%w: %w", ErrNotSent, err)
 	}
 	if !whole {

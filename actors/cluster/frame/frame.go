@@ -34,7 +34,8 @@ var (
 	ErrProtocol = errors.New("malformed frame")
 	// ErrBroken is for an answer that its handler broke off.
 	ErrBroken = errors.New("the other end broke the answer off")
-	// ErrTooLarge is for a header that does not fit in a frame.
+	// ErrTooLarge is for a header that does not fit in a frame: all of 128 KiB do. It would not at another time either, so
+	// it is not ErrNotSent.
 	ErrTooLarge = errors.New("the header is too large")
 )
 
@@ -50,10 +51,13 @@ const SilenceMax = 5 * time.Second
 // of the connection itself. The bit ends in the kind says that no more of the body follows.
 const (
 	headBytes = 13
-	// payloadMax bounds a payload, and so the header of a request or an answer.
-	payloadMax = 64 << 10
+	// headerMax is how long the header of a request or an answer may be, at least. A server takes requests with 68 KiB of
+	// HTTP/1.1, which are about as long here, and adds who asks.
+	headerMax = 128 << 10
 	// pieceMax is how much of a body goes into one frame, so that others get in between.
 	pieceMax = 16 << 10
+	// payloadMax has room for a header, its length and the first piece of a body.
+	payloadMax = headerMax + 4 + pieceMax
 	// window is how much of a body may be under way that its reader has not taken.
 	window = 256 << 10
 )

@@ -410,6 +410,58 @@ func TestBodiesThatFail(t *testing.T) {
 	r := newRequest(t, t.Context(), http.MethodPost, "/", "x")
 	r.Header["Large"] = []string{strings.Repeat("x", payloadMax)}
 	_, err := e.RoundTrip(r) //nolint:bodyclose // there is none
-	assert.ErrorIs(t, err, ErrTooLarge)
+	assert.True(t, errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrNotSent), "got %v, which does not say that it is of no use to try again", err)
 	e.works(t)
+}
+
+// TestALargeHeaderBesideABody: what a server of net/http takes can be forwarded, with the first piece of any body.
+func TestALargeHeaderBesideABody(t *testing.T) {
+	e := connect(t, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		assert.NoError(t, err)
+		w.Header()["Seen"] = []string{fmt.Sprint(len(r.Header), " ", len(body))}
+	})
+	const taken, line = 68 << 10, "Xyzzy-12345: "
+	for _, fields := range []int{1, 60, 1000} {
+		r := newRequest(t, t.Context(), http.MethodPost, "/", strings.Repeat("x", pieceMax))
+		for n := range fields {
+			r.Header[fmt.Sprintf("Xyzzy-%05d", n)] = []string{strings.Repeat("y", taken/fields-len(line))}
+		}
+		a, err := e.RoundTrip(r)
+		require.NoError(t, err, "%d fields", fields)
+		assert.Equal(t, []string{fmt.Sprint(fields, " ", pieceMax)}, a.Header["Seen"])
+		_ = a.Body.Close()
+	}
+}
+
+// TestHandlersOfThoseWhoLeftCount: a caller that asks and leaves again and again has no more handlers run than others.
+func TestHandlersOfThoseWhoLeftCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const bound = 100 // of connect
+		var running atomic.Int64
+		answer := make(chan struct{})
+		e := connect(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/echo" {
+				echo(w, r)
+				return
+			}
+			running.Add(1)
+			<-answer // not by its context
+		})
+		for n := range 2 * bound {
+			ctx, cancel := context.WithCancel(t.Context())
+			var all sync.WaitGroup
+			all.Go(func() {
+				_, err := e.RoundTrip(newRequest(t, ctx, http.MethodGet, "/", "")) //nolint:bodyclose // there is none
+				assert.Equal(t, n >= bound, errors.Is(err, ErrNotSent), "request %d: got %v", n, err)
+			})
+			synctest.Wait()
+			cancel()
+			all.Wait()
+		}
+		assert.Equal(t, int64(bound), running.Load(), "handlers that run at once")
+		close(answer)
+		synctest.Wait()
+		e.works(t)
+	})
 }

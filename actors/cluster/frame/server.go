@@ -21,7 +21,8 @@ import (
 type Server struct {
 	// Handler answers. Its ResponseWriter can Flush and has deadlines; both directions are open at once.
 	Handler http.Handler
-	// StreamsMax bounds the requests of one connection that are answered at once; more are refused.
+	// StreamsMax bounds the requests of one connection for which the handler runs at once, also for those that nobody waits
+	// for any more; others are refused.
 	StreamsMax int
 	Log        zerolog.Logger // Log gets the panics of the handler
 
@@ -100,6 +101,7 @@ type served struct {
 	link   *link
 	values context.Context //nolint:containedctx // of the requests, which end by themselves
 	from   string          // their RemoteAddr
+	active int             // handlers that run or are about to; guarded by link.mu
 }
 
 func (c *served) take(h head, payload []byte) error {
@@ -137,9 +139,13 @@ func (c *served) begin(h head, payload []byte) error {
 	case err != nil:
 		x.end()
 		return err
-	case full || !c.server.begin():
+	case full:
 		x.end()
-		c.link.remove(h.stream)
+		c.link.putNumber(kindRefused, h.stream, 0)
+		return nil
+	case !c.server.begin():
+		x.end()
+		c.close(&x.stream)
 		c.link.putNumber(kindRefused, h.stream, 0)
 		return nil
 	}
@@ -158,10 +164,20 @@ func (c *served) open(s *stream) (full bool, err error) {
 	if l.streams[s.id] != nil || s.id == 0 {
 		return false, fmt.Errorf("%w: stream %d is open", ErrProtocol, s.id)
 	}
-	if full = len(l.streams) >= c.server.StreamsMax; !full {
+	if full = c.active >= c.server.StreamsMax; !full { // NB: a caller that gives up ends its stream, and not the handler
 		l.streams[s.id] = s
+		c.active++
 	}
 	return full, nil
+}
+
+// close forgets a stream that open has added, and whose handler does not run any more.
+func (c *served) close(s *stream) (wasThere bool) {
+	wasThere = c.link.remove(s.id)
+	c.link.mu.Lock()
+	defer c.link.mu.Unlock()
+	c.active--
+	return wasThere
 }
 
 // exchange is a request that is being answered, its body and the writer of its answer.
@@ -195,7 +211,7 @@ func (x *exchange) run(header string) {
 	if err == nil {
 		err = x.finish()
 	}
-	if x.link.remove(x.id) && err != nil {
+	if x.of.close(&x.stream) && err != nil {
 		x.link.putNumber(kindCancel, x.id, 0)
 	}
 	x.fail(errAnswered) // NB: whoever still reads or writes

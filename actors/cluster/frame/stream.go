@@ -31,10 +31,8 @@ type stream struct {
 	mayWrite chan struct{}
 }
 
+// signal does nothing where nobody has waited yet, or a signal waits already.
 func signal(to chan struct{}) {
-	if to == nil {
-		return
-	}
 	select {
 	case to <- struct{}{}:
 	default:

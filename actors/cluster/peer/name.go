@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"github.com/oklog/ulid/v2"
+
+	"troupe/actors/cluster/frame"
 )
 
 // ClusterID names a cluster: the text of a ULID, 26 upper-case characters.
@@ -109,7 +111,9 @@ var (
 var (
 	ErrUnknownNode = errors.New("no address of the node is known")
 	// ErrNotSent is for RoundTrip: the other node has done nothing of the request.
-	ErrNotSent       = errors.New("nothing was sent")
+	ErrNotSent = errors.New("nothing was sent")
+	// ErrTooLarge is for RoundTrip: the request's header is, now and later.
+	ErrTooLarge      = frame.ErrTooLarge
 	ErrStopped       = errors.New("the cluster port is stopped")
 	ErrShardTaken    = errors.New("the streams of the shard are in use")
 	ErrNoCertificate = errors.New("the identity has no certificate yet") // for an identity before Accept

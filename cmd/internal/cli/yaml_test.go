@@ -20,7 +20,7 @@ func TestYAML(t *testing.T) {
 		{"order", `{"b":1,"a":{"d":true,"c":null}}`, "b: 1\na:\n  d: true\n  c: null\n"},
 		{"nothing in it", `{"a":{},"b":[],"c":[{},[]]}`, "a: {}\nb: []\nc:\n- {}\n- []\n"},
 		{"in each other", `[[1,[2]],{"a":[3,{"b":4}]}]`, "- - 1\n  - - 2\n- a:\n  - 3\n  - b: 4\n"},
-		{"keys", `{"":1,"1":2,"a b":3,"a:b":4,"true":5}`, "'': 1\n'1': 2\na b: 3\n'a:b': 4\n'true': 5\n"},
+		{"keys", `{"":1,"1":2,"a b":3,"a:b":4,"true":5,"on":6}`, "'': 1\n'1': 2\na b: 3\n'a:b': 4\n'true': 5\n'on': 6\n"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -65,7 +65,8 @@ func HoldsFiles(entries []fs.DirEntry) bool {
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != "lost+found" && e.Name() != ".git" })
 }
 
-// While it does, fillingFile is there.
+// While it does, fillingFile is there. Several may fill a home at once, as starts do that find it empty: each file comes whole,
+// and one that is there stays.
 func fill(dir string, example fs.FS) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -86,7 +87,7 @@ func fill(dir string, example fs.FS) error {
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(target, text, 0o644)
+		return addFile(target, text)
 	})
 	if err != nil {
 		return err
@@ -94,7 +95,30 @@ func fill(dir string, example fs.FS) error {
 	if err := home.WriteSchemas(dir); err != nil {
 		return err
 	}
-	return os.Remove(mark)
+	if err := os.Remove(mark); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// addFile makes a file that is not there yet.
+func addFile(path string, text []byte) error {
+	if Exists(path) {
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), fillingFile+"-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // it may be gone
+	}
+	return err
 }
 
 // The home of a node of a cluster needs no text files.

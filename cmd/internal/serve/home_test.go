@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/fstest"
 
@@ -53,4 +54,36 @@ func TestAHomeWhoseFillingWasCutOff(t *testing.T) {
 	assert.NoError(t, err, "what it was filled")
 	filled, err := homedir.Ensure(dir, clitest.Example())
 	assert.True(t, !filled && err == nil, "the next time: got %v, %v, want it left alone", filled, err)
+}
+
+// together is an example while whose first file is read somebody else fills the home.
+type together struct {
+	fs.FS
+	once *sync.Once
+	fill func()
+}
+
+func (e together) Open(name string) (fs.File, error) {
+	if name == "identity.yaml" {
+		e.once.Do(e.fill)
+	}
+	return e.FS.Open(name)
+}
+
+// TestSeveralFirstStarts fill one home at once, and each goes on with it.
+func TestSeveralFirstStarts(t *testing.T) {
+	dir := t.TempDir()
+	filled, err := homedir.Ensure(dir, together{clitest.Example(), new(sync.Once), func() {
+		filled, err := homedir.Ensure(dir, clitest.Example())
+		assert.True(t, filled && err == nil, "the start that is first to end: got %v, %v", filled, err)
+	}})
+	assert.True(t, filled && err == nil, "got %v, %v", filled, err)
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	require.NoError(t, err)
+	_, err = home.Load(os.DirFS(dir), parser)
+	assert.NoError(t, err)
+	require.NoError(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		assert.NotContains(t, filepath.Base(path), ".filling", "what is left")
+		return err
+	}))
 }

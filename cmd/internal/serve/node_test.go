@@ -220,6 +220,19 @@ func TestAnInitThatWasCutOff(t *testing.T) {
 	await(t, func() bool { return len(clusterOf(t, home).Short) == 0 })
 }
 
+// TestANodeAloneWithNothing: an init without a definition that was cut off may have left no row. There is nobody to wait for.
+func TestANodeAloneWithNothing(t *testing.T) {
+	t.Parallel()
+	home, address := bareHome(t), clitest.NodeAddress()
+	cut, err := cluster.NewAgain(address)
+	require.NoError(t, err)
+	require.NoError(t, cut.Save(homedir.NodeFolder(home)))
+	refuses(t, "`troupe cluster init` was interrupted; run it again on --home "+home,
+		"serve", "--home", home, "--listen", "127.0.0.1:0", "--cluster.listen", address, "--log-level", "error")
+	says(t, "node "+string(cut.Node())+" is the first of a new cluster", "cluster", "init", "--home", home, "--cluster-listen", address)
+	nodeOn(t, home)
+}
+
 // TestARecoverThatWasCutOff: the store is that of the new node, and the folder that of the old one. Another
 // recover goes on.
 func TestARecoverThatWasCutOff(t *testing.T) {

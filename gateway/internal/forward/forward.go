@@ -188,6 +188,8 @@ func (f *Forwarding) send(to Peer) (done bool, err error) {
 	switch {
 	case errors.Is(err, peer.ErrNotSent):
 		return false, nil
+	case errors.Is(err, peer.ErrTooLarge):
+		return true, TooLarge(err)
 	case err != nil && kernel.IsSafe(x.Request.Method) && !x.Route.Once:
 		return false, nil
 	case err != nil && x.Keyed:
@@ -206,6 +208,11 @@ func (f *Forwarding) send(to Peer) (done bool, err error) {
 	f.Metrics.Forwarded.Add(1)
 	p := passing{x: x, answer: answer, silence: silence}
 	return true, p.run()
+}
+
+// TooLarge is the refusal of a request that no other node can be sent, where Options.HeaderBytesMax lets such in.
+func TooLarge(err error) error {
+	return &failure.Error{Kind: failure.ErrTooLarge, Reason: "the headers are too large to be forwarded", Cause: err}
 }
 
 // hopByHop are the headers that belong to one connection (RFC 9110, 7.6.1), and those that a transport sets.

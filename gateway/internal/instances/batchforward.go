@@ -138,6 +138,9 @@ func (p *outgoing) send(to forward.Peer) {
 	defer answer.Close() //nolint:staticcheck // it has to be closed also with an error
 	switch {
 	case errors.Is(err, peer.ErrNotSent):
+	case errors.Is(err, peer.ErrTooLarge):
+		answerAll(p.items, forward.TooLarge(err))
+		p.items = nil
 	case err != nil:
 		p.lose()
 	case answer.Status() == http.StatusOK:

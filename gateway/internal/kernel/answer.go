@@ -236,7 +236,7 @@ func (x *Exchange) answerError(f *ErrorMapping, err error) {
 	}
 	message := f.Message(err, id)
 	switch {
-	case f.Status == http.StatusUnauthorized && x.Route.Access.SignIn:
+	case f.Status == http.StatusUnauthorized && x.Route.Access.SignIn && failure.Of(err).Reason == "":
 		message = textWrongPassword
 	case f.Status == http.StatusUnauthorized && x.Route.Group == GroupPortal:
 		message = TextSessionNeeded

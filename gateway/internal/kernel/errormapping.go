@@ -102,7 +102,7 @@ const (
 	textUnauthorized = "a valid API token or session is needed"
 	// TextSessionNeeded is for group A, which takes nothing else.
 	TextSessionNeeded = "a session is needed"
-	// textWrongPassword answers a sign-in, whatever was wrong with it.
+	// textWrongPassword answers a sign-in with a password, whatever was wrong with it.
 	textWrongPassword = "wrong user or password"
 	// textFormClosed is for group A, where nobody has sent an event.
 	textFormClosed = "the form does not accept a draft or submission now, or not with this data"
@@ -122,7 +122,7 @@ func (f *ErrorMapping) Message(err error, id string) string {
 	of := failure.Of(err)
 	switch {
 	case of.Reference != "":
-		return "The workflow failed (expression error). Nothing was saved. Reference " + of.Reference + "."
+		return "The workflow failed (expression error). Nothing was saved; until the workflow or the data is another, it fails again. Whoever maintains it sees why in troupe incident list. Reference " + of.Reference + "."
 	case f.Internal && of.Reason == "":
 		return f.Text + "; the log has more under " + id
 	}

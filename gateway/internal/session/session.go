@@ -233,17 +233,20 @@ type Links interface {
 // server; otherwise it is not spent, and the answer is that of a link which nobody made.
 func (g *Group) signInByLink(x *kernel.Exchange, link string, from netip.Addr) (string, *identity.Principal, error) {
 	if g.Links == nil || !g.isLocal(x) {
-		return "", nil, failure.ErrUnauthorized
+		return "", nil, errLink
 	}
 	if err := g.Sessions.Writable(); err != nil {
 		return "", nil, err // NB: before the link is spent
 	}
 	user, ok := g.Links.Take(link)
 	if !ok {
-		return "", nil, failure.ErrUnauthorized
+		return "", nil, errLink
 	}
 	return g.Sessions.SignInVouched(x.Request.Context(), identity.Vouched{User: user, Address: from, How: "signed in by a link"})
 }
+
+// errLink says the same of every link, so that nobody learns which there are.
+var errLink = failure.Refuse(failure.ErrUnauthorized, "the link does not work: it was used, its ten minutes are over, or this is not the server's own machine; sign in with a password")
 
 // forwardingHeaders are those of proxies: behind one the caller may be anywhere.
 var forwardingHeaders = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"}

@@ -20,6 +20,7 @@ func (c *Checker) Warn(doubts document.Collector) document.Faults {
 	c.warnOfTexts(&w)
 	c.warnOfReaders(&w)
 	c.warnOfUnset(&w)
+	c.warnOfEventData(&w)
 	c.warnOfPlainDelays(&w)
 	c.warnOfOwnSteps(&w)
 	c.warnOfKeywords(&w)

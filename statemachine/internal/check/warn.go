@@ -8,6 +8,7 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/expr"
 	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/schema"
 )
@@ -84,6 +85,46 @@ func (c *Checker) warnOfUnset(w *document.Collector) {
 				f := w.Add(p.At, "%s is read, and nothing sets it", data.Shorten(at.path))
 				if near != "" {
 					f.Suggestion = fmt.Sprintf("did you mean %q?", m.root+"."+near)
+				}
+			}
+		}
+	}
+}
+
+// warnOfEventData tells members of event.data that a guard reads and that the event's schema does not have: an event with a
+// guard that cannot be evaluated is an error for its sender. Where the schema takes other members, only a name that is close
+// to one of its own is reported.
+func (c *Checker) warnOfEventData(w *document.Collector) {
+	at := map[*expr.Program]*document.Node{}
+	for _, g := range c.Programs {
+		at[g.Program] = g.At
+	}
+	type slip struct {
+		guard *document.Node
+		event chart.EventName
+		name  string
+	}
+	reported := map[slip]bool{}
+	for _, n := range c.Definition.Nodes {
+		for _, t := range n.On {
+			e := c.Definition.Events[t.Event.Name]
+			if t.Guard == nil || t.Event.Prefix || e == nil || e.Schema == nil || at[t.Guard] == nil {
+				continue
+			}
+			shape := e.Schema.Shape()
+			for _, name := range t.Guard.EventMembers() {
+				s := slip{at[t.Guard], t.Event.Name, name}
+				if shape.Mentions(name) || reported[s] || len(reported) >= maxNamesCompared {
+					continue
+				}
+				near := document.Closest(name, shape.Fields())
+				if near == "" && !e.Schema.Refuses(name) {
+					continue
+				}
+				reported[s] = true
+				f := w.Add(s.guard, "event.data.%s is read, and the data of event %s has no such member", data.Shorten(name), data.Quote(data.Shorten(string(s.event))))
+				if near != "" {
+					f.Suggestion = fmt.Sprintf("did you mean %q?", "event.data."+near)
 				}
 			}
 		}
