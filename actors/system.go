@@ -64,6 +64,13 @@ func NewSystem(log zerolog.Logger) *System {
 // Root returns the context that sends to actors.
 func (s *System) Root() *actor.RootContext { return s.actors.Root }
 
+// Process returns what messages to an actor are given to. It is for a sender who knows that the actor has not ended: there are no
+// dead letters on this way.
+func (s *System) Process(pid *actor.PID) actor.Process {
+	p, _ := s.actors.ProcessRegistry.Get(pid)
+	return p
+}
+
 // Props returns the properties of actors that take little memory; who sends to an idle one runs it meanwhile. They may
 // be shared: receive gets the messages of all, and what belongs to one actor comes with the message.
 func Props(receive actor.ReceiveFunc) *actor.Props {

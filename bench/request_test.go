@@ -54,6 +54,43 @@ func BenchmarkRequest(b *testing.B) {
 	for _, c := range []struct{ name, prefer string }{{"minimal reply", "return=minimal"}, {"full reply", ""}} {
 		b.Run(c.name, func(b *testing.B) { benchRequest(b, c.prefer) })
 	}
+	b.Run("batch of 100 events", benchBatch)
+}
+
+func benchBatch(b *testing.B) {
+	const items = 100
+	h := newFixture(b)
+	server, token := newServer(b, h)
+	ids := h.create(b, callers*items)
+	runParallel(b, func(caller int) func(n int) error {
+		header := http.Header{"Authorization": {"svc.token " + token}, "Content-Type": {"application/json"}}
+		w := &recorder{header: http.Header{}}
+		var bodies [2]string // NB: what they cost is not the service's
+		for n := range bodies {
+			name, content, _ := eventAfter(n)
+			var events []string
+			for _, id := range ids[caller*items:][:items] {
+				events = append(events, fmt.Sprintf(`{"workflowId":%q,"instanceId":%q,"event":{"name":%q,"data":%s}}`, load.WorkflowID, id, name, content))
+			}
+			bodies[n] = "[" + strings.Join(events, ",") + "]"
+		}
+		return func(n int) error { return post(server, w, header, "/workflow/api/v1/events", bodies[n%len(bodies)]) }
+	})
+	assert.Equal(b, int64(b.N)*items, h.Metrics().Events)
+}
+
+func post(server *gateway.Server, w *recorder, header http.Header, path, body string) error {
+	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, path, io.NopCloser(strings.NewReader(body)))
+	if err != nil {
+		return err
+	}
+	r.Header, r.ContentLength = header, int64(len(body))
+	clear(w.header)
+	server.ServeHTTP(w, r)
+	if w.status != http.StatusOK {
+		return fmt.Errorf("got status %d", w.status)
+	}
+	return nil
 }
 
 func benchRequest(b *testing.B, prefer string) {
@@ -70,17 +107,7 @@ func benchRequest(b *testing.B, prefer string) {
 			name, content, _ := eventAfter(n / instancesEach)
 			body := `{"workflowId":"` + load.WorkflowID + `","instanceId":"` + ids[caller*instancesEach+n%instancesEach] +
 				`","event":{"name":"` + name + `","data":` + content + `}}`
-			r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "/workflow/api/v1/event", io.NopCloser(strings.NewReader(body)))
-			if err != nil {
-				return err
-			}
-			r.Header, r.ContentLength = header, int64(len(body))
-			clear(w.header)
-			server.ServeHTTP(w, r)
-			if w.status != http.StatusOK {
-				return fmt.Errorf("got status %d", w.status)
-			}
-			return nil
+			return post(server, w, header, "/workflow/api/v1/event", body)
 		}
 	})
 }

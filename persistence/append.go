@@ -133,7 +133,9 @@ func (w *Batch) Repr() []byte {
 	if w.Len() == 0 {
 		return nil
 	}
-	w.place()
+	if k, value := w.place(); k != nil {
+		w.Set(k, value)
+	}
 	return w.ticket.Batch.Repr()
 }
 

@@ -34,7 +34,14 @@ func (c *Catalog) currentOf(workflow string) *currentVersion {
 
 // CallerOf is what the state machine sees of a principal.
 func CallerOf(p *identity.Principal) *statemachine.Caller {
-	return &statemachine.Caller{ID: string(p.ID), FullName: p.Name, Roles: p.Roles, Privileges: p.Privileges, OverridesClaims: p.Has(identity.Workflows)}
+	c := new(statemachine.Caller)
+	SetCaller(c, p)
+	return c
+}
+
+// SetCaller is CallerOf for a caller who has the room.
+func SetCaller(c *statemachine.Caller, p *identity.Principal) {
+	*c = statemachine.Caller{ID: string(p.ID), FullName: p.Name, Roles: p.Roles, Privileges: p.Privileges, OverridesClaims: p.Has(identity.Workflows)}
 }
 
 // Len returns how many workflows have a file in the current set, or were published singly.

@@ -285,7 +285,7 @@ func TestFollowDoesNotWaitForAShardWithoutALeader(t *testing.T) {
 		n.rows[0], n.rows[1], n.rows[3] = []int{1}, []int{2}, []int{3}
 		follow := func(until int) (got map[int]time.Duration, err error) {
 			begun, got := time.Now(), map[int]time.Duration{}
-			err = n.kinds[0].Follow(t.Context(), func([]key.Shard) *int { at := 0; return &at }, func(row int) error {
+			err = n.kinds[0].Follow(t.Context(), nil, func([]key.Shard) *int { at := 0; return &at }, func(row int) error {
 				if _, again := got[row]; !again {
 					got[row] = time.Since(begun)
 				}

@@ -34,8 +34,10 @@ func (l *Lead) IsStale() bool { return l.Epoch != l.Store.Epoch(l.Shard) }
 type Activation struct {
 	lead     *Lead
 	instance *Actor // only its actor looks inside, but for what it is called
-	// PID is written once, before others find the activation.
-	PID *actor.PID
+	// pid and process are written once, before others find the activation. process is what pid leads to, which costs two
+	// more looks into the memory of an instance that may not have been asked for long.
+	pid     *actor.PID
+	process actor.Process
 
 	// pending counts the calls that were admitted and not answered, and those whose outcome is not known yet. closed is
 	// added to it, once, by anyone who ends the activation.
@@ -67,6 +69,11 @@ func New(lead *Lead, workflowID string, id key.ID, of *statemachine.Definition, 
 	a.instance = &Actor{env: lead.Env, activation: a, id: id, name: instanceid.Text(id), workflowID: workflowID, shard: lead.Shard, of: of, stored: stored}
 	a.lastUsed.Store(lead.Round.Load())
 	return a
+}
+
+// Started says where the actor is, before others find the activation.
+func (a *Activation) Started(at *actor.PID) {
+	a.pid, a.process = at, a.lead.System.Process(at)
 }
 
 // ID is the instance's.
@@ -143,7 +150,7 @@ func (a *Activation) end() {
 	}
 	a.uncount()
 	a.lead.Counts.Slept.Add(1)
-	a.lead.System.Root().Poison(a.PID)
+	a.lead.System.Root().Poison(a.pid)
 }
 
 const (

@@ -87,7 +87,7 @@ func (a *Activation) Post(m Request, to message.Recipient) *Call {
 	if to == nil {
 		c.replies = make(chan Answer, 1)
 	}
-	a.lead.System.Root().Send(a.PID, c)
+	a.process.SendUserMessage(a.pid, c)
 	return c
 }
 

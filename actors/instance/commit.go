@@ -94,7 +94,7 @@ func (i *Actor) commit(c *Call, ch *change, withHistory bool) (err error) {
 	tasksChanged := i.putTasks(w, c, ch, definition, &was, ended, begun)
 	joined := before
 	if ch.hasEntry {
-		joined = i.putEntry(w, c, ch, before)
+		joined = i.extendHistory(before, i.putEntry(w, c, ch), withHistory)
 		var positions []statemachine.Position
 		var states data.Value
 		if !ch.created {
@@ -139,27 +139,31 @@ func (i *Actor) countVersion(w *persistence.Batch, by int64) {
 	w.Add(i.scratch, by)
 }
 
-// putEntry writes one history entry, has it told to those who watch when it is durable, and returns the history with
-// it: before is the one without.
-func (i *Actor) putEntry(w *persistence.Batch, c *Call, ch *change, before history.Joined) history.Joined {
+// entryBytesUsual is enough for most history entries, beside what their events brought.
+const entryBytesUsual = 512
+
+// putEntry writes one history entry, has it told to those who watch when it is durable, and returns its JSON, which is
+// valid until the scratch is used again.
+func (i *Actor) putEntry(w *persistence.Batch, c *Call, ch *change) (shown []byte) {
 	e := &ch.entry
-	value := e.AppendJSON(make([]byte, history.HeadBytes, 256))
-	shown := value[history.HeadBytes:]
+	i.scratch = slices.Grow(i.scratch[:0], entryBytesUsual+min(len(e.Data), history.DataBytesMax))
+	at := key.Entry(i.scratch, i.shard, i.id, i.state.Sequence)
+	value := e.AppendJSON(append(at, make([]byte, history.HeadBytes)...))[len(at):]
+	shown = value[history.HeadBytes:]
 	value = history.Complete(value, e, i.state.Sequence, ch.of == nil) // NB: nodes have other names behind a migration
 	i.chain = history.Seal(value, i.chain)
-	i.scratch = key.Entry(i.scratch[:0], i.shard, i.id, i.state.Sequence)
-	w.Set(i.scratch, value)
+	w.Set(at, value)
 	var placed *key.FeedPlace
 	if feeds := i.env.Watches.Feeds(i.workflowID, i.id); feeds != nil {
 		n := c.withNotices()
 		n.feeds, n.item = feeds, &watch.Item{
-			ID: i.id, Name: i.name, Sequence: i.state.Sequence, Entry: shown,
+			ID: i.id, Name: i.name, Sequence: i.state.Sequence, Entry: slices.Clone(shown),
 			States: i.of.States(&i.state), State: i.state, Of: i.of, Shard: i.shard,
 		}
 		placed = &n.item.Place
 	}
 	i.env.Changes.Announce(w, &changefeed.Row{ID: i.id, Sequence: i.state.Sequence, Workflow: i.workflowID}, placed)
-	return i.extendHistory(before, shown)
+	return shown
 }
 
 func (i *Actor) putIndexes(w *persistence.Batch, indexes []*catalog.Index, created bool, before *statemachine.Instance) {

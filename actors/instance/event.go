@@ -52,7 +52,8 @@ func (i *Actor) step(c *Call, req *message.Event, submits submission) error {
 		i.deliver(c, first)
 		return nil
 	}
-	a, err := i.access(req.Caller, req.As, req.Rules)
+	rules, as := req.Seen()
+	a, err := i.access(req.Caller, rules, as)
 	switch {
 	case err != nil:
 	case first != nil:

@@ -105,7 +105,7 @@ func (req Migrate) run(i *Actor, c *Call) error {
 		i.deliver(c, nil)
 		return nil
 	}
-	a, err := i.access(nil, req.Caller, nil)
+	a, err := i.access(nil, nil, req.Caller)
 	if err != nil {
 		return err
 	}

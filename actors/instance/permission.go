@@ -30,24 +30,24 @@ func (e *Env) MayCreate(req *message.Create) error {
 }
 
 // MaySend asks whether somebody may send events to instances of a workflow at all.
-func (e *Env) MaySend(req *message.Event, now time.Time) (err error) {
-	if req.Rules, err = e.Catalog.Newest(req.WorkflowID); err != nil {
+func (e *Env) MaySend(req *message.Event, now time.Time) error {
+	rules, err := e.Catalog.Newest(req.WorkflowID)
+	if err != nil {
 		return err
 	}
-	req.As = catalog.CallerOf(req.Caller)
-	if req.Rules.SendRight(req.As, now) == statemachine.Denied {
+	if rules.SendRight(req.See(rules, req.Caller), now) == statemachine.Denied {
 		return failure.Refuse(failure.ErrForbidden, "permission denied: you may not send events to instances of %s (allow.send)", req.WorkflowID)
 	}
 	return nil
 }
 
 // MayRead asks whether somebody may read instances of a workflow at all.
-func (e *Env) MayRead(req *message.Load) (err error) {
-	if req.Rules, err = e.Catalog.Newest(req.WorkflowID); err != nil {
+func (e *Env) MayRead(req *message.Load) error {
+	rules, err := e.Catalog.Newest(req.WorkflowID)
+	if err != nil {
 		return err
 	}
-	req.As = catalog.CallerOf(req.Caller)
-	if req.Rules.ReadRight(req.As, e.Clock()) == statemachine.Denied {
+	if rules.ReadRight(req.See(rules, req.Caller), e.Clock()) == statemachine.Denied {
 		return failure.MayNotRead(req.WorkflowID)
 	}
 	return nil
@@ -63,7 +63,7 @@ type access struct {
 }
 
 // access looks the rules up where nobody has before the mailbox.
-func (i *Actor) access(caller *identity.Principal, as *statemachine.Caller, rules *statemachine.Definition) (a access, err error) {
+func (i *Actor) access(caller *identity.Principal, rules *statemachine.Definition, as *statemachine.Caller) (a access, err error) {
 	if err = i.ensureLoaded(); err == nil && rules == nil {
 		rules, err = i.env.Catalog.Newest(i.workflowID)
 	}
@@ -75,7 +75,8 @@ func (i *Actor) access(caller *identity.Principal, as *statemachine.Caller, rule
 
 // visible is access for a caller who may see the instance: failure.ErrNotFound for others.
 func (i *Actor) visible(req *message.Load) (access, error) {
-	a, err := i.access(req.Caller, req.As, req.Rules)
+	rules, as := req.Seen()
+	a, err := i.access(req.Caller, rules, as)
 	if err == nil {
 		err = a.mayRead()
 	}

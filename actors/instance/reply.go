@@ -114,14 +114,18 @@ func (i *Actor) damagedHistory(err error) error {
 }
 
 // extendHistory adds one entry to the history and keeps the result in memory when it is kept there and not too long.
-// Replies hold prefixes of what is kept: appending never changes what they see.
-func (i *Actor) extendHistory(before history.Joined, entry []byte) history.Joined {
+// Replies hold prefixes of what is kept: appending never changes what they see. The result is empty when it is neither
+// kept nor wanted.
+func (i *Actor) extendHistory(before history.Joined, entry []byte, wanted bool) history.Joined {
 	if i.hasHistory && len(i.history)+len(entry)+1 <= i.env.HistoryResidentBytes {
 		joined := history.Joined{Text: i.history, From: 1}.With(entry)
 		i.history = joined.Text
 		return joined
 	}
 	i.history, i.hasHistory = nil, false
+	if !wanted {
+		return history.Joined{}
+	}
 	before.Text = before.Text[:len(before.Text):len(before.Text)]
 	return before.With(entry)
 }

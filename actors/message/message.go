@@ -64,9 +64,28 @@ type Load struct {
 	WorkflowID, InstanceID string
 	WithHistory            bool
 
-	// As and Rules are as those of Event.
-	As    *statemachine.Caller
-	Rules *statemachine.Definition
+	Looked
+}
+
+// Looked is what was looked up for a request on its way. The router writes it, so a request is asked once at a time.
+type Looked struct {
+	rules *statemachine.Definition // nil: nothing is looked up yet
+	as    statemachine.Caller
+}
+
+// See notes the rules of the workflow as of now, and returns the caller as they see it.
+func (l *Looked) See(rules *statemachine.Definition, caller *identity.Principal) *statemachine.Caller {
+	l.rules = rules
+	catalog.SetCaller(&l.as, caller)
+	return &l.as
+}
+
+// Seen returns the rules and the caller as they see it; nil when nothing is looked up yet.
+func (l *Looked) Seen() (*statemachine.Definition, *statemachine.Caller) {
+	if l.rules == nil {
+		return nil, nil
+	}
+	return l.rules, &l.as
 }
 
 // View is an instance as those see it who read it inside its actor. It is valid during the call.
@@ -134,10 +153,7 @@ type Event struct {
 
 	// Counted: the caller's quota has counted it. It and what follows are set on the way.
 	Counted bool
-	// As is Caller as the rules see it, and Rules are those of the workflow as of now; nil: not looked up yet. The
-	// router writes them here, so a request is asked once at a time.
-	As    *statemachine.Caller
-	Rules *statemachine.Definition
+	Looked
 }
 
 // Draft asks to keep a draft, or to drop it.

@@ -223,7 +223,8 @@ func (x *shard) spawn(ctx actor.Context, w *wake) (*instance.Activation, error) 
 	if err != nil {
 		return nil, failure.Errorf(failure.ErrInternal, "start %s: %w", a.Name(), err)
 	}
-	a.PID, w.woken = pid, true
+	a.Started(pid)
+	w.woken = true
 	err = a.Acquire() // before the sweep can see it
 	x.awake.Store(w.id, a)
 	x.of.awake.Add(1)

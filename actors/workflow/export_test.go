@@ -55,9 +55,6 @@ func (r *Router) OccupyAll(n int64) (release func()) {
 
 // SendUnchecked sends an event to an awake instance without the checks of Send.
 func (r *Router) SendUnchecked(id key.ID, e *message.Event) (*message.Reply, error) {
-	if e.Caller != nil {
-		e.As = catalog.CallerOf(e.Caller)
-	}
 	return r.sendUnchecked(id, instance.Send{Event: e})
 }
 

@@ -337,7 +337,11 @@ func (m *Item) Refused(err error) {
 // Answered implements message.Recipient.
 func (m *Item) Answered(reply *message.Reply, err error) {
 	defer m.batch.ended(m)
-	if of := failure.Of(err); err != nil && of.Kind == failure.ErrNotLeader && m.batch.forwarder != nil {
+	if err == nil {
+		m.end(Answer{Reply: reply}, true)
+		return
+	}
+	if of := failure.Of(err); of.Kind == failure.ErrNotLeader && m.batch.forwarder != nil {
 		m.Refused(err)
 		m.shard = of.Shard
 		m.place.Store(waits)
@@ -347,10 +351,8 @@ func (m *Item) Answered(reply *message.Reply, err error) {
 	if m.unknown && leavesOpen(err) {
 		err = failure.Errorf(failure.ErrOutcomeUnknown, "%w", err)
 	}
-	if err != nil {
-		m.Refused(err)
-	}
-	m.end(Answer{Reply: reply, Err: err}, err == nil)
+	m.Refused(err)
+	m.end(Answer{Reply: reply, Err: err}, false)
 }
 
 // leavesOpen reports whether an error can come before the idempotency key is looked up, so that it
@@ -358,7 +360,7 @@ func (m *Item) Answered(reply *message.Reply, err error) {
 func leavesOpen(err error) bool {
 	switch failure.Of(err).Kind {
 	case failure.ErrInstanceBusy, failure.ErrQuota, failure.ErrBusy, failure.ErrUnavailable, failure.ErrUnauthorized, failure.ErrForbidden:
-		return err != nil
+		return true
 	}
 	return false
 }

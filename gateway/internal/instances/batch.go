@@ -43,14 +43,14 @@ type batchRun struct {
 	shares    *BatchShares
 	source    *itemSource
 	batch     *batch.Batch
-	results   bool        // results says that each answer is a line, not an element of an array
-	represent bool        // answers have the record
-	counted   bool        // see occupy
-	key       string      // that of the whole batch; empty without one
-	numbers   []int       // of the items in the whole batch; nil when this is the whole
-	taken     int         // items that the batch has
-	answered  int         // items whose answer is in x.Out or behind it
-	waiting   func() bool // hands over an item that there was no room for; nil without one
+	results   bool    // results says that each answer is a line, not an element of an array
+	represent bool    // answers have the record
+	counted   bool    // see occupy
+	key       string  // that of the whole batch; empty without one
+	numbers   []int   // of the items in the whole batch; nil when this is the whole
+	taken     int     // items that the batch has
+	answered  int     // items whose answer is in x.Out or behind it
+	waiting   sending // an item that there was no room for
 }
 
 func (run *batchRun) do() error {
@@ -75,7 +75,7 @@ func (run *batchRun) do() error {
 			return err
 		}
 		var more <-chan chunk
-		if hasRoom && run.waiting == nil {
+		if hasRoom && run.waiting.item == nil {
 			more = run.source.chunks
 		}
 		var place <-chan time.Time
@@ -138,8 +138,8 @@ func (run *batchRun) window() int {
 
 // take sends the next item, and is false when there is none at hand or no room for it.
 func (run *batchRun) take() bool {
-	send := run.waiting
-	if run.waiting = nil; send == nil {
+	next := run.waiting
+	if run.waiting = (sending{}); next.item == nil {
 		item, ok := run.source.next()
 		if !ok {
 			return false
@@ -148,45 +148,60 @@ func (run *batchRun) take() bool {
 			run.source.fail(failure.Refuse(failure.ErrTooLarge, "a batch must not have more than %d items", BatchItemsMax))
 			return false
 		}
-		send = run.sending(item)
+		next = run.requestOf(item)
 	}
-	if !send() {
-		run.waiting = send
+	if !run.send(&next) {
+		run.waiting = next
 		return false
 	}
 	run.taken++
 	return true
 }
 
-// sending returns what hands an item over. That is false when there is no room for it, and
-// then it can be called again: it is the same request, which counts once.
-func (run *batchRun) sending(item data.Value) func() bool {
-	x := run.x
-	refuse := func(err error) func() bool {
-		return func() bool { run.batch.Refuse(err); return true }
+// sending is an item on its way into the batch. One that finds no room is sent again: it is the same request, which counts once.
+type sending struct {
+	item data.Value // nil: there is none
+	// One of these is set.
+	create  *message.Create
+	event   *message.Event
+	refusal error
+}
+
+// send hands an item over. It is false when there is no room for it.
+func (run *batchRun) send(s *sending) bool {
+	switch {
+	case s.create != nil:
+		return run.batch.Create(s.create, s.item)
+	case s.event != nil:
+		return run.batch.Event(s.event, s.item)
 	}
+	run.batch.Refuse(s.refusal)
+	return true
+}
+
+// requestOf makes a request of an item.
+func (run *batchRun) requestOf(item data.Value) sending {
+	x, s := run.x, sending{item: item}
 	if int64(len(item)) > x.Kernel.Options.BodyBytesMax {
-		return refuse(failure.Refuse(failure.ErrTooLarge, "an item must not be larger than %d bytes", x.Kernel.Options.BodyBytesMax))
+		s.refusal = failure.Refuse(failure.ErrTooLarge, "an item must not be larger than %d bytes", x.Kernel.Options.BodyBytesMax)
+		return s
 	}
 	if item.Kind() != data.Object {
-		return refuse(parse.Malformed("an item must be a JSON object, not %s", parse.WithArticle(item.Kind())))
+		s.refusal = parse.Malformed("an item must be a JSON object, not %s", parse.WithArticle(item.Kind()))
+		return s
 	}
 	if _, isEvent := item.Lookup("instanceId"); !isEvent {
-		request, err := parseCreate(item)
-		if err != nil {
-			return refuse(err)
+		if s.create, s.refusal = parseCreate(item); s.refusal == nil {
+			s.create.Caller = x.Caller
+			s.create.Retry = run.retryOf("", "create", item)
 		}
-		request.Caller = x.Caller
-		request.Retry = run.retryOf("", "create", item)
-		return func() bool { return run.batch.Create(request, item) }
+		return s
 	}
-	request, err := parseEvent(item)
-	if err != nil {
-		return refuse(err)
+	if s.event, s.refusal = parseEvent(item); s.refusal == nil {
+		s.event.Caller = x.Caller
+		s.event.Retry = run.retryOf(s.event.ID, "event", item)
 	}
-	request.Caller = x.Caller
-	request.Retry = run.retryOf(request.ID, "event", item)
-	return func() bool { return run.batch.Event(request, item) }
+	return s
 }
 
 // retryOf is the key of an item. It means the same as the key of a request of its own.

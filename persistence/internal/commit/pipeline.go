@@ -8,9 +8,11 @@
 package commit
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -96,9 +98,13 @@ type group struct {
 	tickets []*Ticket          // in the order of Append; changed under the queue's lock
 	db      *engine.Generation // that the batch was made for
 	batch   engine.Batch       // empty: the tickets only wait
+	placed  []row              // of the tickets, not in the batch yet
 	synced  bool               // somebody waits for a sync of the batch
 	log     uint64             // the newest log when the group was applied
 }
+
+// row is a row that belongs to a ticket, see Owner.Place.
+type row struct{ key, value []byte }
 
 // New returns a pipeline that does nothing before Start.
 func New(o Options) *Pipeline {
@@ -141,7 +147,7 @@ func (p *Pipeline) Close() error {
 // Append hands a ticket over and returns at once. It is false when the writes were refused; the waiter gets the reason, in
 // its turn.
 func (p *Pipeline) Append(t *Ticket) (accepted bool) {
-	if t.Batch.Count() > 0 { // waiting for what is there is always possible
+	if t.changes() { // waiting for what is there is always possible
 		// NB: counted before the gate is asked, so that nobody is on the way in once
 		// the gate is closed and the count is zero.
 		p.writing.Add(1)
@@ -219,6 +225,7 @@ func (p *Pipeline) apply(g *group) {
 			p.Counters.Appended.Add(1)
 		}
 	}
+	g.addPlaced()
 	if g.writes() {
 		p.Counters.AppendedBytes.Add(uint64(g.batch.Len()))
 		var err error
@@ -244,11 +251,26 @@ func (g *group) add(t *Ticket) {
 			panic(err)
 		}
 	}
-	t.Owner.Place()
+	if key, value := t.Owner.Place(); key != nil {
+		g.placed = append(g.placed, row{key, value})
+	}
 	if err := engine.Join(g.batch, t.Batch); err != nil {
 		panic(err)
 	}
 	g.synced = g.synced || !t.Unsynced
+}
+
+// addPlaced adds the rows that Place has returned, in the order of their keys. NB: the memtable remembers where it has
+// put the row before, and many of these are neighbours; each among the others of its ticket would be searched for.
+func (g *group) addPlaced() {
+	slices.SortFunc(g.placed, func(a, b row) int { return bytes.Compare(a.key, b.key) })
+	for _, r := range g.placed {
+		if err := g.batch.Set(r.key, r.value, nil); err != nil {
+			panic(err)
+		}
+	}
+	clear(g.placed)
+	g.placed = g.placed[:0]
 }
 
 // writes reports whether there is anything to apply.

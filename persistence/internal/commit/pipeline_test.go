@@ -37,8 +37,8 @@ func (slowDisk) Answered() {}
 // owner is a set of writes that is used once.
 type owner struct{}
 
-func (owner) Place()   {}
-func (owner) Recycle() {}
+func (owner) Place() (key, value []byte) { return nil, nil }
+func (owner) Recycle()                   {}
 
 type told chan error
 
@@ -87,6 +87,38 @@ func TestWhatWaitsForASlowDiskGathers(t *testing.T) {
 		assert.NoError(t, p.Close())
 		assert.NoError(t, g.Close())
 	})
+}
+
+// placing is a set of writes with a row that has its place late.
+type placing struct {
+	owner
+	key string
+}
+
+func (p placing) Place() (key, value []byte) { return []byte(p.key), []byte("placed") }
+
+// TestPlacedRowsStandBehindTheOthers of all tickets of a group, in the order of their keys, and once.
+func TestPlacedRowsStandBehindTheOthers(t *testing.T) {
+	g, err := engine.Open(vfs.NewMem(), "db", &pebble.Options{FS: vfs.NewMem()})
+	require.NoError(t, err)
+	var group group
+	for n, placed := range []string{"f2", "f1", "", "f3"} {
+		ticket := &Ticket{Owner: owner{}, Batch: g.EmptyBatch(0), DB: g}
+		if placed != "" {
+			ticket.Owner, ticket.Announces = placing{key: placed}, true
+		}
+		if n != 1 { // it writes nothing else
+			_ = ticket.Batch.Set(fmt.Append(nil, "own", n), nil, nil)
+		}
+		assert.True(t, ticket.writes(), "ticket %d", n)
+		group.add(ticket)
+	}
+	group.addPlaced()
+	group.addPlaced()
+	var got []string
+	engine.EachSet(group.batch.Repr(), func(key, _ []byte) { got = append(got, string(key)) })
+	assert.Equal(t, []string{"own0", "own2", "own3", "f1", "f2", "f3"}, got)
+	assert.NoError(t, g.Close())
 }
 
 // TestAStoppedProcessDoesNotBlameTheDisk: after SIGSTOP and SIGCONT, or when a machine was

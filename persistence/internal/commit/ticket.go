@@ -13,6 +13,9 @@ type Ticket struct {
 	Batch engine.Batch
 	DB    *engine.Generation // that the batch was made for
 
+	// Announces: Place has a row more.
+	Announces bool
+
 	// Waiter is told how it ends. It is set before Append, and so are:
 	// Ungated: the writes are accepted whatever the gate says. Unsynced: nobody waits for a sync of them.
 	Waiter            Waiter
@@ -27,8 +30,9 @@ type Ticket struct {
 
 // Owner is what a ticket is part of.
 type Owner interface {
-	// Place is called in the order in which the writes become visible, before the batch is applied.
-	Place()
+	// Place is called in the order in which the writes become visible, before the batch is applied. It returns a row that
+	// belongs to them and whose key shows that order, or a nil key. Both are valid until Recycle.
+	Place() (key, value []byte)
 	// Recycle is called when nobody uses the ticket any more.
 	Recycle()
 }
@@ -49,13 +53,14 @@ type VisibleWaiter interface {
 	Applied()
 }
 
-// writes reports whether there is anything to apply.
-func (t *Ticket) writes() bool { return t.refusal == nil && t.Batch.Count() > 0 }
+// changes reports whether there is anything that could be applied, and writes whether it may be.
+func (t *Ticket) changes() bool { return t.Announces || t.Batch.Count() > 0 }
+func (t *Ticket) writes() bool  { return t.refusal == nil && t.changes() }
 
 // Reset makes the ticket that of an empty batch.
 func (t *Ticket) Reset() {
 	t.Batch.Reset()
-	t.Waiter, t.refusal, t.Ungated, t.Unsynced = nil, nil, false, false
+	t.Waiter, t.refusal, t.Ungated, t.Unsynced, t.Announces = nil, nil, false, false, false
 	t.state.Store(waiting)
 }
 
