@@ -96,6 +96,10 @@ func (r *rows) missing() (missing []string) {
 // TestNothingIsLostWhileNodesComeAndGo: of five nodes, three of which have each shard, some stop, are cut off, leave, are lost
 // with their disks, and others join, while shards move and somebody writes (persistence/PROMISES.md, "P22").
 func TestNothingIsLostWhileNodesComeAndGo(t *testing.T) {
+	rounds := 12
+	if testing.Short() { // with the race detector
+		rounds = 4
+	}
 	for seed := range *goes {
 		inWorld(t, 6, func(t *testing.T, w *world) {
 			draw := rand.New(rand.NewPCG(seed, 0))
@@ -108,7 +112,7 @@ func TestNothingIsLostWhileNodesComeAndGo(t *testing.T) {
 				w.await("a whole cluster", func() bool { return w.complete(len(w.running()), 100) })
 			}
 			whole()
-			for range 12 {
+			for range rounds {
 				nodes := w.running()
 				draw.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
 				p, by := nodes[0], nodes[1]
