@@ -39,6 +39,7 @@ type Group struct {
 	installing bool   // a copy of the shard is being put in place; nothing else happens meanwhile
 	readsAsked uint64
 	incoming   Replacement // the rows of a copy that Raft was told of
+	lag        lag
 
 	copying  atomic.Bool   // a copy is on its way, or being put in place
 	epoch    atomic.Uint64 // in which changes are taken, 0 for none; follows mu
@@ -70,6 +71,7 @@ type Group struct {
 		drained    chan struct{}
 		conf       map[string]chan struct{} // by changeContext.ID
 		copied     map[uint64]uint64        // what the copies have that members were sent last
+		wanted     uint64                   // the last entry that somebody waits for
 	}
 }
 
@@ -216,8 +218,17 @@ func (g *Group) Behind(node string) (entries uint64, known bool) {
 	return max(last, entries) - entries, known
 }
 
+// Tell has the other members know soon what is confirmed.
+func (g *Group) Tell() { g.do(g.tell) }
+
 // AwaitApplied returns when the state contains an entry.
 func (g *Group) AwaitApplied(ctx context.Context, index uint64) error {
+	if g.Applied() < index {
+		g.mu.Lock()
+		g.mu.wanted = max(g.mu.wanted, index)
+		g.host.schedule(g)
+		g.mu.Unlock()
+	}
 	for {
 		at, changed := g.state.position()
 		if at.applied >= index {

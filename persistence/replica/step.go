@@ -22,7 +22,7 @@ func (g *Group) step(r *round) {
 		g.mu.Unlock()
 		return // it is scheduled when the copy is in place, or has ended
 	}
-	inbox, commands, ticks := g.mu.inbox, g.mu.commands, g.mu.ticks
+	inbox, commands, ticks, wanted := g.mu.inbox, g.mu.commands, g.mu.ticks, g.mu.wanted
 	if len(g.mu.queue) > 0 || !onlyHeartbeats(inbox) {
 		g.mu.idle = 0
 	}
@@ -38,6 +38,7 @@ func (g *Group) step(r *round) {
 	}
 	if ticks > 0 {
 		defer g.note()
+		g.tell()
 	}
 	for _, f := range commands {
 		f()
@@ -47,6 +48,7 @@ func (g *Group) step(r *round) {
 	if g.raft.HasReady() {
 		g.handle(r, g.raft.Ready())
 	}
+	g.catchUp(r, ticks > 0, wanted)
 	if g.incoming != nil { // Raft did not want it
 		g.incoming.Abort()
 		g.incoming = nil
@@ -275,22 +277,25 @@ func (g *Group) handle(r *round, ready raft.Ready) {
 		switch m.GetTo() {
 		case raft.LocalAppendThread:
 			if !raft.IsEmptySnap(m.GetSnapshot()) {
+				g.applyAll(r) // NB: before the copy that replaces it
 				r.installs = append(r.installs, g.install(m))
 				continue
 			}
 			r.appends = append(r.appends, appending{g, m})
 			r.synced = r.synced || len(m.GetResponses()) > 0
 		case raft.LocalApplyThread:
-			r.applies = append(r.applies, applying{group: g, m: m})
+			g.lag.apply(m)
 		default:
-			g.deliver(m)
+			if !g.lag.withhold(m) {
+				g.deliver(m)
+			}
 		}
 	}
 }
 
 // follow notes who leads.
 func (g *Group) follow(s *raft.SoftState) {
-	g.leading = 0
+	g.leading, g.lag.notices = 0, nil
 	if s.RaftState == raft.StateLeader {
 		g.leading = g.raft.BasicStatus().GetTerm()
 	}
