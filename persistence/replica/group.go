@@ -71,7 +71,10 @@ type Group struct {
 		drained    chan struct{}
 		conf       map[string]chan struct{} // by changeContext.ID
 		copied     map[uint64]uint64        // what the copies have that members were sent last
-		wanted     uint64                   // the last entry that somebody waits for
+		wanted     uint64                   // the last entry that somebody waits for, 0 for none
+		alone      bool                     // no other member has a vote
+		confirmed  uint64                   // the last entry that is
+		acked, own uint64                   // the last entry that another member has, and that this one has, in this leadership
 	}
 }
 

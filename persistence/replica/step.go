@@ -45,9 +45,7 @@ func (g *Group) step(r *round) {
 	}
 	g.renew(r)
 	g.propose()
-	if g.raft.HasReady() {
-		g.handle(r, g.raft.Ready())
-	}
+	g.handle(r, g.raft.Ready())
 	g.catchUp(r, ticks > 0, wanted)
 	if g.incoming != nil { // Raft did not want it
 		g.incoming.Abort()
@@ -165,7 +163,7 @@ func (g *Group) notePeers() {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mu.peers = peers
+	g.mu.peers, g.mu.alone = peers, len(g.state.members.Voters) <= 1
 }
 
 // onlyHeartbeats reports whether messages tell only that somebody is there.
@@ -270,6 +268,11 @@ func (g *Group) handle(r *round, ready raft.Ready) {
 	if ready.SoftState != nil {
 		g.follow(ready.SoftState)
 	}
+	if commit := ready.HardState.GetCommit(); commit != 0 {
+		g.mu.Lock()
+		g.mu.confirmed = commit
+		g.mu.Unlock()
+	}
 	for _, s := range ready.ReadStates {
 		g.read(r, binary.BigEndian.Uint64(s.RequestCtx))
 	}
@@ -279,6 +282,9 @@ func (g *Group) handle(r *round, ready raft.Ready) {
 			if !raft.IsEmptySnap(m.GetSnapshot()) {
 				g.applyAll(r) // NB: before the copy that replaces it
 				r.installs = append(r.installs, g.install(m))
+				continue
+			}
+			if g.log.note(m) {
 				continue
 			}
 			r.appends = append(r.appends, appending{g, m})
@@ -301,7 +307,7 @@ func (g *Group) follow(s *raft.SoftState) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mu.quiet, g.mu.idle = false, 0
+	g.mu.quiet, g.mu.idle, g.mu.acked, g.mu.own = false, 0, 0, 0
 	if g.mu.lead = s.Lead; s.Lead != 0 {
 		g.mu.campaign = time.Time{}
 	}
@@ -441,16 +447,19 @@ func (g *Group) applied(a *applying, err error) {
 	for _, done := range a.answers {
 		done.answer(nil)
 	}
+	for _, m := range a.m.GetResponses() {
+		g.deliver(m)
+	}
 	g.mu.Lock()
-	for _, id := range a.conf {
+	defer g.mu.Unlock()
+	if g.mu.wanted <= a.at.applied {
+		g.mu.wanted = 0
+	}
+	for _, id := range a.conf { // NB: Raft takes the next change once it knows that this one is applied
 		if done := g.mu.conf[id]; done != nil {
 			close(done)
 			delete(g.mu.conf, id)
 		}
-	}
-	g.mu.Unlock()
-	for _, m := range a.m.GetResponses() {
-		g.deliver(m)
 	}
 }
 

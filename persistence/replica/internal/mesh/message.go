@@ -40,6 +40,20 @@ const entryBytesMin = 3
 
 var errMessage = errors.New("a message cannot be read")
 
+// received and receivedEntry are messages and entries in one piece with what they point to.
+type received struct {
+	raftpb.Message
+	kind    raftpb.MessageType
+	reject  bool
+	numbers [6]uint64
+}
+
+type receivedEntry struct {
+	raftpb.Entry
+	index, term uint64
+	kind        raftpb.EntryType
+}
+
 // decodeMessage reads a message, whose data it keeps. What Raft would panic at is refused.
 func decodeMessage(b []byte) (shard uint16, m *raftpb.Message, err error) {
 	if len(b) < 4 {
@@ -47,8 +61,13 @@ func decodeMessage(b []byte) (shard uint16, m *raftpb.Message, err error) {
 	}
 	shard, kind, reject := binary.BigEndian.Uint16(b), raftpb.MessageType(b[2]), b[3] != 0
 	d := decoder{b: b[4:]}
-	m = &raftpb.Message{Type: kind.Enum(), Reject: new(reject)}
-	m.Term, m.LogTerm, m.Index, m.Commit, m.Vote, m.RejectHint = new(d.number()), new(d.number()), new(d.number()), new(d.number()), new(d.number()), new(d.number())
+	read := &received{kind: kind, reject: reject}
+	m = &read.Message
+	m.Type, m.Reject = &read.kind, &read.reject
+	for i, to := range []**uint64{&m.Term, &m.LogTerm, &m.Index, &m.Commit, &m.Vote, &m.RejectHint} {
+		read.numbers[i] = d.number()
+		*to = &read.numbers[i]
+	}
 	m.Context = d.bytes()
 	count := d.number()
 	if count > uint64(len(d.b))/entryBytesMin {
@@ -57,14 +76,16 @@ func decodeMessage(b []byte) (shard uint16, m *raftpb.Message, err error) {
 	if count > 0 {
 		m.Entries = make([]*raftpb.Entry, count)
 	}
-	term := m.GetLogTerm()
-	for i := range m.Entries {
-		e := &raftpb.Entry{Index: new(m.GetIndex() + 1 + uint64(i)), Term: new(d.number()), Type: raftpb.EntryType(d.number()).Enum(), Data: d.bytes()}
-		if e.GetTerm() < term || e.GetTerm() > m.GetTerm() || e.GetType() > raftpb.EntryConfChangeV2 {
+	entries, term := make([]receivedEntry, count), m.GetLogTerm()
+	for i := range entries {
+		e := &entries[i]
+		e.index, e.term, e.kind = m.GetIndex()+1+uint64(i), d.number(), raftpb.EntryType(d.number())
+		e.Index, e.Term, e.Type, e.Data = &e.index, &e.term, &e.kind, d.bytes()
+		if e.term < term || e.term > m.GetTerm() || e.kind > raftpb.EntryConfChangeV2 {
 			return 0, nil, errMessage
 		}
-		term = e.GetTerm()
-		m.Entries[i] = e
+		term = e.term
+		m.Entries[i] = &e.Entry
 	}
 	switch {
 	case d.failed || len(d.b) > 0:
