@@ -128,14 +128,18 @@ func (g *Group) start() (err error) {
 	if g.log, err = openLog(g.o.Store, g.o.LogPrefix, g.state.published); err != nil {
 		return err
 	}
-	g.raft, err = raft.NewRawNode(&raft.Config{
+	g.raft, err = g.newRaft()
+	return err
+}
+
+func (g *Group) newRaft() (*raft.RawNode, error) {
+	return raft.NewRawNode(&raft.Config{
 		ID: g.host.self, Storage: g.log, Applied: g.state.at.applied,
 		ElectionTick: electionTicks, HeartbeatTick: heartbeatTicks,
 		AsyncStorageWrites: true, MaxSizePerMsg: messageBytesMax, MaxInflightMsgs: inflightMax, MaxCommittedSizePerReady: 2 << 20,
 		CheckQuorum: true, PreVote: true, DisableProposalForwarding: true, StepDownOnRemoval: true,
 		Logger: raftLogger{g.o.Log},
 	})
-	return err
 }
 
 // do has f called in a round that steps the group.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 )
 
@@ -37,6 +36,9 @@ func appendMessage(dst []byte, shard uint16, m *raftpb.Message) []byte {
 
 // entryBytesMin is how many bytes an entry has at least in a message.
 const entryBytesMin = 3
+
+// termMax leaves room for the terms to come.
+const termMax = 1 << 62
 
 var errMessage = errors.New("a message cannot be read")
 
@@ -90,12 +92,23 @@ func decodeMessage(b []byte) (shard uint16, m *raftpb.Message, err error) {
 	switch {
 	case d.failed || len(d.b) > 0:
 		return 0, nil, errMessage
-	case raft.IsLocalMsg(kind), kind == raftpb.MsgProp, kind == raftpb.MsgSnap, kind > raftpb.MsgForgetLeader:
+	case !said(kind):
 		return 0, nil, fmt.Errorf("%w: type %d", errMessage, kind)
-	case m.GetTerm() == 0, len(m.Context) != 0 && len(m.Context) != 8 && (kind == raftpb.MsgHeartbeat || kind == raftpb.MsgHeartbeatResp):
+	case m.GetTerm() == 0, m.GetTerm() > termMax, len(m.Context) != 0 && len(m.Context) != 8 && (kind == raftpb.MsgHeartbeat || kind == raftpb.MsgHeartbeatResp):
 		return 0, nil, errMessage
 	}
 	return shard, m, nil
+}
+
+// said reports whether members of a group say such a thing to each other in a stream. NB: at what others only hand on, as
+// questions whether this node leads, Raft panics when it is incomplete.
+func said(kind raftpb.MessageType) bool {
+	switch kind {
+	case raftpb.MsgApp, raftpb.MsgAppResp, raftpb.MsgVote, raftpb.MsgVoteResp, raftpb.MsgPreVote, raftpb.MsgPreVoteResp,
+		raftpb.MsgHeartbeat, raftpb.MsgHeartbeatResp, raftpb.MsgTimeoutNow:
+		return true
+	}
+	return false
 }
 
 // decoder reads numbers and texts; failed says that something was missing.
