@@ -57,47 +57,54 @@ func (l *lag) apply(m *raftpb.Message) {
 	}
 }
 
-// tell sends what was put off of what the members are to know.
-func (g *Group) tell() {
-	for to, n := range g.lag.notices {
+// told returns what was put off of what members are to know.
+func (l *lag) told() (all []*raftpb.Message) {
+	for to, n := range l.notices {
 		if n.later != nil {
-			g.deliver(n.later)
-			n.later = nil
-			g.lag.notices[to] = n
+			all = append(all, n.later)
+			l.notices[to] = notice{commit: n.commit}
 		}
 	}
+	return all
 }
 
-// catchUp has applied what is confirmed, unless that can wait until the next tick.
-func (g *Group) catchUp(r *round, ticked bool, wanted uint64) {
-	l := &g.lag
-	wait := l.busy && !ticked && g.leading == 0 && wanted <= g.state.at.applied && l.bytes < lagBytesMax
-	if len(l.applies) > 0 {
-		l.news = true
-		if !wait || slices.ContainsFunc(l.applies, changesMembers) {
-			g.applyAll(r)
-		}
+// due returns what is to be applied now, in one message, or nil. Somebody awaits it where the group is led, and where
+// AwaitApplied was called.
+func (l *lag) due(ticked, awaited bool) (m *raftpb.Message) {
+	l.news = l.news || len(l.applies) > 0
+	if ticked || awaited || !l.busy || l.bytes >= lagBytesMax || slices.ContainsFunc(l.applies, changesMembers) {
+		m = l.take()
 	}
 	if ticked {
 		l.busy, l.news = l.news, false
 	}
+	return m
 }
 
-// applyAll has applied what is confirmed.
-func (g *Group) applyAll(r *round) {
-	l := &g.lag
-	if len(l.applies) == 0 {
-		return
-	}
-	m := l.applies[0]
-	for _, next := range l.applies[1:] {
+// take returns what is to be applied in one message, nil when there is nothing.
+func (l *lag) take() (m *raftpb.Message) {
+	for _, next := range l.applies {
+		if m == nil {
+			m = next
+			continue
+		}
 		m.Entries = append(slices.Clip(m.Entries), next.GetEntries()...)
 		m.Responses = append(slices.Clip(m.Responses), next.GetResponses()...)
 	}
-	r.applies = append(r.applies, applying{group: g, m: m})
 	l.applies, l.bytes = nil, 0
+	return m
 }
 
 func changesMembers(m *raftpb.Message) bool {
 	return slices.ContainsFunc(m.GetEntries(), func(e *raftpb.Entry) bool { return e.GetType() != raftpb.EntryNormal })
+}
+
+// onlyHeartbeats reports whether messages tell only that somebody is there.
+func onlyHeartbeats(all []*raftpb.Message) bool {
+	for _, m := range all {
+		if t := m.GetType(); t != raftpb.MsgHeartbeat && t != raftpb.MsgHeartbeatResp {
+			return false
+		}
+	}
+	return true
 }

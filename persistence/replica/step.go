@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -46,7 +45,7 @@ func (g *Group) step(r *round) {
 	g.renew(r)
 	g.propose()
 	g.handle(r, g.raft.Ready())
-	g.catchUp(r, ticks > 0, wanted)
+	g.apply(r, g.lag.due(ticks > 0, g.leading != 0 || wanted > g.state.at.applied))
 	if g.incoming != nil { // Raft did not want it
 		g.incoming.Abort()
 		g.incoming = nil
@@ -61,30 +60,6 @@ func (g *Group) step(r *round) {
 	if stopped || g.leading == 0 {
 		g.fail(r, stopped)
 	}
-}
-
-// keptFactor is how many times as long as otherwise a log may become while a member gets a copy.
-const keptFactor = 16
-
-// needed is the entry behind which a member needs all of the log, as it gets a copy that has those before: without them
-// it would need another copy when it has this one. A log that is much too long is dropped nevertheless.
-func (g *Group) needed() (index uint64) {
-	index = math.MaxUint64
-	if g.log.size() > keptFactor*g.o.LogBytesMax {
-		return index
-	}
-	has := map[uint64]uint64{}
-	g.raft.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) { has[id] = p.Match })
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for id, copied := range g.mu.copied {
-		if match, member := has[id]; !member || match >= copied {
-			delete(g.mu.copied, id)
-			continue
-		}
-		index = min(index, copied)
-	}
-	return index
 }
 
 // tick gives the group one tick, unless nothing happens in it and everybody is alive whom it needs. Where the leader is
@@ -164,16 +139,6 @@ func (g *Group) notePeers() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.peers, g.mu.alone = peers, len(g.state.members.Voters) <= 1
-}
-
-// onlyHeartbeats reports whether messages tell only that somebody is there.
-func onlyHeartbeats(all []*raftpb.Message) bool {
-	for _, m := range all {
-		if t := m.GetType(); t != raftpb.MsgHeartbeat && t != raftpb.MsgHeartbeatResp {
-			return false
-		}
-	}
-	return true
 }
 
 // take gives Raft one message. Those that it could panic at were refused when they were read.
@@ -280,7 +245,7 @@ func (g *Group) handle(r *round, ready raft.Ready) {
 		switch m.GetTo() {
 		case raft.LocalAppendThread:
 			if !raft.IsEmptySnap(m.GetSnapshot()) {
-				g.applyAll(r) // NB: before the copy that replaces it
+				g.apply(r, g.lag.take()) // NB: before the copy that replaces it
 				r.installs = append(r.installs, g.install(m))
 				continue
 			}
@@ -296,6 +261,20 @@ func (g *Group) handle(r *round, ready raft.Ready) {
 				g.deliver(m)
 			}
 		}
+	}
+}
+
+// apply has confirmed entries applied in a round.
+func (g *Group) apply(r *round, m *raftpb.Message) {
+	if m != nil {
+		r.applies = append(r.applies, applying{group: g, m: m})
+	}
+}
+
+// tell has members told what is confirmed that was put off.
+func (g *Group) tell() {
+	for _, m := range g.lag.told() {
+		g.deliver(m)
 	}
 }
 
