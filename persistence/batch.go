@@ -10,7 +10,7 @@ import (
 )
 
 // batchRetainedBytes is the largest buffer that a pooled batch keeps.
-const batchRetainedBytes = 64 << 10
+const batchRetainedBytes = 256 << 10
 
 // Batch gathers changes that become visible and durable together or not at all. It belongs to one goroutine until
 // Append or Discard takes it; after that it must not be touched, because it is used again for somebody else.

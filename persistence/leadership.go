@@ -97,6 +97,7 @@ func (s *Store) ReadIndex(ctx context.Context, sh key.Shard) (uint64, error) {
 	if err := s.AwaitLed(ctx, sh, g.Epoch()); err != nil {
 		return 0, err
 	}
+	g.Tell()
 	return g.Applied(), nil
 }
 

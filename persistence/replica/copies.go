@@ -9,12 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"time"
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
 	"golang.org/x/time/rate"
 
 	"troupe/persistence/replica/internal/mesh"
@@ -99,6 +101,30 @@ func (g *Group) noteCopy(to, index uint64) {
 	if g.mu.copied[to] = index; index == 0 {
 		delete(g.mu.copied, to)
 	}
+}
+
+// keptFactor is how many times as long as otherwise a log may become while a member gets a copy.
+const keptFactor = 16
+
+// needed is the entry behind which a member needs all of the log, as it gets a copy that has those before: without them
+// it would need another copy when it has this one. A log that is much too long is dropped nevertheless.
+func (g *Group) needed() (index uint64) {
+	index = math.MaxUint64
+	if g.log.size() > keptFactor*g.o.LogBytesMax {
+		return index
+	}
+	has := map[uint64]uint64{}
+	g.raft.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) { has[id] = p.Match })
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id, copied := range g.mu.copied {
+		if match, member := has[id]; !member || match >= copied {
+			delete(g.mu.copied, id)
+			continue
+		}
+		index = min(index, copied)
+	}
+	return index
 }
 
 // awaitByte waits for a byte of another node, as long as that is alive.

@@ -39,6 +39,7 @@ type Group struct {
 	installing bool   // a copy of the shard is being put in place; nothing else happens meanwhile
 	readsAsked uint64
 	incoming   Replacement // the rows of a copy that Raft was told of
+	lag        lag
 
 	copying  atomic.Bool   // a copy is on its way, or being put in place
 	epoch    atomic.Uint64 // in which changes are taken, 0 for none; follows mu
@@ -70,6 +71,10 @@ type Group struct {
 		drained    chan struct{}
 		conf       map[string]chan struct{} // by changeContext.ID
 		copied     map[uint64]uint64        // what the copies have that members were sent last
+		wanted     uint64                   // the last entry that somebody waits for, 0 for none
+		alone      bool                     // no other member has a vote
+		confirmed  uint64                   // the last entry that is
+		acked, own uint64                   // the last entry that another member has, and that this one has, in this leadership
 	}
 }
 
@@ -123,14 +128,18 @@ func (g *Group) start() (err error) {
 	if g.log, err = openLog(g.o.Store, g.o.LogPrefix, g.state.published); err != nil {
 		return err
 	}
-	g.raft, err = raft.NewRawNode(&raft.Config{
+	g.raft, err = g.newRaft()
+	return err
+}
+
+func (g *Group) newRaft() (*raft.RawNode, error) {
+	return raft.NewRawNode(&raft.Config{
 		ID: g.host.self, Storage: g.log, Applied: g.state.at.applied,
 		ElectionTick: electionTicks, HeartbeatTick: heartbeatTicks,
 		AsyncStorageWrites: true, MaxSizePerMsg: messageBytesMax, MaxInflightMsgs: inflightMax, MaxCommittedSizePerReady: 2 << 20,
 		CheckQuorum: true, PreVote: true, DisableProposalForwarding: true, StepDownOnRemoval: true,
 		Logger: raftLogger{g.o.Log},
 	})
-	return err
 }
 
 // do has f called in a round that steps the group.
@@ -216,8 +225,17 @@ func (g *Group) Behind(node string) (entries uint64, known bool) {
 	return max(last, entries) - entries, known
 }
 
+// Tell has the other members know soon what is confirmed.
+func (g *Group) Tell() { g.do(g.tell) }
+
 // AwaitApplied returns when the state contains an entry.
 func (g *Group) AwaitApplied(ctx context.Context, index uint64) error {
+	if g.Applied() < index {
+		g.mu.Lock()
+		g.mu.wanted = max(g.mu.wanted, index)
+		g.host.schedule(g)
+		g.mu.Unlock()
+	}
 	for {
 		at, changed := g.state.position()
 		if at.applied >= index {

@@ -239,7 +239,7 @@ func (h *Host) meet(node string, run uint64) mesh.Inbound {
 			}
 		})
 	}
-	return inbound{h, id}
+	return &inbound{h, id}
 }
 
 // inbound takes what a node says.
@@ -248,10 +248,10 @@ type inbound struct {
 	from uint64
 }
 
-func (in inbound) Alive() { in.host.hear(in.from) }
+func (in *inbound) Alive() { in.host.hear(in.from) }
 
 // Unwell: a node whose disk does not take writes leads no more, and what was asked of it has no answer.
-func (in inbound) Unwell() {
+func (in *inbound) Unwell() {
 	h := in.host
 	h.mu.Lock()
 	node := h.mu.names[in.from]
@@ -262,8 +262,8 @@ func (in inbound) Unwell() {
 	}
 }
 
-func (in inbound) Receive(shard uint16, m *raftpb.Message, bytes int) {
-	m.From, m.To = new(in.from), new(in.host.self)
+func (in *inbound) Receive(shard uint16, m *raftpb.Message, bytes int) {
+	m.From, m.To = &in.from, &in.host.self
 	if g := in.host.group(shard); g != nil {
 		g.receive(m, bytes)
 	}
@@ -289,7 +289,9 @@ func (g *Group) receive(m *raftpb.Message, bytes int) {
 	}
 	g.mu.inboxBytes += bytes
 	g.mu.inbox = append(g.mu.inbox, m)
-	g.host.schedule(g)
+	if g.urgentLocked(m) {
+		g.host.schedule(g)
+	}
 }
 
 // round is what the groups that were stepped have for the disk and for other nodes.
@@ -369,13 +371,34 @@ func (r *round) durable(err error) {
 	r.host.mesh.Flush()
 }
 
+// urgentLocked reports whether something may wait for a message of the inbox. One that says only what a node has written
+// or applied, and confirms nothing, is read with the next one, at the next tick at the latest.
+func (g *Group) urgentLocked(m *raftpb.Message) (urgent bool) {
+	switch kind := m.GetType(); {
+	case kind == raftpb.MsgStorageApplyResp:
+	case kind == raftpb.MsgAppResp && !m.GetReject() && m.GetFrom() != g.host.self:
+		urgent = m.GetIndex() > g.mu.confirmed || m.GetIndex() < g.mu.acked // NB: one that is behind waits for the rest
+		g.mu.acked = max(g.mu.acked, m.GetIndex())
+	case kind == raftpb.MsgAppResp && m.GetFrom() == g.host.self:
+		urgent = g.mu.acked > g.mu.own // NB: what no other member has is not confirmed by this one's having it
+	case kind == raftpb.MsgStorageAppendResp: // it comes after that
+		urgent = g.mu.acked > g.mu.own || m.GetSnapshot() != nil
+		g.mu.own = max(g.mu.own, m.GetIndex())
+	default:
+		urgent = true
+	}
+	return urgent || g.mu.alone || g.mu.wanted != 0 || g.mu.idle >= idleTicks
+}
+
 // deliver brings a message of Raft to where it goes. It is sent with the next flush.
 func (g *Group) deliver(m *raftpb.Message) {
 	switch m.GetTo() {
 	case g.host.self, raft.LocalAppendThread, raft.LocalApplyThread:
 		g.mu.Lock()
 		g.mu.inbox = append(g.mu.inbox, m)
-		g.host.schedule(g)
+		if g.urgentLocked(m) {
+			g.host.schedule(g)
+		}
 		g.mu.Unlock()
 	default:
 		if m.GetType() == raftpb.MsgSnap {

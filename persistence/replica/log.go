@@ -238,6 +238,19 @@ func snapshotOf(at position, m members) *raftpb.Snapshot {
 	return &raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{Index: new(at.applied), Term: new(at.term), ConfState: m.confState()}}
 }
 
+// note reports whether a message says only that more is confirmed, which needs no write. What Raft wants to hear of such
+// a write it hears of those before, which have all its entries and its term.
+func (l *raftLog) note(m *raftpb.Message) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	says := func(to *raftpb.Message) bool { return to.GetType() != raftpb.MsgStorageAppendResp }
+	if len(m.GetEntries()) > 0 || m.Term == nil || l.mu.hard != [2]uint64{m.GetTerm(), m.GetVote()} || slices.ContainsFunc(m.GetResponses(), says) {
+		return false
+	}
+	l.mu.commit = max(l.mu.commit, m.GetCommit())
+	return true
+}
+
 // append adds what Raft wants to have written to a batch: entries, which replace those from the first one on, term and vote.
 func (l *raftLog) append(b Batch, m *raftpb.Message) {
 	l.mu.Lock()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -22,7 +21,7 @@ func (g *Group) step(r *round) {
 		g.mu.Unlock()
 		return // it is scheduled when the copy is in place, or has ended
 	}
-	inbox, commands, ticks := g.mu.inbox, g.mu.commands, g.mu.ticks
+	inbox, commands, ticks, wanted := g.mu.inbox, g.mu.commands, g.mu.ticks, g.mu.wanted
 	if len(g.mu.queue) > 0 || !onlyHeartbeats(inbox) {
 		g.mu.idle = 0
 	}
@@ -38,15 +37,15 @@ func (g *Group) step(r *round) {
 	}
 	if ticks > 0 {
 		defer g.note()
+		g.tell()
 	}
 	for _, f := range commands {
 		f()
 	}
 	g.renew(r)
 	g.propose()
-	if g.raft.HasReady() {
-		g.handle(r, g.raft.Ready())
-	}
+	g.handle(r, g.raft.Ready())
+	g.apply(r, g.lag.due(ticks > 0, g.leading != 0 || wanted > g.state.at.applied))
 	if g.incoming != nil { // Raft did not want it
 		g.incoming.Abort()
 		g.incoming = nil
@@ -61,30 +60,6 @@ func (g *Group) step(r *round) {
 	if stopped || g.leading == 0 {
 		g.fail(r, stopped)
 	}
-}
-
-// keptFactor is how many times as long as otherwise a log may become while a member gets a copy.
-const keptFactor = 16
-
-// needed is the entry behind which a member needs all of the log, as it gets a copy that has those before: without them
-// it would need another copy when it has this one. A log that is much too long is dropped nevertheless.
-func (g *Group) needed() (index uint64) {
-	index = math.MaxUint64
-	if g.log.size() > keptFactor*g.o.LogBytesMax {
-		return index
-	}
-	has := map[uint64]uint64{}
-	g.raft.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) { has[id] = p.Match })
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for id, copied := range g.mu.copied {
-		if match, member := has[id]; !member || match >= copied {
-			delete(g.mu.copied, id)
-			continue
-		}
-		index = min(index, copied)
-	}
-	return index
 }
 
 // tick gives the group one tick, unless nothing happens in it and everybody is alive whom it needs. Where the leader is
@@ -163,17 +138,7 @@ func (g *Group) notePeers() {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mu.peers = peers
-}
-
-// onlyHeartbeats reports whether messages tell only that somebody is there.
-func onlyHeartbeats(all []*raftpb.Message) bool {
-	for _, m := range all {
-		if t := m.GetType(); t != raftpb.MsgHeartbeat && t != raftpb.MsgHeartbeatResp {
-			return false
-		}
-	}
-	return true
+	g.mu.peers, g.mu.alone = peers, len(g.state.members.Voters) <= 1
 }
 
 // take gives Raft one message. Those that it could panic at were refused when they were read.
@@ -268,6 +233,11 @@ func (g *Group) handle(r *round, ready raft.Ready) {
 	if ready.SoftState != nil {
 		g.follow(ready.SoftState)
 	}
+	if commit := ready.HardState.GetCommit(); commit != 0 {
+		g.mu.Lock()
+		g.mu.confirmed = commit
+		g.mu.Unlock()
+	}
 	for _, s := range ready.ReadStates {
 		g.read(r, binary.BigEndian.Uint64(s.RequestCtx))
 	}
@@ -275,28 +245,48 @@ func (g *Group) handle(r *round, ready raft.Ready) {
 		switch m.GetTo() {
 		case raft.LocalAppendThread:
 			if !raft.IsEmptySnap(m.GetSnapshot()) {
+				g.apply(r, g.lag.take()) // NB: before the copy that replaces it
 				r.installs = append(r.installs, g.install(m))
+				continue
+			}
+			if g.log.note(m) {
 				continue
 			}
 			r.appends = append(r.appends, appending{g, m})
 			r.synced = r.synced || len(m.GetResponses()) > 0
 		case raft.LocalApplyThread:
-			r.applies = append(r.applies, applying{group: g, m: m})
+			g.lag.apply(m)
 		default:
-			g.deliver(m)
+			if !g.lag.withhold(m) {
+				g.deliver(m)
+			}
 		}
+	}
+}
+
+// apply has confirmed entries applied in a round.
+func (g *Group) apply(r *round, m *raftpb.Message) {
+	if m != nil {
+		r.applies = append(r.applies, applying{group: g, m: m})
+	}
+}
+
+// tell has members told what is confirmed that was put off.
+func (g *Group) tell() {
+	for _, m := range g.lag.told() {
+		g.deliver(m)
 	}
 }
 
 // follow notes who leads.
 func (g *Group) follow(s *raft.SoftState) {
-	g.leading = 0
+	g.leading, g.lag.notices = 0, nil
 	if s.RaftState == raft.StateLeader {
 		g.leading = g.raft.BasicStatus().GetTerm()
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mu.quiet, g.mu.idle = false, 0
+	g.mu.quiet, g.mu.idle, g.mu.acked, g.mu.own = false, 0, 0, 0
 	if g.mu.lead = s.Lead; s.Lead != 0 {
 		g.mu.campaign = time.Time{}
 	}
@@ -436,16 +426,19 @@ func (g *Group) applied(a *applying, err error) {
 	for _, done := range a.answers {
 		done.answer(nil)
 	}
+	for _, m := range a.m.GetResponses() {
+		g.deliver(m)
+	}
 	g.mu.Lock()
-	for _, id := range a.conf {
+	defer g.mu.Unlock()
+	if g.mu.wanted <= a.at.applied {
+		g.mu.wanted = 0
+	}
+	for _, id := range a.conf { // NB: Raft takes the next change once it knows that this one is applied
 		if done := g.mu.conf[id]; done != nil {
 			close(done)
 			delete(g.mu.conf, id)
 		}
-	}
-	g.mu.Unlock()
-	for _, m := range a.m.GetResponses() {
-		g.deliver(m)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 )
 
@@ -38,7 +37,24 @@ func appendMessage(dst []byte, shard uint16, m *raftpb.Message) []byte {
 // entryBytesMin is how many bytes an entry has at least in a message.
 const entryBytesMin = 3
 
+// termMax leaves room for the terms to come.
+const termMax = 1 << 62
+
 var errMessage = errors.New("a message cannot be read")
+
+// received and receivedEntry are messages and entries in one piece with what they point to.
+type received struct {
+	raftpb.Message
+	kind    raftpb.MessageType
+	reject  bool
+	numbers [6]uint64
+}
+
+type receivedEntry struct {
+	raftpb.Entry
+	index, term uint64
+	kind        raftpb.EntryType
+}
 
 // decodeMessage reads a message, whose data it keeps. What Raft would panic at is refused.
 func decodeMessage(b []byte) (shard uint16, m *raftpb.Message, err error) {
@@ -47,8 +63,13 @@ func decodeMessage(b []byte) (shard uint16, m *raftpb.Message, err error) {
 	}
 	shard, kind, reject := binary.BigEndian.Uint16(b), raftpb.MessageType(b[2]), b[3] != 0
 	d := decoder{b: b[4:]}
-	m = &raftpb.Message{Type: kind.Enum(), Reject: new(reject)}
-	m.Term, m.LogTerm, m.Index, m.Commit, m.Vote, m.RejectHint = new(d.number()), new(d.number()), new(d.number()), new(d.number()), new(d.number()), new(d.number())
+	read := &received{kind: kind, reject: reject}
+	m = &read.Message
+	m.Type, m.Reject = &read.kind, &read.reject
+	for i, to := range []**uint64{&m.Term, &m.LogTerm, &m.Index, &m.Commit, &m.Vote, &m.RejectHint} {
+		read.numbers[i] = d.number()
+		*to = &read.numbers[i]
+	}
 	m.Context = d.bytes()
 	count := d.number()
 	if count > uint64(len(d.b))/entryBytesMin {
@@ -57,24 +78,37 @@ func decodeMessage(b []byte) (shard uint16, m *raftpb.Message, err error) {
 	if count > 0 {
 		m.Entries = make([]*raftpb.Entry, count)
 	}
-	term := m.GetLogTerm()
-	for i := range m.Entries {
-		e := &raftpb.Entry{Index: new(m.GetIndex() + 1 + uint64(i)), Term: new(d.number()), Type: raftpb.EntryType(d.number()).Enum(), Data: d.bytes()}
-		if e.GetTerm() < term || e.GetTerm() > m.GetTerm() || e.GetType() > raftpb.EntryConfChangeV2 {
+	entries, term := make([]receivedEntry, count), m.GetLogTerm()
+	for i := range entries {
+		e := &entries[i]
+		e.index, e.term, e.kind = m.GetIndex()+1+uint64(i), d.number(), raftpb.EntryType(d.number())
+		e.Index, e.Term, e.Type, e.Data = &e.index, &e.term, &e.kind, d.bytes()
+		if e.term < term || e.term > m.GetTerm() || e.kind > raftpb.EntryConfChangeV2 {
 			return 0, nil, errMessage
 		}
-		term = e.GetTerm()
-		m.Entries[i] = e
+		term = e.term
+		m.Entries[i] = &e.Entry
 	}
 	switch {
 	case d.failed || len(d.b) > 0:
 		return 0, nil, errMessage
-	case raft.IsLocalMsg(kind), kind == raftpb.MsgProp, kind == raftpb.MsgSnap, kind > raftpb.MsgForgetLeader:
+	case !said(kind):
 		return 0, nil, fmt.Errorf("%w: type %d", errMessage, kind)
-	case m.GetTerm() == 0, len(m.Context) != 0 && len(m.Context) != 8 && (kind == raftpb.MsgHeartbeat || kind == raftpb.MsgHeartbeatResp):
+	case m.GetTerm() == 0, m.GetTerm() > termMax, len(m.Context) != 0 && len(m.Context) != 8 && (kind == raftpb.MsgHeartbeat || kind == raftpb.MsgHeartbeatResp):
 		return 0, nil, errMessage
 	}
 	return shard, m, nil
+}
+
+// said reports whether members of a group say such a thing to each other in a stream. NB: at what others only hand on, as
+// questions whether this node leads, Raft panics when it is incomplete.
+func said(kind raftpb.MessageType) bool {
+	switch kind {
+	case raftpb.MsgApp, raftpb.MsgAppResp, raftpb.MsgVote, raftpb.MsgVoteResp, raftpb.MsgPreVote, raftpb.MsgPreVoteResp,
+		raftpb.MsgHeartbeat, raftpb.MsgHeartbeatResp, raftpb.MsgTimeoutNow:
+		return true
+	}
+	return false
 }
 
 // decoder reads numbers and texts; failed says that something was missing.

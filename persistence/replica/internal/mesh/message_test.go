@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,7 +13,7 @@ import (
 // TestAMessageComesAsItWasSent: every message that Raft sends between nodes.
 func TestAMessageComesAsItWasSent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		number := rapid.OneOf(rapid.Uint64Max(3), rapid.Uint64Max(1<<62)) // NB: an index has room behind it
+		number := rapid.OneOf(rapid.Uint64Max(3), rapid.Uint64Max(termMax-1)) // NB: an index has room behind it
 		bytes := rapid.SliceOfN(rapid.Byte(), 0, 5)
 		data := func(label string) []byte {
 			if b := bytes.Draw(t, label); len(b) > 0 {
@@ -21,8 +22,8 @@ func TestAMessageComesAsItWasSent(t *testing.T) {
 			return nil
 		}
 		kinds := []raftpb.MessageType{
-			raftpb.MsgApp, raftpb.MsgAppResp, raftpb.MsgVote, raftpb.MsgVoteResp, raftpb.MsgHeartbeat, raftpb.MsgHeartbeatResp, raftpb.MsgTransferLeader,
-			raftpb.MsgTimeoutNow, raftpb.MsgReadIndex, raftpb.MsgReadIndexResp, raftpb.MsgPreVote, raftpb.MsgPreVoteResp,
+			raftpb.MsgApp, raftpb.MsgAppResp, raftpb.MsgVote, raftpb.MsgVoteResp, raftpb.MsgHeartbeat, raftpb.MsgHeartbeatResp,
+			raftpb.MsgTimeoutNow, raftpb.MsgPreVote, raftpb.MsgPreVoteResp,
 		}
 		want := &raftpb.Message{
 			Type: rapid.SampledFrom(kinds).Draw(t, "type").Enum(), Term: new(number.Draw(t, "term") + 1), LogTerm: new(uint64(0)),
@@ -57,7 +58,11 @@ func TestMessagesThatRaftWouldPanicAtAreRefused(t *testing.T) {
 		"one of this node to itself": {Type: raftpb.MsgStorageAppend.Enum(), Term: new(uint64(2))},
 		"a proposal":                 {Type: raftpb.MsgProp.Enum(), Term: new(uint64(2))},
 		"a copy":                     {Type: raftpb.MsgSnap.Enum(), Term: new(uint64(2))},
+		"a question who leads":       {Type: raftpb.MsgReadIndex.Enum(), Term: new(uint64(2))},
+		"an answer to it":            {Type: raftpb.MsgReadIndexResp.Enum(), Term: new(uint64(2))},
+		"a wish to lead":             {Type: raftpb.MsgTransferLeader.Enum(), Term: new(uint64(2))},
 		"an unknown one":             {Type: raftpb.MessageType(99).Enum(), Term: new(uint64(2))},
+		"one of the last term":       {Type: raftpb.MsgApp.Enum(), Term: new(uint64(math.MaxUint64))},
 		"one of no term":             {Type: raftpb.MsgApp.Enum()},
 		"an entry of a later term":   {Type: raftpb.MsgApp.Enum(), Term: new(uint64(2)), Entries: []*raftpb.Entry{{Term: new(uint64(3))}}},
 		"an entry of an unknown type": {
