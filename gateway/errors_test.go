@@ -96,7 +96,7 @@ func TestErrorMessages(t *testing.T) {
 		assert.Equal(t, c.want, kernel.MappingOf(c.err).Message(c.err, ""), c.err)
 	}
 	failed := error(&failure.Error{Kind: failure.ErrExecution, Reference: "7ZAB", Cause: errors.New("no such key")})
-	assert.Equal(t, "The workflow failed (expression error). Nothing was saved; until the workflow or the data is another, it fails again. Whoever maintains it sees why in troupe incident list. Reference 7ZAB.", kernel.MappingOf(failed).Message(failure.In("send", "x", failed), "id7"), "an expression")
+	assert.Equal(t, "The workflow failed (expression error). Nothing was saved; until the workflow or the data is another, it fails again. Those who run it see why in troupe incident list. Reference 7ZAB.", kernel.MappingOf(failed).Message(failure.In("send", "x", failed), "id7"), "an expression")
 	again := failure.Refuse(failure.ErrExecution, "the event failed again: no such key")
 	assert.Equal(t, "the event failed again: no such key", kernel.MappingOf(again).Message(again, "id7"), "a retry")
 	f := kernel.MappingOf(errors.New("new"))

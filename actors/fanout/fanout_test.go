@@ -179,6 +179,8 @@ func TestAListHasNoHole(t *testing.T) {
 		}
 		longest := 0
 		n.cut = func(answer []byte) ([]byte, error) {
+			n.mu.Lock()
+			defer n.mu.Unlock()
 			longest = max(longest, len(answer))
 			return answer, nil
 		}

@@ -33,7 +33,7 @@ func (r *readers) slots(user identity.UserID) *slots {
 	return s
 }
 
-// brief returns the slot of a reader that waits for nobody. NB: so whoever has an open slot can wait for such a reader, on
+// brief returns the slot of a reader that waits for nobody. NB: so the holder of an open slot can wait for such a reader, on
 // whatever node.
 func (r *readers) brief(user identity.UserID) *slots {
 	return &slots{of: r, user: user, busy: r.busy.Slot(user)}

@@ -122,7 +122,7 @@ func (f *ErrorMapping) Message(err error, id string) string {
 	of := failure.Of(err)
 	switch {
 	case of.Reference != "":
-		return "The workflow failed (expression error). Nothing was saved; until the workflow or the data is another, it fails again. Whoever maintains it sees why in troupe incident list. Reference " + of.Reference + "."
+		return "The workflow failed (expression error). Nothing was saved; until the workflow or the data is another, it fails again. Those who run it see why in troupe incident list. Reference " + of.Reference + "."
 	case f.Internal && of.Reason == "":
 		return f.Text + "; the log has more under " + id
 	}
