@@ -122,7 +122,7 @@ func TestThreeNodes(t *testing.T) {
 		code, key, stderr := clitest.Invoke("cluster", "invite", "--home", homes[0])
 		require.Zero(t, code, "invite, %s", stderr)
 		says(t, "belongs to the cluster", "cluster", "join", strings.TrimSpace(key), "--home", home, "--cluster-listen", clitest.NodeAddress())
-		refuses(t, "remove --shards and TROUPE_SHARDS", "serve", "--home", home, "--listen", "127.0.0.1:0", "--shards", "3", "--log-level", "error")
+		refuses(t, "remove the setting shards", "serve", "--home", home, "--listen", "127.0.0.1:0", "--shards", "3", "--log-level", "error")
 		joined := nodeOn(t, home)
 		nodes = append(nodes, joined)
 		await(t, joined.node.Fresh) // then it knows the token; it has not all shards yet
