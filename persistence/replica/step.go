@@ -256,6 +256,9 @@ func (g *Group) handle(r *round, ready raft.Ready) {
 			r.synced = r.synced || len(m.GetResponses()) > 0
 		case raft.LocalApplyThread:
 			g.lag.apply(m)
+			if changesMembers(m) {
+				g.tell() // NB: who does not know its members can lead nobody
+			}
 		default:
 			if !g.lag.withhold(m) {
 				g.deliver(m)
