@@ -136,6 +136,7 @@ var planted = []struct {
 		s.check(g.AddLearner(s.follower.name)) // its copy is there still
 		s.check(s.follower.store.AwaitApplied(s.t.Context(), scriptedShard, g.Applied()))
 		s.check(g.AddVoter(s.follower.name))
+		s.check(s.next.store.AwaitApplied(s.t.Context(), scriptedShard, g.Applied())) // else it could not lead with that vote
 		s.net.Isolate(s.next.name, s.names, true)
 		s.writes(s.leader)
 		removed := func() error { return s.removedFrom(s.follower, scriptedShard) }
