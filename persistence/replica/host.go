@@ -25,9 +25,10 @@ type Host struct {
 	self uint64
 	mesh *mesh.Mesh
 
-	conns     mesh.Conns    // of copies
-	receiving chan struct{} // has an entry while a copy of a shard is taken
-	pace      *rate.Limiter // of copies
+	conns     mesh.Conns     // of copies
+	receiving chan struct{}  // has an entry while a copy of a shard is taken
+	pace      *rate.Limiter  // of copies
+	older     rate.Sometimes // complaints that the store is older than the node
 	wake      chan struct{}
 	ended     chan struct{} // closed when no group is stepped any more
 	stop      chan struct{}
@@ -53,6 +54,7 @@ func NewHost(o HostOptions) *Host {
 	o.Tick = cmp.Or(o.Tick, time.Second)
 	h := &Host{o: o, self: raftID(o.Node), wake: make(chan struct{}, 1), ended: make(chan struct{}), stop: make(chan struct{})}
 	h.receiving, h.pace = make(chan struct{}, 1), rate.NewLimiter(copyRate, copyBurst)
+	h.older = rate.Sometimes{Interval: time.Minute}
 	h.mu.groups, h.mu.names = map[uint16]*Group{}, map[uint64]string{}
 	h.mu.heard, h.mu.runs = map[uint64]time.Time{}, map[uint64]uint64{}
 	h.synced.Store(time.Now().UnixNano())

@@ -1,7 +1,9 @@
 package replica
 
 import (
+	"bytes"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,6 +60,17 @@ func brokenBeside(t require.TestingT) *Group {
 	g.raft, err = g.newRaft()
 	require.NoError(t, err)
 	return g
+}
+
+// TestAStoreThatIsOlderThanItsNode: the leader has a confirmation of what the log lacks. A node that joined again has none.
+func TestAStoreThatIsOlderThanItsNode(t *testing.T) {
+	for commit, said := range map[uint64]bool{5: false, 6: true} {
+		g := brokenBeside(t)
+		var log bytes.Buffer
+		g.host.o.Log = zerolog.New(&log)
+		g.take(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(raftID("B")), To: new(g.host.self), Term: new(uint64(1)), Commit: new(commit)})
+		require.Equal(t, said, strings.Contains(log.String(), "an older copy"), "entry %d of five", commit)
+	}
 }
 
 // elect has the follower lead, with the vote of B.

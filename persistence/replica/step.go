@@ -147,7 +147,12 @@ func (g *Group) take(m *raftpb.Message) {
 		return // NB: Raft could not take them back; the leader sends them again
 	}
 	if m.GetType() == raftpb.MsgHeartbeat && m.GetCommit() > g.log.last() {
-		return // NB: Raft would panic; it is of a leader that takes this node for one that had more
+		if g.log.last() > 0 { // else it has joined again, and the message is of before
+			g.host.older.Do(func() {
+				g.host.o.Log.Error().Msg("the store lacks what this node has confirmed, as an older copy of it would: stop the node, remove it with --lost, and have an empty home join")
+			})
+		}
+		return // NB: Raft would panic
 	}
 	if t := m.GetType(); (t == raftpb.MsgPreVote || t == raftpb.MsgVote) && m.GetFrom() == g.raft.BasicStatus().Lead {
 		g.forget(m.GetFrom()) // it leads no more, or it would not ask
