@@ -63,13 +63,28 @@ type stopping struct{ do func(context.Context) error }
 
 func (s *stopping) Stop(ctx context.Context) error { return s.do(ctx) }
 
-func (s *service) openReplica() (*persistence.Store, error) {
+// spaceEvery is the pause between two looks whether a full disk has room.
+const spaceEvery = 2 * time.Second
+
+// openReplica opens the store of a node, which needs room for that, and waits for it.
+func (s *service) openReplica(ctx context.Context) (*persistence.Store, error) {
 	if err := s.config.DemandStore(); err != nil {
 		return nil, err
 	}
 	o := s.config.StoreOptions(s.log)
 	o.Replication = s.node.Replication()
 	store, err := persistence.Open(homedir.Data(s.config.Home), o)
+	for waiting := false; errors.Is(err, persistence.ErrDiskFull); store, err = persistence.Open(homedir.Data(s.config.Home), o) {
+		if !waiting {
+			s.log.Warn().Err(err).Msg("the node starts when there is room")
+			waiting = true
+		}
+		select {
+		case <-time.After(spaceEvery):
+		case <-ctx.Done():
+			return nil, errStopped
+		}
+	}
 	if err != nil {
 		return nil, s.config.WithAdvice(err)
 	}

@@ -26,7 +26,7 @@ func openCluster(t *testing.T, dir string) *opened {
 	_, err := cluster.Init(o.config, o.config.Cluster.Listen, clitest.Example())
 	must(err)
 	must(o.claimNode(t.Context()))
-	store, err := o.openReplica()
+	store, err := o.openReplica(t.Context())
 	must(err)
 	must(o.node.Run(store))
 	o.started.push(o.node)

@@ -246,7 +246,7 @@ func (s *service) listen() (err error) {
 func (s *service) open(ctx context.Context) (err error) {
 	c := s.config
 	if s.node != nil {
-		s.store, err = s.openReplica()
+		s.store, err = s.openReplica(ctx)
 	} else {
 		s.store, err = c.OpenStore(s.log)
 	}
