@@ -80,7 +80,18 @@ func (w *world) running() (all []*process) {
 
 // missing are the acknowledged rows that some replica does not have.
 func (r *rows) missing() (missing []string) {
+	last := map[key.Shard]uint64{}
 	for _, p := range r.w.running() {
+		for _, sh := range p.led() {
+			last[sh] = p.store.Replica(sh).Applied()
+		}
+	}
+	for _, p := range r.w.running() {
+		for sh, at := range last { // NB: those who follow apply what is confirmed a tick later
+			if p.store.Replica(sh) != nil {
+				r.w.check(p.store.AwaitApplied(r.w.t.Context(), sh, at))
+			}
+		}
 		for row, sh := range r.acked {
 			if p.store.Replica(sh) == nil {
 				continue

@@ -327,7 +327,7 @@ func (c *indexCluster) checkQueries(n *clusterNode) (plans []string) {
 		c.must(err)
 		want := []string{}
 		for sh := range key.Shard(clusterShards) {
-			_ = n.current(c.t.Context(), sh) // NB: the query asked the leader, and did not wait for this node's replica
+			c.must(n.catchUp(c.t.Context(), sh)) // NB: the query asked the leader, and did not wait for this node's replica
 			for _, s := range c.instances(n.Store, sh) {
 				if f.Match(s.doc) {
 					want = append(want, s.doc.ID)

@@ -281,6 +281,11 @@ func (n *clusterNode) current(ctx context.Context, sh key.Shard) error {
 		_, err := n.Store.ReadIndex(ctx, sh)
 		return failure.OfStore(err)
 	}
+	return n.catchUp(ctx, sh)
+}
+
+// catchUp waits until the node's replica of a shard has what its leader has now.
+func (n *clusterNode) catchUp(ctx context.Context, sh key.Shard) error {
 	for ctx.Err() == nil {
 		for _, to := range n.c.serving(func(of *clusterNode) bool { return !n.isCutFrom(of.Name) }) {
 			if at, err := to.ReadIndex(ctx, sh); err == nil {
