@@ -30,6 +30,14 @@ type partOf struct {
 // event is an Event as it travels.
 type event struct{ Event }
 
+// opened tells of which shards every entry comes from now on.
+func opened(shards []key.Shard) (told []byte) {
+	for _, sh := range shards {
+		told = binary.BigEndian.AppendUint16(told, uint16(sh))
+	}
+	return told
+}
+
 // AppendBinary appends kind(1) ID(uvarint length in front) data.
 func (e event) AppendBinary(dst []byte) ([]byte, error) {
 	dst = binary.AppendUvarint(append(dst, byte(e.Kind)), uint64(len(e.ID)))
@@ -70,7 +78,9 @@ func (s *Service) readPart(ctx context.Context, shards []key.Shard, in *partOf, 
 		service: s, caller: catalog.CallerOf(in.Caller), shards: shards, isPart: true,
 		req: &Request{Caller: in.Caller, WorkflowID: in.WorkflowID, InstanceID: in.InstanceID, Filter: in.Filter, LastEventID: in.Since},
 		yield: func(e Event) error {
-			e.Data = bytes.Clone(e.Data)
+			if e.Data = bytes.Clone(e.Data); e.Kind == Opened {
+				e.Data = opened(shards)
+			}
 			return yield(event{e})
 		},
 	}
@@ -117,7 +127,8 @@ type merging struct {
 	principal *identity.Principal // of whom the parts know
 	follows   []key.Shard         // nil: all
 	at        string              // of one instance: the last position that was told, or is known to have nothing before it to tell
-	opened    bool                // of one instance
+	opened    bool                // Opened was told
+	closed    map[key.Shard]bool  // of a workflow: the shards of which not every entry comes yet
 	told      time.Time           // something was
 	raised    bool                // a heartbeat has raised the position since it was told last
 }
@@ -135,12 +146,18 @@ func (m *merging) findInstance() error {
 	return nil
 }
 
-// begin tells that the watch of a workflow is open, which goes on behind what the caller has seen.
+// begin begins the watch of a workflow. One that goes on behind what the caller has seen is open at once, and a new one when
+// every entry comes.
 func (m *merging) begin() error {
 	id := m.req.LastEventID
 	if id == "" {
-		return m.say(Event{Kind: Opened, ID: m.position()})
+		m.closed = map[key.Shard]bool{}
+		for _, sh := range m.service.o.Store.Numbered() {
+			m.closed[sh] = true
+		}
+		return nil
 	}
+	m.opened = true
 	if err := m.say(Event{Kind: Opened, ID: id}); err != nil {
 		return err
 	}
@@ -187,6 +204,9 @@ func (m *merging) take(e event) error {
 		m.seen.Raise(seen)
 		m.raised = m.raised || e.Kind == Heartbeat
 	}
+	if !m.opened {
+		return m.open(e)
+	}
 	switch e.Kind {
 	case Entry, Lost:
 		m.raised = false
@@ -204,6 +224,18 @@ func (m *merging) take(e event) error {
 	return nil
 }
 
+// open tells that a new watch is open when the last of its shards is. What came before is not told: it was there by then.
+func (m *merging) open(e event) error {
+	for told := e.Data; e.Kind == Opened && len(told) > 1; told = told[2:] {
+		delete(m.closed, key.Shard(binary.BigEndian.Uint16(told)))
+	}
+	if len(m.closed) > 0 {
+		return nil
+	}
+	m.opened = true
+	return m.say(Event{Kind: Opened, ID: m.position()})
+}
+
 // takeOfOne is take of what the leader of the one instance tells.
 func (m *merging) takeOfOne(e Event) error {
 	if e.ID != "" {
@@ -214,6 +246,9 @@ func (m *merging) takeOfOne(e Event) error {
 		return nil
 	case e.Kind == Heartbeat:
 		e.ID = ""
+	}
+	if e.Kind == Opened {
+		e.Data = nil
 	}
 	m.opened = true
 	return m.say(e)
