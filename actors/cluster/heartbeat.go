@@ -56,7 +56,8 @@ func (n *Node) isAlive(id peer.NodeID) bool {
 	return id == n.self || n.others.by[id].alive()
 }
 
-// isCaughtUp says whether a node's replica of a shard that is led here lacks next to nothing.
+// isCaughtUp says whether a node's replica of a shard that is led here lacks next to nothing. What it has said is unknown
+// where this node did not lead yet when it spoke; what it has confirmed since is always known.
 func (n *Node) isCaughtUp(sh key.Shard, id peer.NodeID) bool {
 	n.others.mu.Lock()
 	defer n.others.mu.Unlock()
@@ -64,12 +65,11 @@ func (n *Node) isCaughtUp(sh key.Shard, id peer.NodeID) bool {
 	if !o.alive() {
 		return id == n.self
 	}
-	lag, known := o.lag[sh]
 	g := n.store.Replica(sh)
-	if !known || lag > lagMax || g == nil {
+	if g == nil || o.lag[sh] > lagMax {
 		return false
 	}
-	lag, known = g.Behind(string(id))
+	lag, known := g.Behind(string(id))
 	return known && lag <= lagMax
 }
 

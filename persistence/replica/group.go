@@ -222,6 +222,14 @@ func (g *Group) Behind(node string) (entries uint64, known bool) {
 			last = p.Next - 1
 		}
 	})
+	term := g.raft.BasicStatus().GetTerm()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, m := range g.mu.inbox { // NB: an answer that confirms nothing waits there for the next tick
+		if m.GetType() == raftpb.MsgAppResp && m.GetFrom() == id && m.GetTerm() == term && !m.GetReject() && g.host.alive(id) {
+			entries, known = max(entries, m.GetIndex()), true
+		}
+	}
 	return max(last, entries) - entries, known
 }
 
