@@ -139,8 +139,8 @@ func built(k Parts) (key []byte, prefixes []covers) {
 	switch k.Kind {
 	case 'l':
 		return binary.BigEndian.AppendUint64(append(ReplicaLogPrefix(nil, sh), 'l'), k.Number), nil
-	case 'v':
-		return append(append(ReplicaLogPrefix(nil, sh), 'v'), k.Name...), nil
+	case 'b', 'c', 'd', 'h', 'k':
+		return append(ReplicaLogPrefix(nil, sh), k.Kind), nil
 	}
 	return append(ReplicaPrefix(nil, sh), k.Kind), nil
 }
@@ -300,7 +300,7 @@ func FuzzParseKey(f *testing.F) {
 	f.Add(Draft(nil, 1, ID{1}, "user"))
 	f.Add(Credential(nil, 'S', strings.Repeat("x", 300)))
 	f.Add(append(ReplicaPrefix(nil, 1), 'p'))
-	f.Add(append(ReplicaLogPrefix(nil, 1), "vCurrentTerm"...))
+	f.Add(append(ReplicaLogPrefix(nil, 1), 'h'))
 	f.Add(append(ReplicaLogPrefix(nil, 1), "l12345678"...))
 	f.Add(Schedule(nil, 1, "wf", "s"))
 	f.Add(Timer{9, ID{1}, 7, 2}.Key(nil, 1))

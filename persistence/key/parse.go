@@ -23,7 +23,7 @@ type Parts struct {
 	Place    uint32   // number of a timer, incident, delivery, attempt, task, taskdraft, work or activity
 	Sorted   uint64   // work: the value by which it is sorted
 	Order    byte     // work
-	Name     string   // setting; the id of a credential; the user of a draft, taskdraft or list; the queue of a delivery or attempt; that of a schedule or worklist; what a replica's vote is about
+	Name     string   // setting; the id of a credential; the user of a draft, taskdraft or list; the queue of a delivery or attempt; that of a schedule or worklist
 	Kind     byte     // credential, list, replica, work
 }
 
@@ -57,7 +57,7 @@ var layouts = map[table]layout{
 	taskDraftTable:  {"taskdraft", "iqpn", "draft of %[6]s for task %[4]d.%[5]d of %[3]x in shard %[1]d"},
 	activityTable:   {"activity", "iqp", "activity %[4]d.%[5]d of %[3]x in shard %[1]d"},
 	incidentTable:   {"incident", "iqp", "incident %[4]d.%[5]d of %[3]x in shard %[1]d"},
-	replicaTable:    {"replica", "R", "row %[7]q %[6]s %[4]d of the replica of shard %[1]d"},
+	replicaTable:    {"replica", "R", "row %[7]q %[4]d of the replica of shard %[1]d"},
 }
 
 // Parse takes key apart. It is false for bytes that no builder of this package makes.
