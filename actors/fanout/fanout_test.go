@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -335,5 +336,52 @@ func TestFollowGoesOnWithTheNextLeader(t *testing.T) {
 		slices.Sort(got)
 		assert.Equal(t, []int{1, 2, 3, 4, 5}, got)
 		assert.Contains(t, n.asked, "2")
+	})
+}
+
+// TestFollowGoesOnAfterALongSilence: a part that has nothing to tell can be read, so its end is the first failure.
+func TestFollowGoesOnAfterALongSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(3, []int{1})
+		var kinds []*Kind[int, int, int]
+		var broken atomic.Bool
+		for i, s := range n.services {
+			kinds = append(kinds, NewKind(s, "quiet", func(ctx context.Context, shards []key.Shard, _ *int, yield func(int) error) (int, error) {
+				for ctx.Err() == nil {
+					leader, rows := n.at(shards[0])
+					switch {
+					case leader != i:
+						return 0, failure.Elsewhere(uint16(shards[0]))
+					case broken.Load():
+						return 0, failure.ErrUnavailable
+					case len(rows) > 0:
+						return 0, yield(rows[0])
+					}
+					<-time.After(time.Second)
+				}
+				return 0, ctx.Err()
+			}))
+		}
+		follow := func() (got []int, err error) {
+			err = kinds[0].Follow(t.Context(), nil, func([]key.Shard) *int { return new(int) }, func(row int) error {
+				got = append(got, row)
+				return ErrEnough
+			})
+			return got, err
+		}
+		for after, leader := range map[time.Duration]int{LeaderMax * 2: 2, LeaderMax * 4: 0, LeaderMax * 6: -1} {
+			time.AfterFunc(after, func() { n.lead(0, leader) })
+		}
+		time.AfterFunc(LeaderMax*6+LeaderMax/2, func() { n.lead(0, 2, 7) })
+		got, err := follow()
+		assert.True(t, err == nil && slices.Equal(got, []int{7}), "got %v, %v", got, err)
+
+		n.rows[0] = nil
+		time.AfterFunc(LeaderMax*2, func() { broken.Store(true) })
+		begun := time.Now()
+		_, err = follow()
+		took := time.Since(begun)
+		assert.ErrorIs(t, err, failure.ErrUnavailable, "a leader that cannot read any more")
+		assert.True(t, took > LeaderMax*3 && took < LeaderMax*3+2*time.Second, "it took %s", took)
 	})
 }

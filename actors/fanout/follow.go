@@ -21,7 +21,7 @@ func (k *Kind[In, Item, End]) Follow(ctx context.Context, shards []key.Shard, in
 	f := &follow[In, Item, End]{kind: k, ctx: inside, in: in, came: make(chan news[Item])}
 	defer f.running.Wait()
 	defer cancel()
-	f.running.Go(func() { f.find(shards, time.Now()) })
+	f.running.Go(func() { f.find(shards, time.Time{}) })
 	for {
 		select {
 		case n := <-f.came:
@@ -51,7 +51,7 @@ type news[Item any] struct {
 	item     Item
 	found    []led
 	shards   []key.Shard // of the part that has ended; nil: none has
-	failing  time.Time   // of it, or of those that were found: since when no item has come
+	failing  time.Time   // of it, or of those that were found: since when they cannot be read; zero: they can
 	err      error
 	panicked any
 }
@@ -92,15 +92,15 @@ func (f *follow[In, Item, End]) give(n news[Item]) error {
 	}
 }
 
-// find tells who leads some shards, as it comes to know it. failing is since when none of these gave an item.
+// find tells who leads some shards, as it comes to know it. failing is since when these cannot be read.
 func (f *follow[In, Item, End]) find(shards []key.Shard, failing time.Time) {
-	until := time.Now().Add(LeaderMax)
+	begun := time.Now()
 	for len(shards) > 0 {
 		ctx, cancel := context.WithTimeout(f.ctx, askPause)
 		by, without, err := f.kind.service.byLeader(ctx, shards)
 		cancel()
-		if err != nil && time.Now().After(until) {
-			_ = f.give(news[Item]{shards: without, err: err}) // NB: it has failed since ever, so that it is not asked again
+		if err != nil && time.Since(begun) > LeaderMax {
+			_ = f.give(news[Item]{shards: without, err: err, failing: begun}) // nobody follows any more
 			return
 		}
 		if len(by) > 0 && f.give(news[Item]{found: by, failing: failing}) != nil || f.ctx.Err() != nil {
@@ -110,17 +110,23 @@ func (f *follow[In, Item, End]) find(shards []key.Shard, failing time.Time) {
 	}
 }
 
+// read reads a part until it ends. It could be read when it gave an item, and when it lasted longer than LeaderMax: many
+// parts are quiet for long.
 func (f *follow[In, Item, End]) read(p led, in *In, failing time.Time) {
-	end := news[Item]{shards: p.shards, failing: failing}
+	begun, end := time.Now(), news[Item]{shards: p.shards}
 	defer func() {
 		end.panicked = recover()
 		_ = f.give(end) // nobody follows any more
 	}()
 	_, end.err = f.kind.readOf(f.ctx, p, in, func(item Item) error {
-		end.failing = time.Now()
+		failing = time.Time{}
 		return f.give(news[Item]{item: item})
 	})
-	if end.err == nil {
+	switch {
+	case end.err == nil:
+	case failing.IsZero(), time.Since(begun) > LeaderMax:
 		end.failing = time.Now()
+	default:
+		end.failing = failing
 	}
 }
