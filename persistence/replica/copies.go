@@ -106,11 +106,12 @@ func (g *Group) noteCopy(to, index uint64) {
 // keptFactor is how many times as long as otherwise a log may become while a member gets a copy.
 const keptFactor = 16
 
-// needed is the entry behind which a member needs all of the log, as it gets a copy that has those before: without them
-// it would need another copy when it has this one. A log that is much too long is dropped nevertheless.
+// needed is the entry up to which the log may be dropped. A member that gets a copy needs all entries that the copy does
+// not have, or it would need another copy after this one. Only who leads sends entries, and a log that is much too long
+// is dropped nevertheless.
 func (g *Group) needed() (index uint64) {
 	index = math.MaxUint64
-	if g.log.size() > keptFactor*g.o.LogBytesMax {
+	if g.leading == 0 || g.log.size() > keptFactor*g.o.LogBytesMax {
 		return index
 	}
 	has := map[uint64]uint64{}

@@ -70,7 +70,7 @@ type Group struct {
 		renew      bool          // another epoch is to begin
 		drained    chan struct{}
 		conf       map[string]chan struct{} // by changeContext.ID
-		copied     map[uint64]uint64        // what the copies have that members were sent last
+		copied     map[uint64]uint64        // what the copies have that members were sent last, in this leadership
 		wanted     uint64                   // the last entry that somebody waits for, 0 for none
 		alone      bool                     // no other member has a vote
 		confirmed  uint64                   // the last entry that is

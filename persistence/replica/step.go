@@ -295,6 +295,7 @@ func (g *Group) follow(s *raft.SoftState) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.quiet, g.mu.idle, g.mu.acked, g.mu.own = false, 0, 0, 0
+	clear(g.mu.copied)
 	if g.mu.lead = s.Lead; s.Lead != 0 {
 		g.mu.campaign = time.Time{}
 	}
