@@ -12,6 +12,7 @@ import (
 	"math"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"go.etcd.io/raft/v3"
@@ -199,7 +200,7 @@ func (g *Group) gatherCopy(conn net.Conn, r io.Reader) (rows Replacement, m *raf
 	case h.receiving <- struct{}{}: // NB: a channel, since time passes while it is held (persistence/PROMISES.md, "F23")
 		begun := time.Now()
 		defer func() { time.AfterFunc(copyEach-time.Since(begun), func() { <-h.receiving }) }()
-	case <-h.stop:
+	case <-g.stop:
 		return nil, nil, net.ErrClosed
 	}
 	if _, err := conn.Write([]byte{1}); err != nil {
@@ -215,31 +216,23 @@ func (g *Group) gatherCopy(conn net.Conn, r io.Reader) (rows Replacement, m *raf
 	return rows, m, err
 }
 
-// giveCopy tells Raft of a copy, which decides whether to put it in place. It is false when the host was closed before.
-func (g *Group) giveCopy(rows Replacement, m *raftpb.Message) bool {
-	taken := make(chan struct{})
+// giveCopy tells Raft of a copy, which decides whether to put it in place. It is false when the group was stopped before.
+func (g *Group) giveCopy(rows Replacement, m *raftpb.Message) (taken bool) {
+	var once sync.Once // NB: a group that has ended calls nothing any more
+	done := make(chan struct{})
 	g.do(func() {
-		close(taken)
-		select {
-		case <-g.stop: // what there is of the shard is removed, or will be
-			rows.Abort()
-		default:
-			g.incoming = rows
+		once.Do(func() {
+			g.incoming, taken = rows, true
 			_ = g.raft.Step(m)
-		}
+		})
+		close(done)
 	})
 	select {
-	case <-taken:
-		return true
-	case <-g.host.ended:
+	case <-done:
+	case <-g.stop:
+		once.Do(rows.Abort)
 	}
-	select {
-	case <-taken:
-		return true
-	default:
-		rows.Abort()
-		return false
-	}
+	return taken
 }
 
 // paced reads no faster than the node takes copies.
@@ -260,6 +253,11 @@ func (g *Group) readRows(r io.Reader, rows Replacement, alive func()) (*raftpb.M
 	var head [rowHeadBytes]byte
 	var buf []byte
 	for {
+		select {
+		case <-g.stop: // nobody wants it any more, and another shard's may wait for its turn
+			return nil, net.ErrClosed
+		default:
+		}
 		alive()
 		if _, err := io.ReadFull(r, head[:]); err != nil {
 			return nil, err

@@ -30,7 +30,6 @@ type Host struct {
 	pace      *rate.Limiter  // of copies
 	older     rate.Sometimes // complaints that the store is older than the node
 	wake      chan struct{}
-	ended     chan struct{} // closed when no group is stepped any more
 	stop      chan struct{}
 	done      sync.WaitGroup
 
@@ -52,7 +51,7 @@ type Host struct {
 // NewHost returns a host without groups. Close ends it.
 func NewHost(o HostOptions) *Host {
 	o.Tick = cmp.Or(o.Tick, time.Second)
-	h := &Host{o: o, self: raftID(o.Node), wake: make(chan struct{}, 1), ended: make(chan struct{}), stop: make(chan struct{})}
+	h := &Host{o: o, self: raftID(o.Node), wake: make(chan struct{}, 1), stop: make(chan struct{})}
 	h.receiving, h.pace = make(chan struct{}, 1), rate.NewLimiter(copyRate, copyBurst)
 	h.older = rate.Sometimes{Interval: time.Minute}
 	h.mu.groups, h.mu.names = map[uint16]*Group{}, map[uint64]string{}
@@ -123,7 +122,6 @@ func (h *Host) schedule(g *Group) {
 
 // rounds is the scheduler: each round steps all groups that have something to do.
 func (h *Host) rounds() {
-	defer close(h.ended)
 	var groups []*Group
 	for {
 		select {

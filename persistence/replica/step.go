@@ -55,7 +55,7 @@ func (g *Group) step(r *round) {
 		r.trims = append(r.trims, trimming{g, min(g.raft.BasicStatus().Applied, g.needed())})
 	}
 	g.mu.Lock()
-	stopped := g.mu.stopped && (g.leading == 0 || len(g.mu.pending) == 0 || time.Now().After(g.mu.patience))
+	stopped := g.mu.stopped && !g.installing && (g.leading == 0 || len(g.mu.pending) == 0 || time.Now().After(g.mu.patience))
 	g.mu.Unlock()
 	if stopped || g.leading == 0 {
 		g.fail(r, stopped)
