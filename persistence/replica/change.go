@@ -72,7 +72,7 @@ type changeContext struct {
 }
 
 // change makes changes of the members at once and waits for them; node is the one that may be new. It asks again while
-// Raft is busy with another change.
+// Raft is busy with another change, in the epoch in which it was called: who leads later decides by what is then.
 func (g *Group) change(node string, changes ...*raftpb.ConfChangeSingle) error {
 	about := changeContext{ID: rand.Text(), Node: node}
 	text, err := json.Marshal(about)
@@ -82,7 +82,8 @@ func (g *Group) change(node string, changes ...*raftpb.ConfChangeSingle) error {
 	cc := &raftpb.ConfChangeV2{Changes: changes, Context: text}
 	done := make(chan struct{})
 	g.mu.Lock()
-	if g.mu.stopped {
+	epoch := g.mu.epoch
+	if g.mu.stopped || epoch == 0 {
 		g.mu.Unlock()
 		return ErrNotLed
 	}
@@ -98,7 +99,10 @@ func (g *Group) change(node string, changes ...*raftpb.ConfChangeSingle) error {
 	for {
 		asked := make(chan error, 1)
 		g.do(func() {
-			if g.leading == 0 {
+			g.mu.Lock()
+			over := g.mu.epoch != epoch
+			g.mu.Unlock()
+			if over {
 				asked <- ErrNotLed
 				return
 			}
