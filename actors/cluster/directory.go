@@ -73,8 +73,12 @@ var errUnchanged = errors.New("unchanged")
 // change has the directory changed, on the node that leads Meta; any other returns failure.ErrNotLeader. Changes come
 // one after the other.
 func (n *Node) change(ctx context.Context, edit func(*directory) error) error {
-	n.changing.Lock()
-	defer n.changing.Unlock()
+	select {
+	case n.changing <- struct{}{}:
+		defer func() { <-n.changing }()
+	case <-ctx.Done(): // nothing was done
+		return failure.Errorf(failure.ErrUnavailable, "%w", ctx.Err())
+	}
 	epoch := n.store.Epoch(key.Meta)
 	if epoch == 0 {
 		return failure.Elsewhere(uint16(key.Meta))

@@ -71,7 +71,7 @@ type Node struct {
 	started   atomic.Bool // Run has set store
 	store     *persistence.Store
 	directory atomic.Pointer[directory] // nil while the store has none
-	changing  sync.Mutex                // held by change
+	changing  chan struct{}             // has an entry while change runs; NB: a channel, since time passes meanwhile
 	rereading sync.Mutex
 	rereads   chan struct{}
 	leads     chan struct{} // has an entry when this node leads something that the others do not know of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -25,8 +26,19 @@ func TestNobodyWaitsForAnEntryThatIsStuck(t *testing.T) {
 			}
 			p.isolate(true)
 			const bound = 50 * time.Millisecond
+			change := func(ctx context.Context) error { return p.change(ctx, func(*directory) error { return errUnchanged }) }
 			for name, do := range map[string]func(context.Context) error{
-				"a change": func(ctx context.Context) error { return p.change(ctx, func(*directory) error { return errUnchanged }) },
+				"a change": change,
+				"a change behind another one": func(ctx context.Context) error {
+					unbound, cancel := context.WithCancel(t.Context())
+					other := make(chan error)
+					go func() { other <- change(unbound) }()
+					synctest.Wait()
+					err := change(ctx)
+					cancel()
+					assert.Error(t, <-other)
+					return err
+				},
 				"a read": func(ctx context.Context) error {
 					_, err := p.index(ctx, p.self, key.Meta)
 					return err

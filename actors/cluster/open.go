@@ -35,7 +35,8 @@ func load(o Options, connect func(*Node) (network, error)) (*Node, error) {
 	o.EnsureDefaults()
 	n := &Node{
 		o: o, level: levelHere, boot: rand.Text(), files: files{o.Dir}, mux: http.NewServeMux(),
-		rereads: make(chan struct{}, 1), leads: make(chan struct{}, 1), failed: make(chan error, 1), gone: make(chan struct{}), strangers: rate.Sometimes{Interval: time.Second},
+		rereads: make(chan struct{}, 1), leads: make(chan struct{}, 1), failed: make(chan error, 1), gone: make(chan struct{}),
+		changing: make(chan struct{}, 1), strangers: rate.Sometimes{Interval: time.Second},
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.full = func() bool { return errors.Is(n.store.Accepting(), persistence.ErrDiskFull) }
