@@ -82,7 +82,8 @@ func (n *Node) isSettled(id peer.NodeID) bool {
 
 func (n *Node) heartbeat() heartbeat {
 	h := heartbeat{
-		Node: n.self, Boot: n.boot, Address: n.o.Advertise, Version: n.o.Version, Level: n.level,
+		Count: n.greetings.Add(1), // NB: before it looks at what is, so that a later one has no less
+		Node:  n.self, Boot: n.boot, Address: n.o.Advertise, Version: n.o.Version, Level: n.level,
 		Settings: n.o.Settings, Name: n.o.Name, Changed: n.o.Changed, Clock: time.Now(), Stopping: n.stopping.Load(),
 	}
 	if !n.started.Load() {
@@ -180,6 +181,7 @@ func refuseClock(who string, clock time.Time) error {
 	return failure.Refuse(errUnfit, "the clock of %s is %s %s that of the cluster: set it", who, off.Abs(), direction)
 }
 
+// note takes over what a node says of itself, unless something newer has come before.
 func (n *Node) note(said heartbeat) {
 	lag := map[key.Shard]uint64{}
 	if n.started.Load() {
@@ -191,6 +193,10 @@ func (n *Node) note(said heartbeat) {
 	}
 	n.others.mu.Lock()
 	before := n.others.by[said.Node]
+	if before != nil && before.said.Boot == said.Boot && before.said.Count > said.Count {
+		n.others.mu.Unlock()
+		return
+	}
 	now := &other{heard: time.Now(), since: time.Now(), said: said, lag: lag}
 	if before.alive() && before.said.Boot == said.Boot && !before.said.Starting {
 		now.since = before.since

@@ -71,6 +71,7 @@ type Node struct {
 	started   atomic.Bool // Run has set store
 	store     *persistence.Store
 	directory atomic.Pointer[directory] // nil while the store has none
+	greetings atomic.Uint64             // how many were made
 	changing  chan struct{}             // has an entry while change runs; NB: a channel, since time passes meanwhile
 	rereading sync.Mutex
 	rereads   chan struct{}
@@ -176,7 +177,8 @@ type files struct{ dir string }
 // heartbeat is what a node says of itself once a second.
 type heartbeat struct {
 	Node     peer.NodeID `json:"node"`
-	Boot     string      `json:"boot"` // differs for each process
+	Boot     string      `json:"boot"`            // differs for each process
+	Count    uint64      `json:"count,omitempty"` // grows with each greeting of a process; 0 of a node of before, which does not say it
 	Starting bool        `json:"starting,omitempty"`
 	Stopping bool        `json:"stopping,omitempty"`
 	Full     bool        `json:"full,omitempty"` // its disk: it must not lead
