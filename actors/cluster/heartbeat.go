@@ -112,7 +112,11 @@ func (n *Node) group(ctx context.Context, _ peer.NodeID, sh key.Shard) (groupSta
 	if _, err := n.store.ReadIndex(ctx, sh); err != nil {
 		return groupState{}, failure.OfStore(err)
 	}
-	return n.groupState(sh, n.store.Replica(sh)), nil
+	g := n.store.Replica(sh)
+	if g == nil { // it was left since
+		return groupState{}, failure.Elsewhere(uint16(sh))
+	}
+	return n.groupState(sh, g), nil
 }
 
 func (n *Node) replicas(sh key.Shard) (have replicaSet) {
