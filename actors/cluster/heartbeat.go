@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"net/http"
 	"slices"
@@ -17,7 +18,8 @@ import (
 	"troupe/persistence/replica"
 )
 
-func leaderIn(said map[peer.NodeID]heartbeat, sh key.Shard) (leader peer.NodeID, led groupState) {
+// leaderOf is the node that leads a shard in the newest epoch that nodes have said.
+func leaderOf(sh key.Shard, said iter.Seq2[peer.NodeID, heartbeat]) (leader peer.NodeID, led groupState) {
 	for id, h := range said {
 		if g := h.Groups[sh]; g.Epoch > led.Epoch {
 			leader, led = id, g
@@ -26,28 +28,30 @@ func leaderIn(said map[peer.NodeID]heartbeat, sh key.Shard) (leader peer.NodeID,
 	return leader, led
 }
 
-func (n *Node) heard() map[peer.NodeID]heartbeat {
-	n.others.mu.Lock()
-	defer n.others.mu.Unlock()
-	said := map[peer.NodeID]heartbeat{}
-	for id, o := range n.others.by {
-		if o.alive() {
-			said[id] = o.said
-		}
-	}
-	return said
+func leaderIn(said map[peer.NodeID]heartbeat, sh key.Shard) (leader peer.NodeID, led groupState) {
+	return leaderOf(sh, maps.All(said))
 }
 
 // leaderHeard is leaderIn of what was heard.
 func (n *Node) leaderHeard(sh key.Shard) (leader peer.NodeID, led groupState) {
 	n.others.mu.Lock()
 	defer n.others.mu.Unlock()
-	for id, o := range n.others.by {
-		if g := o.said.Groups[sh]; g.Epoch > led.Epoch && o.alive() {
-			leader, led = id, g
+	return leaderOf(sh, n.others.aliveLocked)
+}
+
+func (n *Node) heard() map[peer.NodeID]heartbeat {
+	n.others.mu.Lock()
+	defer n.others.mu.Unlock()
+	return maps.Collect(n.others.aliveLocked)
+}
+
+// aliveLocked yields what the nodes have said that are alive.
+func (o *others) aliveLocked(yield func(peer.NodeID, heartbeat) bool) {
+	for id, of := range o.by {
+		if of.alive() && !yield(id, of.said) {
+			return
 		}
 	}
-	return leader, led
 }
 
 func (n *Node) isAlive(id peer.NodeID) bool {

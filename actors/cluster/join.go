@@ -142,9 +142,7 @@ func Found(s *persistence.Store, dir, advertise string) (peer.NodeID, error) {
 		w.Discard()
 		return "", err
 	}
-	done := make(outcome, 1)
-	s.Append(w, done)
-	if err := <-done; err != nil {
+	if err := s.Commit(w); err != nil {
 		return "", err
 	}
 	return identity.Node(), s.Bootstrap(string(identity.Node()))
