@@ -116,7 +116,7 @@ func (h *Host) schedule(g *Group) {
 	first := len(h.mu.ready) == 1
 	h.mu.Unlock()
 	if first {
-		signal(h.wake)
+		mesh.Signal(h.wake)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/rs/zerolog"
+
+	"troupe/persistence/replica/internal/mesh"
 )
 
 // notices calls functions one after the other, without holding up those who ask for it.
@@ -18,14 +20,7 @@ func (n *notices) add(f func()) {
 	n.mu.Lock()
 	n.queue = append(n.queue, f)
 	n.mu.Unlock()
-	signal(n.wake)
-}
-
-func signal(wake chan struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
-	}
+	mesh.Signal(n.wake)
 }
 
 func (n *notices) loop(stop chan struct{}) {

@@ -4,7 +4,7 @@
 //	          Send                             Inbound.Receive
 //	groups ────────► bytes for a node ──► stream ──► groups
 //	                        ▲               │
-//	          every tick: alive, unwell     └──► one byte for each: the stream is there
+//	          every Ping: alive, unwell     └──► one byte for each: the stream is there
 package mesh
 
 import (
@@ -161,11 +161,16 @@ func (m *Mesh) Flush() {
 		waits := len(l.waits) > 0
 		l.mu.Unlock()
 		if waits {
-			select {
-			case l.wake <- struct{}{}:
-			default:
-			}
+			Signal(l.wake)
 		}
+	}
+}
+
+// Signal has anyone who waits for wake go on; wake has room for one entry.
+func Signal(wake chan struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
 	}
 }
 
