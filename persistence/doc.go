@@ -24,11 +24,12 @@
 // built for EveryShard means that prefix in each numbered shard. Scan and CountAll accept it, and Snapshot.Merge gives the
 // rows of all shards in one order.
 //
-// With Options.Replication the store is one of several that have the same shards; package replica has how. Append gives what
-// is written to the group of its shard, and the waiter is told when a majority of nodes has it on disk; it is visible then,
-// and not before. No time bounds that. What a writer holds in memory belongs to the epoch in which it read it. ErrNotLed
-// means that nothing was applied, ErrLost that the outcome is unknown; after both, and when LeadershipObserver.Ended is
-// called, it is dropped. Waiters of one shard are told in the order of Append, those of two shards at the same time.
+// With Options.Replication the store is one of several that share the shards, each of which is in some of them; package
+// replica has how. Append gives what is written to the group of its shard, and the waiter is told when a majority of nodes
+// has it on disk; it is visible then, and not before. No time bounds that. What a writer holds in memory belongs to the
+// epoch in which it read it. ErrNotLed means that nothing was applied, ErrLost that the outcome is unknown; after both, and
+// when LeadershipObserver.Ended is called, it is dropped. Waiters of one shard are told in the order of Append, those of two
+// shards at the same time.
 //
 // A node need not have every shard. A read of one that it has not is ErrNotLed, and so is a read of EveryShard then: who
 // reads many instances names the shards that are here (SnapshotOf).

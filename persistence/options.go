@@ -63,7 +63,7 @@ type Options struct {
 	// The folder of the file is locked as long as the store is open. Empty: no file is read or written.
 	IDFile string
 
-	// Replication makes the store one of several that have the same shards. Nil: it is standalone.
+	// Replication makes the store one of several that share the shards. Nil: it is standalone.
 	Replication *Replication
 
 	// Log gets what a person should know. The zero Logger is silent.

@@ -30,7 +30,7 @@ import (
 // Peers reaches the nodes of a cluster.
 type Peers interface {
 	// Leader returns the node that leads a shard; "" when it is this one. It waits until there is one, or returns
-	// failure.ErrUnavailable when ctx ends; one that is known it returns also behind the end.
+	// failure.ErrUnavailable when ctx ends. A leader that is known is returned even when ctx has ended before.
 	Leader(ctx context.Context, sh key.Shard) (node string, err error)
 	// Ask has another node answer a question by Service.Answer, and returns the answer, which must be closed. It ends with
 	// io.EOF only when all of it has come. The error is failure.ErrUnavailable.

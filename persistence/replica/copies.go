@@ -40,7 +40,7 @@ const (
 	rowBytesMax = 1 << 30
 )
 
-// sendCopy sends the rows of the shard as they are when it is this copy's turn, whatever the message says that they are.
+// sendCopy sends the rows of the shard as they are when it is this copy's turn. They may be newer than the message says.
 func (g *Group) sendCopy(m *raftpb.Message) {
 	h, to, term := g.host, m.GetTo(), m.GetTerm()
 	h.done.Go(func() {

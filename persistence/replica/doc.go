@@ -41,9 +41,10 @@
 //	entry in the log   perhaps    synced                       perhaps
 //	rows of the shard  visible    with the next message        later
 //
-// (or synced on the leader and on one node less). The rows need not be synced anywhere: what a crash takes of them is
-// applied again from the log. That an entry is confirmed, a follower learns with the leader's next message, and in a busy
-// group it applies once a tick, so what it shows is a little behind; AwaitApplied waits, and has both done at once.
+// When the leader has synced the entry too, one of the others need not. The rows need not be synced anywhere: what a crash
+// takes of them is applied again from the log. That an entry is confirmed, a follower learns with the leader's next
+// message, and in a busy group it applies once a tick, so what it shows is a little behind; AwaitApplied waits, and has
+// both done at once.
 //
 // # What stands where
 //

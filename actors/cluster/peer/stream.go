@@ -14,8 +14,9 @@ import (
 	"troupe/actors/cluster/frame"
 )
 
-// Streams are the byte streams of one shard: a net.Listener for those that other nodes open, and Dial to open one. To
-// anyone who uses it, the address of a node is its id.
+// Streams are the byte streams of one number, which is called a shard here and is key.Messages or key.Copies: a
+// net.Listener for those that other nodes open, and Dial to open one. To anyone who uses it, the address of a node is its
+// id.
 type Streams struct {
 	*inbox
 	port  *Port
