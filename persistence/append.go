@@ -113,7 +113,7 @@ func (s *Store) replicate(w *Batch, waiter Waiter) (taken bool) {
 		size := w.size // NB: w belongs to the group once it has it
 		s.commits.Backlog.Add(size)
 		err = ErrNotLed
-		if g := s.replicaOf(w.shard).Load(); g != nil {
+		if g := s.replicas.At(w.shard).Load(); g != nil {
 			err = g.Append(w, w.epoch)
 		}
 		if err == nil {

@@ -5,7 +5,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"troupe/persistence/internal/bell"
 	"troupe/persistence/internal/engine"
+	"troupe/persistence/internal/groups"
 	"troupe/persistence/key"
 	"troupe/persistence/replica"
 )
@@ -33,7 +35,7 @@ func (f follower) Changed(reprs [][]byte) {
 	}
 }
 
-func (f follower) Replaced() {
+func (f follower) Replaced(uint16) {
 	for _, to := range f.of.listed() {
 		to.Replaced()
 	}
@@ -57,111 +59,55 @@ type ShardFollower interface {
 	Skipped(sh key.Shard)
 }
 
-// shardFollower hands the writes of a numbered shard on: a replica.Follower.
+// shardFollower hands the writes of a group of numbered shards on: a replica.Follower. Each set is of one shard.
 type shardFollower struct {
-	of *replicas
-	sh key.Shard
+	of    *replicas
+	first key.Shard
 }
 
 func (f shardFollower) Changed(reprs [][]byte) {
-	defer f.of.written.ring()
+	defer f.of.written.Ring()
 	to := f.of.shardFollowers.Load()
 	if to == nil {
 		return
 	}
 	for _, repr := range reprs {
+		sh := key.ShardOf(engine.FirstKey(repr))
 		each := func(visit func(key, value []byte)) { engine.EachSet(repr, visit) }
 		for _, follower := range *to {
-			follower.Written(f.sh, each)
+			follower.Written(sh, each)
 		}
 	}
 }
 
-func (f shardFollower) Replaced() {
-	if to := f.of.shardFollowers.Load(); to != nil {
+func (f shardFollower) Replaced(last uint16) {
+	to := f.of.shardFollowers.Load()
+	if to == nil {
+		return
+	}
+	for sh := f.first; sh <= key.Shard(last); sh++ {
 		for _, follower := range *to {
-			follower.Skipped(f.sh)
+			follower.Skipped(sh)
 		}
 	}
 }
 
-// LeadershipObserver is told which shards a node leads. Its calls come one after the other and must not block.
-type LeadershipObserver interface {
-	// Led is called when this node leads a shard: in this epoch it may read and write there.
-	Led(sh key.Shard, epoch uint64)
-	// Ended is called when an epoch that Led began is over. Everybody drops what they hold of the shard.
-	Ended(sh key.Shard, epoch uint64)
-}
+// LeadershipObserver is told which shards a node leads.
+type LeadershipObserver = groups.Observer
 
 // replicas are the groups of a store's shards.
 type replicas struct {
+	*groups.Table
 	host *replica.Host
 
-	mu     sync.Mutex                      // held while groups start and stop
-	groups []atomic.Pointer[replica.Group] // by shard; the last is Meta
+	mu     sync.Mutex // held while groups start and stop
+	closed bool       // guarded by mu: none starts any more
 
 	following sync.Mutex
 	followers []Follower // of Meta; under following, and only ever longer
 	// shardFollowers are replaced under following.
 	shardFollowers atomic.Pointer[[]ShardFollower]
 
-	written *bell // the store's
-
-	telling sync.Mutex // held while those are told
-	leads   []LeadershipObserver
-	led     map[key.Shard]uint64 // the epochs that they know of
-}
-
-// leadsOf tells what happens to the leadership of a shard: a replica.Observer.
-type leadsOf struct {
-	of *replicas
-	sh key.Shard
-}
-
-func (l leadsOf) Led(epoch uint64) {
-	l.of.telling.Lock()
-	defer l.of.telling.Unlock()
-	l.of.led[l.sh] = epoch
-	for _, to := range l.of.leads {
-		to.Led(l.sh, epoch)
-	}
-}
-
-func (l leadsOf) Ended(epoch uint64) {
-	l.of.telling.Lock()
-	defer l.of.telling.Unlock()
-	delete(l.of.led, l.sh)
-	for _, to := range l.of.leads {
-		to.Ended(l.sh, epoch)
-	}
-}
-
-// bell tells those who wait that something was written.
-type bell struct {
-	asked atomic.Bool
-	mu    sync.Mutex
-	rung  chan struct{} // guarded by mu; nil while nobody waits
-}
-
-func (b *bell) await() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.rung == nil {
-		b.rung = make(chan struct{})
-		b.asked.Store(true)
-	}
-	return b.rung
-}
-
-func (b *bell) ring() {
-	if !b.asked.Load() {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.rung != nil {
-		close(b.rung)
-	}
-	b.rung = nil
-	b.asked.Store(false)
+	written *bell.Bell // the store's
+	leads   groups.Leads
 }

@@ -41,12 +41,7 @@ func (s *Store) FollowLeads(l LeadershipObserver) {
 	if s.replicas == nil {
 		return
 	}
-	s.replicas.telling.Lock()
-	defer s.replicas.telling.Unlock()
-	s.replicas.leads = append(s.replicas.leads, l)
-	for sh, epoch := range s.replicas.led {
-		l.Led(sh, epoch)
-	}
+	s.replicas.leads.Follow(l)
 }
 
 // BarrierIn tells waiter when everything appended before to a shard is durable and

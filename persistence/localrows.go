@@ -9,7 +9,7 @@ import (
 	"troupe/persistence/replica"
 )
 
-// localRows is the replica.Store of a shard: what a group writes goes through the same queue as
+// localRows is the replica.Store of the group that begins with a shard: what a group writes goes through the same queue as
 // the writes of a standalone store, so one sync serves the logs of all groups.
 type localRows struct {
 	s  *Store
@@ -95,11 +95,24 @@ func (l localRows) Snapshot() replica.Snapshot { return shardSnapshot{l.s.Snapsh
 
 type shardSnapshot struct {
 	*Snapshot
-	sh key.Shard
+	first key.Shard
 }
 
-func (sn shardSnapshot) Scan(visit func(key, value []byte) error) error {
-	return sn.Snapshot.Scan(key.ShardPrefix(nil, sn.sh), visit)
+func (sn shardSnapshot) Load(key []byte) ([]byte, error) {
+	value, err := sn.Snapshot.Load(key)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	return value, err
+}
+
+func (sn shardSnapshot) Scan(last uint16, visit func(key, value []byte) error) error {
+	for sh := int(sn.first); sh <= int(last); sh++ {
+		if err := sn.Snapshot.Scan(key.ShardPrefix(nil, key.Shard(sh)), visit); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // rounds is the replica.Rounds of a store.

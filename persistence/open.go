@@ -24,19 +24,41 @@ func Recover(dir string, o Options, node string) (missing []key.Shard, err error
 	if err := s.beginReplicas(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	for sh := range s.AllShards() {
-		had, err := replica.Recover(s.groupOptions(sh, &Replication{}), node)
-		if err == nil {
-			err = s.forgetIndexStates(sh)
+	missing, err = s.recover(node)
+	return missing, errors.Join(err, s.Close())
+}
+
+// recover founds all groups again. Shards that are in none get one for each part of them that is in a row.
+func (s *Store) recover(node string) (missing []key.Shard, err error) {
+	for sh := 0; sh <= s.shards; sh++ {
+		first := key.Shard(sh)
+		if sh == s.shards {
+			first = key.Meta
+		}
+		last := first
+		for first != key.Meta && int(last)+1 < s.shards {
+			begins, err := s.hasReplica(last + 1)
+			if err != nil {
+				return nil, err
+			}
+			if begins {
+				break
+			}
+			last++
+		}
+		had, reach, err := replica.Recover(s.groupOptions(first, &Replication{}), node, uint16(last))
+		for one := int(first); one <= int(reach) && err == nil; one++ {
+			err = s.forgetIndexStates(key.Shard(one))
+			if !had {
+				missing = append(missing, key.Shard(one))
+			}
 		}
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("found shard %d again: %w", sh, err), s.Close())
+			return nil, fmt.Errorf("found the group of shard %d again: %w", first, err)
 		}
-		if !had {
-			missing = append(missing, sh)
-		}
+		sh += int(reach) - int(first)
 	}
-	return missing, s.Close()
+	return missing, nil
 }
 
 // Open opens the store in dir, creating it when dir is absent or empty and Options.IDFile requires none. Before anything

@@ -49,7 +49,7 @@ func (s *Store) checkHeld(k []byte) error {
 	if s.replicas == nil || len(k) == 0 {
 		return nil
 	}
-	if sh := key.ShardOf(k); int(sh) < s.shards && s.replicaOf(sh).Load() == nil {
+	if sh := key.ShardOf(k); int(sh) < s.shards && s.replicas.At(sh).Load() == nil {
 		return NotLed(sh)
 	}
 	return nil

@@ -20,11 +20,14 @@ import (
 // replacementTableBytes is the size of the tables in which a shard arrives.
 const replacementTableBytes = 64 << 20
 
-// replacement is the rows of a shard that another node sends: replica.Replacement. They are written into tables beside
-// the store's, which take the place of the shard's rows in one step of Pebble's.
+// replacement is the rows of a group that another node sends: replica.Replacement. They are written into tables beside
+// the store's, which take the place of the group's rows in one step of Pebble's.
 type replacement struct {
 	s     *Store
-	sh    key.Shard
+	first key.Shard
+	last  key.Shard
+	had   key.Shard // the last shard of the group before
+	of    *replica.Group
 	table tableWriter // nil between two tables
 	bytes int64       // of the table being written
 	paths []string
@@ -40,12 +43,24 @@ func (l localRows) Replace() (replica.Replacement, error) {
 	if err := l.s.commits.Gate.Refusal(); err != nil {
 		return nil, err
 	}
-	return &replacement{s: l.s, sh: l.sh}, nil
+	g := l.s.Replica(l.sh)
+	if g == nil {
+		return nil, ErrNotLed
+	}
+	return &replacement{s: l.s, first: l.sh, last: l.sh, had: key.Shard(g.Last()), of: g}, nil
+}
+
+func (r *replacement) Reach(last uint16) error {
+	if key.Shard(last) > r.first && (r.first == key.Meta || int(last) >= r.s.shards) {
+		return fmt.Errorf("a copy of the shards from %d to %d", r.first, last)
+	}
+	r.last = max(r.last, key.Shard(last))
+	return r.s.replicas.Claim(r.first, r.last)
 }
 
 func (r *replacement) Set(k, value []byte) error {
-	if !bytes.HasPrefix(k, key.ShardPrefix(nil, r.sh)) || bytes.Compare(k, key.ShardEnd(nil, r.sh)) >= 0 {
-		return fmt.Errorf("key %x in a copy of shard %d", k, r.sh)
+	if bytes.Compare(k, key.ShardPrefix(nil, r.first)) < 0 || bytes.Compare(k, key.ShardEnd(nil, r.last)) >= 0 {
+		return fmt.Errorf("key %x in a copy of the shards from %d to %d", k, r.first, r.last)
 	}
 	if r.table == nil {
 		if err := r.begin(); err != nil {
@@ -64,7 +79,7 @@ func (r *replacement) Set(k, value []byte) error {
 func (r *replacement) begin() error {
 	s := r.s
 	// NB: the name has the suffix of files that Open removes.
-	path := s.fs.PathJoin(s.dir, fmt.Sprintf("shard-%d-%d%s", r.sh, len(r.paths), file.TmpSuffix))
+	path := s.fs.PathJoin(s.dir, fmt.Sprintf("shard-%d-%d%s", r.first, len(r.paths), file.TmpSuffix))
 	f, err := s.fs.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
@@ -102,17 +117,25 @@ func (r *replacement) Commit() error {
 	}
 	defer g.Leave()
 	// NB: with a range that has no end, Pebble would put the rows in place and leave the old ones.
-	shard := pebble.KeyRange{Start: key.ShardPrefix(nil, r.sh), End: key.ShardEnd(nil, r.sh)}
-	_, err := engine.Pebble(g).IngestAndExcise(context.Background(), r.paths, nil, nil, shard)
-	r.Abort() // Pebble has links of its own
+	// What the group had and has no more goes too: a group that it was divided from begins here without it.
+	rows := pebble.KeyRange{Start: key.ShardPrefix(nil, r.first), End: key.ShardEnd(nil, max(r.last, r.had))}
+	_, err := engine.Pebble(g).IngestAndExcise(context.Background(), r.paths, nil, nil, rows)
 	if err != nil {
-		return fmt.Errorf("put a copy of shard %d in place: %w", r.sh, err)
+		r.Abort()
+		return fmt.Errorf("put a copy of the shards from %d to %d in place: %w", r.first, r.last, err)
 	}
+	r.remove() // Pebble has links of its own
+	r.s.replicas.Uncover(r.of, int(r.last))
 	return nil
 }
 
 func (r *replacement) Abort() {
 	_ = r.end()
+	r.remove()
+	r.s.replicas.Uncover(r.of, int(r.of.Last()))
+}
+
+func (r *replacement) remove() {
 	for _, path := range r.paths {
 		_ = r.s.fs.Remove(path) // Open removes what stays
 	}

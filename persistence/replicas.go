@@ -4,23 +4,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
-	"sync/atomic"
 
+	"troupe/persistence/internal/groups"
 	"troupe/persistence/key"
 	"troupe/persistence/replica"
 )
 
-// Bootstrap makes the store the first of a cluster: every shard gets a group of one node. It
-// is called before the first Open with Options.Replication, on a store that is open
-// without. From then on the store is not opened without replicas.
+// Bootstrap makes the store the first of a cluster: Meta gets a group of one node, and the shards get one from each of
+// firsts on, the first of which is 0; nil: each its own. It is called before the first Open with Options.Replication, on a
+// store that is open without. From then on the store is not opened without replicas.
 //
 // When it is cut off, the store is standalone still: what is written there meanwhile is part of the shards, and
 // Bootstrap is called again, for the same node or another one. With Options.Replication it is refused until then.
-func (s *Store) Bootstrap(node string) error {
-	for sh := range s.AllShards() {
-		if err := replica.Bootstrap(s.groupOptions(sh, &Replication{}), node); err != nil {
-			return fmt.Errorf("found shard %d: %w", sh, err)
+func (s *Store) Bootstrap(node string, firsts []key.Shard) error {
+	if firsts == nil {
+		firsts = s.numbered
+	}
+	for i, sh := range append(slices.Clip(firsts), key.Meta) {
+		last := sh
+		switch {
+		case i+1 < len(firsts):
+			last = firsts[i+1] - 1
+		case sh != key.Meta:
+			last = key.Shard(s.shards - 1)
+		}
+		if err := replica.Bootstrap(s.groupOptions(sh, &Replication{}), node, uint16(last)); err != nil {
+			return fmt.Errorf("found the group of shard %d: %w", sh, err)
 		}
 	}
 	// NB: last, so that before all groups are there the store can be opened to call it again. Their
@@ -60,7 +71,7 @@ func (s *Store) beginReplicas() error {
 	return s.keepReplicated()
 }
 
-// hasReplica says whether the store has a replica of a shard, or has begun to copy it.
+// hasReplica says whether the store has a replica of the group that begins with a shard, or has begun to copy it.
 func (s *Store) hasReplica(sh key.Shard) (bool, error) {
 	has, err := s.hasRow(key.ReplicaPrefix(nil, sh))
 	if err == nil && !has {
@@ -83,7 +94,7 @@ func (s *Store) hasRow(prefix []byte) (bool, error) {
 
 var errEnough = errors.New("enough")
 
-// startReplicas starts the groups of all shards that the store has a replica of.
+// startReplicas starts all groups that the store has a replica of.
 func (s *Store) startReplicas() error {
 	o := s.options.Replication
 	if o == nil {
@@ -95,7 +106,7 @@ func (s *Store) startReplicas() error {
 	if err := s.beginReplicas(); err != nil {
 		return err
 	}
-	s.replicas = &replicas{groups: make([]atomic.Pointer[replica.Group], s.shards+1), led: map[key.Shard]uint64{}, written: &s.written}
+	s.replicas = &replicas{Table: groups.NewTable(s.shards), written: &s.written}
 	s.replicas.host = replica.NewHost(replica.HostOptions{
 		Node: o.Node, Messages: o.Streams(key.Messages), Copies: o.Streams(key.Copies), Store: rounds{s}, Probe: append(key.ReplicaLogPrefix(nil, key.Meta), 'd'), Tick: o.Tick, Lost: o.Lost, Log: s.log, Fatal: s.commits.Die,
 	})
@@ -111,49 +122,69 @@ func (s *Store) startReplicas() error {
 	return nil
 }
 
-// Join begins to take part in the group of a shard. A store that has nothing of it gets it
-// from the leader, once that has added this node.
+// Join begins to take part in the group that begins with a shard, unless the shard is another one's here. A store that
+// has nothing of it gets it from the leader, once that has added this node.
 func (s *Store) Join(sh key.Shard) error {
 	s.replicas.mu.Lock()
 	defer s.replicas.mu.Unlock()
-	return s.join(sh)
+	return s.join(sh, false)
 }
 
-// join is Join with replicas.mu held.
-func (s *Store) join(sh key.Shard) error {
-	at := s.replicaOf(sh)
-	if at.Load() != nil {
+// join is Join with replicas.mu held. With elect this node asks to lead.
+func (s *Store) join(sh key.Shard, elect bool) error {
+	if s.replicas.At(sh).Load() != nil {
 		return nil
 	}
-	g, err := s.replicas.host.Start(s.groupOptions(sh, s.options.Replication))
-	if err != nil {
-		return err
-	}
-	at.Store(g)
-	return nil
+	o := s.groupOptions(sh, s.options.Replication)
+	o.Elect = elect
+	_, err := s.replicas.host.Start(o, s.replicas.Cover)
+	return err
 }
 
-// Leave ends the taking part in the group of a shard that this node was removed from, and removes what the store has of
-// it. On a full disk it does so too, with the room that is kept for what has to be written.
+// divided has this node take part in a group that has begun with the shards from first to last of another one: an
+// Options.Divided of replica.
+func (s *Store) divided(first, last uint16, led bool) {
+	r := s.replicas
+	r.Clear(key.Shard(first), key.Shard(last)) // NB: before the old group has an epoch again, in which nobody may write here
+	go func() {                                // NB: r.mu may be held by who waits for the round that calls this
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.closed {
+			return
+		}
+		if err := s.join(key.Shard(first), led); err != nil && !errors.Is(err, ErrClosed) {
+			s.log.Error().Err(err).Uint16("shard", first).Msg("this node cannot take part in a group that was divided")
+		}
+	}()
+}
+
+// Leave ends the taking part in the group that begins with a shard, from which this node was removed, and removes what the
+// store has of it. On a full disk it does so too, with the room that is kept for what has to be written.
 //
 // While the node takes part it may be taken in again, and what it has confirmed since must not go. So removed is asked
 // when it takes part no more; with an error, which Leave returns, it takes part as before. Nil: nobody takes it in again.
 func (s *Store) Leave(sh key.Shard, removed func() error) error {
 	s.replicas.mu.Lock()
 	defer s.replicas.mu.Unlock()
-	if g := s.replicaOf(sh).Swap(nil); g != nil {
+	last := sh
+	if g := s.replicas.At(sh).Load(); g != nil {
+		if first := key.Shard(g.First()); first != sh {
+			return fmt.Errorf("shard %d is in the group of shard %d here", sh, first)
+		}
+		s.replicas.Uncover(g, -1)
 		g.Stop()
 		if removed != nil {
 			if err := removed(); err != nil {
-				return errors.Join(err, s.join(sh))
+				return errors.Join(err, s.join(sh, false))
 			}
 		}
+		last = key.Shard(g.Last()) // NB: now that it cannot be divided any more
 		if sh != key.Meta {
-			shardFollower{s.replicas, sh}.Replaced()
+			shardFollower{s.replicas, sh}.Replaced(uint16(last))
 		}
 	}
 	return localRows{s, sh}.Write(replica.Vital, func(b replica.Batch) {
-		b.DeleteRange(key.ShardPrefix(nil, sh), key.ShardEnd(nil, sh))
+		b.DeleteRange(key.ShardPrefix(nil, sh), key.ShardEnd(nil, last))
 		b.DeleteRange(key.ReplicaLogPrefix(nil, sh), key.PrefixEnd(key.ReplicaLogPrefix(nil, sh)))
 	})
 }
@@ -168,13 +199,12 @@ func (s *Store) stopReplicas() {
 	ctx, cancel := context.WithTimeout(context.Background(), s.options.CommitWaitMax)
 	defer cancel()
 	var stopped sync.WaitGroup
-	for i := range s.replicas.groups {
-		if g := s.replicas.groups[i].Load(); g != nil {
-			stopped.Go(func() {
-				_, _ = g.Drain(ctx) // what it did not answer, Stop does
-				g.Stop()
-			})
-		}
+	s.replicas.closed = true
+	for _, g := range s.Groups() {
+		stopped.Go(func() {
+			_, _ = g.Drain(ctx) // what it did not answer, Stop does
+			g.Stop()
+		})
 	}
 	stopped.Wait()
 	s.replicas.host.Close()
@@ -184,16 +214,19 @@ func (s *Store) groupOptions(sh key.Shard, o *Replication) replica.Options {
 	options := replica.Options{
 		Shard: uint16(sh), Store: localRows{s, sh},
 		LogPrefix: key.ReplicaLogPrefix(nil, sh), StatePrefix: key.ReplicaPrefix(nil, sh),
-		Observer:    leadsOf{s.replicas, sh},
+		Beside: func(shard uint16) (log, state []byte) {
+			return key.ReplicaLogPrefix(nil, key.Shard(shard)), key.ReplicaPrefix(nil, key.Shard(shard))
+		},
+		Divided:     s.divided,
 		LogBytesMax: o.LogBytesMax,
 		Log:         s.log.With().Uint16("shard", uint16(sh)).Logger(), Fatal: s.commits.Die,
 	}
-	switch {
-	case s.replicas == nil:
-	case sh == key.Meta:
+	if s.replicas == nil {
+		return options
+	}
+	options.Observer, options.Follower = s.replicas.leads.Of(sh), shardFollower{s.replicas, sh}
+	if sh == key.Meta {
 		options.Follower = follower{s.replicas}
-	default:
-		options.Follower = shardFollower{s.replicas, sh}
 	}
 	return options
 }

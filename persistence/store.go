@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/persistence/integrity"
+	"troupe/persistence/internal/bell"
 	"troupe/persistence/internal/commit"
 	"troupe/persistence/internal/disk"
 	"troupe/persistence/internal/engine"
@@ -44,7 +45,7 @@ type Store struct {
 
 	// feedEnds are by numbered shard.
 	feedEnds []feedEnd
-	written  bell
+	written  bell.Bell
 
 	pool    sync.Pool // of *Batch with an empty batch
 	commits *commit.Pipeline
@@ -119,7 +120,7 @@ func (s applier) Sync(batch engine.Batch, log uint64) error {
 
 func (s applier) Answered() {
 	if s.replicas == nil {
-		s.written.ring()
+		s.written.Ring()
 	}
 }
 
@@ -134,7 +135,7 @@ type feedEnd struct {
 
 // Written returns a channel that is closed when more has become durable in the numbered shards
 // of this node. It may be closed for nothing; who waits looks again.
-func (s *Store) Written() <-chan struct{} { return s.written.await() }
+func (s *Store) Written() <-chan struct{} { return s.written.Await() }
 
 // read counts the caller in as a reader of the present generation; the caller must
 // call leave. It returns nil once the store is closed.
@@ -172,11 +173,12 @@ func (s *Store) readFault(op string, key []byte, err error) error {
 // alone is the epoch of all shards of a store without replicas.
 const alone uint64 = 1
 
-func (s *Store) replicaOf(sh key.Shard) *atomic.Pointer[replica.Group] {
-	if sh == key.Meta {
-		return &s.replicas.groups[s.shards]
+// Groups are the replicas that this node has, each with the first shard of its group.
+func (s *Store) Groups() iter.Seq2[key.Shard, *replica.Group] {
+	if s.replicas == nil {
+		return func(func(key.Shard, *replica.Group) bool) {}
 	}
-	return &s.replicas.groups[sh]
+	return s.replicas.All()
 }
 
 // Shards is how many numbered shards the store has.
@@ -202,7 +204,7 @@ func (s *Store) Replica(sh key.Shard) *replica.Group {
 	if s.replicas == nil {
 		return nil
 	}
-	return s.replicaOf(sh).Load()
+	return s.replicas.At(sh).Load()
 }
 
 // Epoch returns the epoch in which this node may read and write a shard, 0 when it
@@ -211,7 +213,7 @@ func (s *Store) Epoch(sh key.Shard) uint64 {
 	if s.replicas == nil {
 		return alone
 	}
-	if g := s.replicaOf(sh).Load(); g != nil {
+	if g := s.replicas.At(sh).Load(); g != nil {
 		return g.Epoch()
 	}
 	return 0

@@ -205,23 +205,25 @@ func TestOptionsReportAllFaultsAtOnce(t *testing.T) {
 func TestACopyTakesRowsOfItsShardOnly(t *testing.T) {
 	s := open(t, sharded(2))
 	for _, test := range []struct {
-		sh   key.Shard
-		key  []byte
-		good bool
+		first, last key.Shard
+		key         []byte
+		good        bool
 	}{
-		{1, key.Record(nil, 1, "w", key.ID{}), true},
-		{1, key.Record(nil, 0, "w", key.ID{}), false},
-		{1, key.Record(nil, key.Meta, "w", key.ID{}), false},
-		{key.Meta, key.Setting(nil, "a"), true},
-		{key.Meta, key.Record(nil, 1, "w", key.ID{}), false},
-		{key.Meta, []byte{0xFF, 0xFF, 0xFF}, false},
-		{1, nil, false},
-		{0, []byte{0}, false},
+		{1, 1, key.Record(nil, 1, "w", key.ID{}), true},
+		{1, 1, key.Record(nil, 0, "w", key.ID{}), false},
+		{0, 1, key.Record(nil, 1, "w", key.ID{}), true},
+		{0, 0, key.Record(nil, 1, "w", key.ID{}), false},
+		{1, 1, key.Record(nil, key.Meta, "w", key.ID{}), false},
+		{key.Meta, key.Meta, key.Setting(nil, "a"), true},
+		{key.Meta, key.Meta, key.Record(nil, 1, "w", key.ID{}), false},
+		{key.Meta, key.Meta, []byte{0xFF, 0xFF, 0xFF}, false},
+		{1, 1, nil, false},
+		{0, 0, []byte{0}, false},
 	} {
-		copied, err := localRows{s, test.sh}.Replace()
-		require.NoError(t, err)
-		err = copied.Set(test.key, nil)
-		assert.Equal(t, test.good, err == nil, "key %x in a copy of shard %d: got %v", test.key, test.sh, err)
-		copied.Abort()
+		copied := &replacement{s: s, first: test.first, last: test.last}
+		err := copied.Set(test.key, nil)
+		assert.Equal(t, test.good, err == nil, "key %x in a copy of the shards from %d to %d: got %v", test.key, test.first, test.last, err)
+		_ = copied.end()
+		copied.remove()
 	}
 }

@@ -43,7 +43,12 @@ func (w *world) complete(nodes, uneven int) bool {
 		least, most := 100, 0
 		for _, n := range status.Nodes {
 			least, most = min(least, n.Led), max(most, n.Led)
-			if !n.Alive || !n.Voter || n.Lag > lagMax || n.Held != p.directory.Load().share(n.ID) {
+			if !n.Alive || !n.Voter || n.Lag > lagMax || n.Held != p.share(n.ID) {
+				return false
+			}
+		}
+		for sh, g := range p.store.Groups() {
+			if p.directory.Load().divides(sh, key.Shard(g.Last())) != 0 {
 				return false
 			}
 		}
@@ -64,9 +69,10 @@ func (w *world) complete(nodes, uneven int) bool {
 }
 
 // share is how many shards a node shall have.
-func (d *directory) share(id peer.NodeID) (shards int) {
-	for sh := range d.Placement {
-		if d.wanted(sh).has(id) {
+func (n *Node) share(id peer.NodeID) (shards int) {
+	d := n.directory.Load()
+	for sh := range n.store.AllShards() {
+		if d.wanted(d.first(sh)).has(id) {
 			shards++
 		}
 	}

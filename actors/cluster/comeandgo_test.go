@@ -53,7 +53,10 @@ func rowOf(sh key.Shard, row uint64) []byte {
 func (r *rows) write(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); clocktest.Advance(20 * time.Millisecond) {
 		for _, p := range r.w.running() {
-			for _, sh := range p.led() {
+			for sh := range p.store.AllShards() {
+				if p.store.Epoch(sh) == 0 {
+					continue
+				}
 				r.next++
 				b := p.store.NewBatchIn(sh, p.store.Epoch(sh))
 				b.Set(rowOf(sh, r.next), nil)
@@ -82,8 +85,10 @@ func (w *world) running() (all []*process) {
 func (r *rows) missing() (missing []string) {
 	last := map[key.Shard]uint64{}
 	for _, p := range r.w.running() {
-		for _, sh := range p.led() {
-			last[sh] = p.store.Replica(sh).Applied()
+		for sh := range p.store.AllShards() {
+			if p.store.Epoch(sh) != 0 {
+				last[sh] = p.store.Replica(sh).Applied()
+			}
 		}
 	}
 	for _, p := range r.w.running() {
@@ -112,7 +117,7 @@ func TestNothingIsLostWhileNodesComeAndGo(t *testing.T) {
 		rounds = 4
 	}
 	for seed := range *goes {
-		inWorld(t, 6, func(t *testing.T, w *world) {
+		inWorld(t, 12, func(t *testing.T, w *world) {
 			draw := rand.New(rand.NewPCG(seed, 0))
 			a := w.first()
 			for range 4 {
@@ -159,11 +164,17 @@ func TestNothingIsLostWhileNodesComeAndGo(t *testing.T) {
 			w.currentEverywhere()
 			assert.Empty(t, r.missing(), "seed %d", seed)
 			assert.Greater(t, len(r.acked), 500, "seed %d: acknowledged writes", seed)
-			moves := uint64(0)
+			moves, groups := uint64(0), map[key.Shard]bool{}
 			for _, p := range w.running() {
 				moves += p.moves.Load()
+				for sh := range p.store.Groups() {
+					groups[sh] = true
+				}
 			}
-			t.Logf("seed %d: %d nodes at the end, %d acknowledged writes, %d moves by those", seed, len(w.running()), len(r.acked), moves)
+			one := w.running()[0]
+			assert.Len(t, groups, len(one.directory.Load().firsts(one.store)), "seed %d: groups", seed)
+			assert.Greater(t, len(groups), groupsFirst+1, "seed %d: no group was divided", seed)
+			t.Logf("seed %d: %d nodes and %d groups at the end, %d acknowledged writes, %d moves by those", seed, len(w.running()), len(groups), len(r.acked), moves)
 		})
 	}
 }

@@ -21,7 +21,7 @@ import (
 // leaderOf is the node that leads a shard in the newest epoch that nodes have said.
 func leaderOf(sh key.Shard, said iter.Seq2[peer.NodeID, heartbeat]) (leader peer.NodeID, led groupState) {
 	for id, h := range said {
-		if g := h.Groups[sh]; g.Epoch > led.Epoch {
+		if g := h.shards[sh]; g.Epoch > led.Epoch {
 			leader, led = id, g
 		}
 	}
@@ -60,8 +60,8 @@ func (n *Node) isAlive(id peer.NodeID) bool {
 	return id == n.self || n.others.by[id].alive()
 }
 
-// isCaughtUp says whether a node's replica of a shard that is led here lacks next to nothing. What it has said is unknown
-// where this node did not lead yet when it spoke; what it has confirmed since is always known.
+// isCaughtUp says whether a node's replica of the group that begins with a shard and is led here lacks next to nothing.
+// What it has said is unknown where this node did not lead yet when it spoke; what it has confirmed since is always known.
 func (n *Node) isCaughtUp(sh key.Shard, id peer.NodeID) bool {
 	n.others.mu.Lock()
 	defer n.others.mu.Unlock()
@@ -96,19 +96,16 @@ func (n *Node) heartbeat() heartbeat {
 	}
 	h.Full = n.full()
 	h.Shards, h.Groups = int(n.store.Shards()), map[key.Shard]groupState{}
-	for sh := range n.store.AllShards() {
-		g := n.store.Replica(sh)
-		if g == nil {
-			continue
-		}
+	for sh, g := range n.store.Groups() {
 		h.Groups[sh] = n.groupState(sh, g)
 	}
+	h.spread()
 	return h
 }
 
 func (n *Node) groupState(sh key.Shard, g *replica.Group) groupState {
 	have := n.replicas(sh)
-	return groupState{Applied: g.Applied(), Epoch: n.store.Epoch(sh), Voters: have.voters, Learners: have.learners}
+	return groupState{Last: key.Shard(g.Last()), Applied: g.Applied(), Epoch: n.store.Epoch(sh), Voters: have.voters, Learners: have.learners}
 }
 
 // group is a shard's state on this node, which leads it still.
@@ -191,10 +188,11 @@ func refuseClock(who string, clock time.Time) error {
 
 // note takes over what a node says of itself, unless something newer has come before.
 func (n *Node) note(said heartbeat) {
+	said.spread()
 	lag := map[key.Shard]uint64{}
 	if n.started.Load() {
 		for sh, g := range said.Groups {
-			if own := n.store.Replica(sh); own != nil && n.store.Epoch(sh) != 0 {
+			if own := n.store.Replica(sh); own != nil && key.Shard(own.First()) == sh && own.Epoch() != 0 {
 				lag[sh] = max(own.Applied(), g.Applied) - g.Applied
 			}
 		}

@@ -130,7 +130,8 @@ func Found(s *persistence.Store, dir, advertise string) (peer.NodeID, error) {
 	if err != nil {
 		return "", err
 	}
-	d, err := firstDirectory(authority, identity.Node(), advertise, slices.Collect(s.AllShards()))
+	groups := beginnings(int(s.Shards()))
+	d, err := firstDirectory(authority, identity.Node(), advertise, groups)
 	if err != nil {
 		return "", err
 	}
@@ -145,19 +146,25 @@ func Found(s *persistence.Store, dir, advertise string) (peer.NodeID, error) {
 	if err := s.Commit(w); err != nil {
 		return "", err
 	}
-	return identity.Node(), s.Bootstrap(string(identity.Node()))
+	return identity.Node(), s.Bootstrap(string(identity.Node()), groups)
 }
 
-func firstDirectory(authority *peer.Authority, id peer.NodeID, address string, shards []key.Shard) (*directory, error) {
+// firstDirectory is that of a cluster of one node. No groups: nothing is said of them.
+func firstDirectory(authority *peer.Authority, id peer.NodeID, address string, groups []key.Shard) (*directory, error) {
 	text, err := authority.Marshal()
 	if err != nil {
 		return nil, err
+	}
+	placement := map[key.Shard][]peer.NodeID{}
+	if groups != nil {
+		placement = place(nil, append(slices.Clone(groups), key.Meta), []peer.NodeID{id}, 1, nil)
 	}
 	return &directory{
 		Authority: string(text),
 		Nodes:     map[peer.NodeID]member{id: {Address: address, Joined: time.Now().UTC(), Started: true, Level: levelHere}},
 		Level:     levelHere,
-		Placement: place(nil, shards, []peer.NodeID{id}, 1),
+		Groups:    groups,
+		Placement: placement,
 	}, nil
 }
 
@@ -183,7 +190,13 @@ func (n *Node) refound(d *directory) bool {
 	if err != nil || authority.Cluster() != n.identity.Cluster() {
 		return false
 	}
-	first, err := firstDirectory(authority, n.self, n.o.Advertise, slices.Collect(n.store.AllShards()))
+	var groups []key.Shard
+	for sh := range n.store.Groups() {
+		if sh != key.Meta {
+			groups = append(groups, sh)
+		}
+	}
+	first, err := firstDirectory(authority, n.self, n.o.Advertise, groups)
 	if err != nil {
 		return false
 	}

@@ -18,7 +18,7 @@ import (
 func (n *Node) keepLoop() {
 	before := 0
 	n.every(n.o.Pace, func(ctx context.Context) {
-		if led := len(n.led()); led != before {
+		if led := n.ledShards(); led != before {
 			n.o.Log.Info().Int("shards", led).Int("before", before).Msg("the number of shards that this node leads has changed")
 			before = led
 		}
@@ -31,7 +31,7 @@ func (n *Node) keepLoop() {
 		switch {
 		case n.stopping.Load():
 		case n.full():
-			if len(n.led()) > 0 {
+			if n.ledShards() > 0 {
 				n.sendHeartbeats(ctx) // another disk may have become full since it was heard
 				n.transferLeaderships(ctx, n.haveRoom)
 			}
@@ -41,8 +41,8 @@ func (n *Node) keepLoop() {
 	})
 }
 
-// wanted gives a shard to those who vote in it, and Meta to every node: users, definitions and this directory are
-// read where they are needed.
+// wanted gives the group that begins with a shard to those who vote in it, and Meta to every node: users, definitions and
+// this directory are read where they are needed.
 func (d *directory) wanted(sh key.Shard) replicaSet {
 	want := replicaSet{voters: d.Placement[sh]}
 	if sh != key.Meta {
@@ -61,21 +61,33 @@ func (n *Node) reconcile(ctx context.Context) {
 	if d == nil {
 		return
 	}
-	for sh := range n.store.AllShards() {
-		has := n.store.Replica(sh) != nil
-		switch {
-		case sh == key.Meta:
-		case !has && d.wanted(sh).has(n.self):
-			if err := n.store.Join(sh); err != nil {
-				n.warnings.log(n.o.Log, "join", func() string { return fmt.Sprintf("%s cannot be taken in: %v", shown(sh), err) })
-			}
-		case has && !d.wanted(sh).has(n.self) && n.Fresh() && n.isOut(sh):
-			n.o.Log.Info().Str("shard", shown(sh)).Msg("shard is kept by other nodes now; removing this copy")
-			if err := n.store.Leave(sh, func() error { return n.removedFrom(ctx, sh) }); err != nil {
-				n.warnings.log(n.o.Log, "leave", func() string { return fmt.Sprintf("%s cannot be removed: %v", shown(sh), err) })
-			}
+	for sh := range n.store.Groups() {
+		if sh == key.Meta || d.wanted(sh).has(n.self) || !n.Fresh() || !n.isOut(sh) {
+			continue
+		}
+		n.o.Log.Info().Str("shard", shown(sh)).Msg("shard is kept by other nodes now; removing this copy")
+		if err := n.store.Leave(sh, func() error { return n.removedFrom(ctx, sh) }); err != nil {
+			n.warnings.log(n.o.Log, "leave", func() string { return fmt.Sprintf("%s cannot be removed: %v", shown(sh), err) })
 		}
 	}
+	for sh := range d.Placement {
+		if n.store.Replica(sh) != nil || !d.wanted(sh).has(n.self) || !n.begins(sh) {
+			continue
+		}
+		if err := n.store.Join(sh); err != nil {
+			n.warnings.log(n.o.Log, "join", func() string { return fmt.Sprintf("%s cannot be taken in: %v", shown(sh), err) })
+		}
+	}
+}
+
+// begins says whether another node leads a group that begins with a shard: it may have been only planned.
+func (n *Node) begins(sh key.Shard) bool {
+	for _, said := range n.heard() {
+		if said.Groups[sh].Epoch != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (n *Node) isOut(sh key.Shard) bool {
@@ -167,7 +179,10 @@ func (n *Node) edit(d *directory) (changed bool, left []peer.NodeID) {
 		d.Level = level
 		changed = true
 	}
-	next := place(d.Placement, slices.Collect(n.store.AllShards()), d.staying(), n.o.Replicas)
+	if d.grow(int(n.store.Shards())) {
+		changed = true
+	}
+	next := place(d.Placement, d.firsts(n.store), d.staying(), n.o.Replicas, func(sh key.Shard) int { return d.length(sh, int(n.store.Shards())) })
 	if len(d.staying()) > 0 && !maps.EqualFunc(next, d.Placement, slices.Equal[[]peer.NodeID]) {
 		d.Placement = next
 		changed = true
@@ -202,16 +217,17 @@ func (n *Node) hasNone(id peer.NodeID, shards iter.Seq[key.Shard], said map[peer
 	return true
 }
 
-// balance hands shards over when this node leads at least two more than another one that could: one at a look, or more
-// where there are many shards, so that a node that has started leads its part within some 20 looks.
+// balance hands groups over when then no node leads more shards than this one does now: one at a look, or more
+// where there are many groups, so that a node that has started leads its part within some 20 looks.
 func (n *Node) balance(ctx context.Context) {
 	d := n.directory.Load()
 	if d == nil {
 		return
 	}
 	led, own, heard := map[peer.NodeID]int{}, n.led(), n.heard()
+	led[n.self] = n.ledShards()
 	for id, said := range heard {
-		for _, g := range said.Groups {
+		for _, g := range said.shards {
 			if g.Epoch != 0 {
 				led[id]++
 			}
@@ -222,13 +238,15 @@ func (n *Node) balance(ctx context.Context) {
 	}
 	given := 0
 	for _, sh := range own {
+		g := n.store.Replica(sh)
 		var best peer.NodeID
 		voters := n.replicas(sh).voters
-		if !n.haveRoom(voters, heard) {
+		if g == nil || !n.haveRoom(voters, heard) {
 			continue
 		}
+		length := int(g.Last()-g.First()) + 1
 		for _, id := range voters {
-			if id != n.self && slices.Contains(d.Placement[sh], id) && n.isCaughtUp(sh, id) && led[id]+2 <= len(own)-given && (best == "" || led[id] < led[best]) {
+			if id != n.self && slices.Contains(d.Placement[sh], id) && n.isCaughtUp(sh, id) && led[id]+length < led[n.self] && (best == "" || led[id] < led[best]) {
 				best = id
 			}
 		}
@@ -236,7 +254,8 @@ func (n *Node) balance(ctx context.Context) {
 			continue
 		}
 		n.transferLeadership(ctx, sh, best)
-		led[best]++
+		led[best] += length
+		led[n.self] -= length
 		if given++; given > len(own)/32 {
 			return
 		}
@@ -254,14 +273,25 @@ func (n *Node) haveRoom(voters []peer.NodeID, said map[peer.NodeID]heartbeat) bo
 	return 2*room > len(voters)
 }
 
+// led are the groups that this node leads, by their first shards.
 func (n *Node) led() []key.Shard {
 	var own []key.Shard
-	for sh := range n.store.AllShards() {
-		if n.store.Epoch(sh) != 0 {
+	for sh, g := range n.store.Groups() {
+		if g.Epoch() != 0 {
 			own = append(own, sh)
 		}
 	}
 	return own
+}
+
+// ledShards counts the shards that this node leads.
+func (n *Node) ledShards() (count int) {
+	for sh := range n.store.AllShards() {
+		if n.store.Epoch(sh) != 0 {
+			count++
+		}
+	}
+	return count
 }
 
 // handOverMax bounds a hand-over; while it lasts nothing is written.
@@ -287,6 +317,9 @@ func (n *Node) transferLeadership(ctx context.Context, sh key.Shard, to peer.Nod
 
 // Led implements persistence.LeadershipObserver.
 func (n *Node) Led(sh key.Shard, epoch uint64) {
+	if g := n.store.Replica(sh); g == nil || key.Shard(g.First()) != sh { // NB: a group is told of at each of its shards
+		return
+	}
 	n.tending.mu.Lock()
 	defer n.tending.mu.Unlock()
 	if n.ctx.Err() != nil { // Stop waits already
@@ -324,7 +357,8 @@ func (n *Node) reconcileShard(ctx context.Context, sh key.Shard) {
 				self: n.self, alive: n.isAlive, caughtUp: func(id peer.NodeID) bool { return n.isCaughtUp(sh, id) },
 				busy: func(id peer.NodeID) bool { return sh == key.Meta && n.isBusy(id) },
 			})
-			if step.what != rest && n.move(ctx, sh, step, want.has(step.out)) {
+			// NB: with n.ctx, as ctx ends with the epoch, which both can bring about
+			if step.what != rest && n.move(n.ctx, sh, step, want.has(step.out)) || step.what == rest && n.divide(n.ctx, d, sh) {
 				pause = n.o.Pace / 20
 			}
 		}

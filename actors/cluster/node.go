@@ -149,12 +149,14 @@ func (n *Node) every(pause time.Duration, do func(context.Context)) {
 // Once it is in use it is not changed.
 type directory struct {
 	// Authority signs the certificates of the nodes, as peer.Authority.Marshal has it.
-	Authority string                      `json:"authority"`
-	Level     int                         `json:"level,omitempty"` // the highest that all nodes have had
-	Nodes     map[peer.NodeID]member      `json:"nodes"`
-	Gone      []peer.NodeID               `json:"gone,omitempty"` // those that were removed, and never come back under their id
-	Keys      map[string]entry            `json:"keys,omitempty"`
-	Placement map[key.Shard][]peer.NodeID `json:"placement"` // which nodes shall have a vote in which shard
+	Authority string                 `json:"authority"`
+	Level     int                    `json:"level,omitempty"` // the highest that all nodes have had
+	Nodes     map[peer.NodeID]member `json:"nodes"`
+	Gone      []peer.NodeID          `json:"gone,omitempty"` // those that were removed, and never come back under their id
+	Keys      map[string]entry       `json:"keys,omitempty"`
+	// Groups are where groups of numbered shards begin, or shall; nil: each shard is its own.
+	Groups    []key.Shard                 `json:"groups,omitempty"`
+	Placement map[key.Shard][]peer.NodeID `json:"placement"` // which nodes shall have a vote in which group, by its first shard
 }
 
 type member struct {
@@ -192,12 +194,29 @@ type heartbeat struct {
 	Changed map[string]string `json:"changed"`
 	Clock   time.Time         `json:"clock"`
 
-	Groups map[key.Shard]groupState `json:"groups,omitempty"`
+	Groups map[key.Shard]groupState `json:"groups,omitempty"` // by their first shards
+	shards map[key.Shard]groupState // Groups at each of their shards
+}
+
+// spread fills shards.
+func (h *heartbeat) spread() {
+	h.shards = map[key.Shard]groupState{}
+	for first, g := range h.Groups {
+		h.shards[first] = g
+	}
+	for first, g := range h.Groups {
+		for sh := int(first) + 1; sh <= min(int(g.Last), h.Shards-1); sh++ {
+			if than, own := h.shards[key.Shard(sh)]; !own || than.Epoch < g.Epoch {
+				h.shards[key.Shard(sh)] = g
+			}
+		}
+	}
 }
 
 func (h heartbeat) mayLead() bool { return !h.Starting && !h.Stopping && !h.Full }
 
 type groupState struct {
+	Last     key.Shard     `json:"last,omitempty"` // of the group's shards, as far as there are any behind the first
 	Applied  uint64        `json:"applied"`
 	Epoch    uint64        `json:"epoch,omitempty"`  // that in which the node leads, 0 of one that follows
 	Voters   []peer.NodeID `json:"voters,omitempty"` // Voters and Learners are the replicas as the node knows them
@@ -222,7 +241,7 @@ type other struct {
 
 func (o *other) alive() bool { return o != nil && time.Since(o.heard) <= aliveMax }
 
-// tending are the shards that are led here, whose replicas this node manages.
+// tending are the groups that are led here, whose replicas this node manages, by their first shards.
 type tending struct {
 	mu   sync.Mutex
 	stop map[key.Shard]context.CancelFunc

@@ -256,7 +256,7 @@ func (n *Node) Status() Status {
 		if !n.isAlive(id) {
 			continue
 		}
-		for sh, g := range h.Groups {
+		for sh, g := range h.shards {
 			if than := best[sh]; g.Epoch > than.Epoch || g.Epoch == than.Epoch && g.Applied > than.Applied {
 				best[sh] = g
 			}
@@ -271,17 +271,17 @@ func (n *Node) Status() Status {
 		}
 		shall, votes := 0, 0
 		for sh := range n.store.AllShards() {
-			g := h.Groups[sh]
+			g, kept := h.shards[sh]
 			if g.Epoch != 0 && node.Alive {
 				node.Led++
 			}
-			if _, kept := h.Groups[sh]; kept {
+			if kept {
 				node.Lag = max(node.Lag, max(best[sh].Applied, g.Applied)-g.Applied)
 			}
 			if g.Applied > 0 {
 				node.Held++
 			}
-			if slices.Contains(d.Placement[sh], id) {
+			if slices.Contains(d.Placement[d.first(sh)], id) {
 				shall++
 				if slices.Contains(best[sh].Voters, id) {
 					votes++
@@ -298,7 +298,7 @@ func (n *Node) Status() Status {
 				alive++
 			}
 		}
-		placed := d.Placement[sh]
+		placed := d.Placement[d.first(sh)]
 		if 2*alive <= len(voters) || alive < len(placed) || slices.ContainsFunc(placed, func(id peer.NodeID) bool { return !n.isAlive(id) }) {
 			status.Short = append(status.Short, sh)
 		}

@@ -8,16 +8,19 @@ import (
 	"troupe/persistence/key"
 )
 
-// place decides which nodes shall have a vote in which shard: as many as replicas says, or all nodes when there are
-// fewer. Meta moves only when it must.
-func place(now map[key.Shard][]peer.NodeID, shards []key.Shard, nodes []peer.NodeID, replicas int) map[key.Shard][]peer.NodeID {
+// place decides which nodes shall have a vote in which group: as many as replicas says, or all nodes when there are
+// fewer. Meta moves only when it must. weight is how many shards a group has, by its first one; nil: one.
+func place(now map[key.Shard][]peer.NodeID, shards []key.Shard, nodes []peer.NodeID, replicas int, weight func(key.Shard) int) map[key.Shard][]peer.NodeID {
+	if weight == nil {
+		weight = func(key.Shard) int { return 1 }
+	}
 	next := map[key.Shard][]peer.NodeID{}
 	count := map[peer.NodeID]int{}
 	for _, sh := range shards {
 		for _, id := range now[sh] {
 			if slices.Contains(nodes, id) {
 				next[sh] = append(next[sh], id)
-				count[id]++
+				count[id] += weight(sh)
 			}
 		}
 	}
@@ -33,12 +36,12 @@ func place(now map[key.Shard][]peer.NodeID, shards []key.Shard, nodes []peer.Nod
 		for len(next[sh]) > replicas {
 			most := slices.MaxFunc(next[sh], func(a, b peer.NodeID) int { return cmp.Compare(count[a], count[b]) })
 			next[sh] = slices.DeleteFunc(next[sh], func(id peer.NodeID) bool { return id == most })
-			count[most]--
+			count[most] -= weight(sh)
 		}
 		for len(next[sh]) < min(replicas, len(nodes)) {
 			id := fewest(next[sh])
 			next[sh] = append(next[sh], id)
-			count[id]++
+			count[id] += weight(sh)
 		}
 	}
 	for moved := true; moved; {
@@ -49,10 +52,10 @@ func place(now map[key.Shard][]peer.NodeID, shards []key.Shard, nodes []peer.Nod
 			}
 			to := fewest(next[sh])
 			for i, from := range next[sh] {
-				if to != "" && count[from] > count[to]+1 {
+				if to != "" && count[from] > count[to]+weight(sh) {
 					next[sh][i] = to
-					count[from]--
-					count[to]++
+					count[from] -= weight(sh)
+					count[to] += weight(sh)
 					moved = true
 					break
 				}

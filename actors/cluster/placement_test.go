@@ -23,7 +23,7 @@ func nodesDrawn(t *rapid.T, label string) []peer.NodeID {
 	return ids
 }
 
-// TestPlacement: from wherever it was, each shard gets as many nodes as it should have, all
+// TestPlacement: from wherever it was, each group gets as many nodes as it should have, all
 // have about as many shards, and nothing moves that need not.
 func TestPlacement(t *testing.T) {
 	var shards []key.Shard
@@ -33,13 +33,15 @@ func TestPlacement(t *testing.T) {
 	shards = append(shards, key.Meta)
 	rapid.Check(t, func(t *rapid.T) {
 		now := map[key.Shard][]peer.NodeID{}
+		weights := rapid.SliceOfN(rapid.IntRange(1, 4), len(shards), len(shards)).Draw(t, "weights")
+		weight := func(sh key.Shard) int { return weights[slices.Index(shards, sh)] }
 		for round := range 3 {
 			nodes := nodesDrawn(t, fmt.Sprint("nodes ", round, " "))
 			if len(nodes) == 0 {
 				continue
 			}
 			replicas := rapid.IntRange(1, 5).Draw(t, "replicas")
-			next := place(now, shards, nodes, replicas)
+			next := place(now, shards, nodes, replicas, weight)
 			count := map[peer.NodeID]int{}
 			for _, sh := range shards {
 				require.Len(t, next[sh], min(replicas, len(nodes)), "shard %d", sh)
@@ -47,18 +49,18 @@ func TestPlacement(t *testing.T) {
 				for _, id := range next[sh] {
 					require.Contains(t, nodes, id, "shard %d is placed", sh)
 					if sh != key.Meta {
-						count[id]++
+						count[id] += weight(sh)
 					}
 				}
 			}
-			least, most := len(shards), 0
+			least, most := 4*len(shards), 0
 			for _, id := range nodes {
 				least, most = min(least, count[id]), max(most, count[id])
 			}
-			if most-least > 2 { // NB: Meta counts as well, and does not move
+			if most-least > slices.Max(weights)+weight(key.Meta) { // NB: Meta counts as well, and does not move
 				t.Fatalf("some have %d shards and some %d: %v", least, most, count)
 			}
-			again := place(next, shards, nodes, replicas)
+			again := place(next, shards, nodes, replicas, weight)
 			require.Equal(t, fmt.Sprint(next), fmt.Sprint(again), "placed again it is\n%v, not\n%v", again, next)
 			stay := slices.DeleteFunc(slices.Clone(now[key.Meta]), func(id peer.NodeID) bool { return !slices.Contains(nodes, id) })
 			require.False(t, len(stay) <= replicas && slices.ContainsFunc(stay, func(id peer.NodeID) bool { return !slices.Contains(next[key.Meta], id) }),
@@ -76,7 +78,7 @@ func TestWhoKeepsWhat(t *testing.T) {
 		for _, id := range nodesDrawn(t, "node ") {
 			d.Nodes[id] = member{Started: rapid.Bool().Draw(t, "started"), Leaving: rapid.Bool().Draw(t, "leaving")}
 		}
-		d.Placement = place(nil, shards, d.staying(), rapid.IntRange(1, 5).Draw(t, "replicas"))
+		d.Placement = place(nil, shards, d.staying(), rapid.IntRange(1, 5).Draw(t, "replicas"), nil)
 		for _, sh := range shards {
 			want := d.wanted(sh)
 			require.True(t, slices.Equal(want.voters, d.Placement[sh]), "%v shall vote in shard %d, want %v", want.voters, sh, d.Placement[sh])

@@ -35,8 +35,12 @@ import (
 
 // onClusterOfFive runs a test on five nodes of which three have each shard: the first leads nothing but Meta and shard 0.
 func onClusterOfFive(t *testing.T, test func(*testing.T, *cluster)) {
+	onClusterOf(t, replicatest.Options{Nodes: 5, Shards: 7, Replicas: 3}, test)
+}
+
+func onClusterOf(t *testing.T, o replicatest.Options, test func(*testing.T, *cluster)) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &cluster{t: t, begun: time.Now(), of: replicatest.Options{Nodes: 5, Shards: 7, Replicas: 3}, indexes: []string{"svcPublic.a", "svcPublic.t"}}
+		c := &cluster{t: t, begun: time.Now(), of: o, indexes: []string{"svcPublic.a", "svcPublic.t"}}
 		c.start(c.publish)
 		test(t, c)
 		for _, n := range c.nodes {

@@ -12,15 +12,6 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Members returns the replicas of the group as this node knows them.
-func (g *Group) Members() (all []Member) {
-	_, m := g.state.published()
-	for _, n := range m.all() {
-		all = append(all, Member{Node: n, Voter: slices.Contains(m.Voters, n)})
-	}
-	return all
-}
-
 // AddLearner has a node get the log without a vote. Like the next three, it works on the
 // leader only, and returns when the change is confirmed by a majority. A voter keeps its vote.
 func (g *Group) AddLearner(node string) error {
@@ -63,12 +54,6 @@ func (g *Group) Swap(in, out string, learns bool) error {
 
 func change(kind raftpb.ConfChangeType, node string) *raftpb.ConfChangeSingle {
 	return &raftpb.ConfChangeSingle{Type: kind.Enum(), NodeId: new(raftID(node))}
-}
-
-// changeContext stands in an entry about the members.
-type changeContext struct {
-	ID   string `json:"id"`
-	Node string `json:"node"`
 }
 
 // change makes changes of the members at once and waits for them; node is the one that may be new. It asks again while

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -83,7 +82,15 @@ func (g *Group) copyTo(to, term uint64) (err error) {
 		_, err := w.Write(value)
 		return err
 	}
-	if err := rows.Scan(row); err != nil {
+	people, err := rows.Load(g.state.people)
+	if err != nil {
+		return err
+	}
+	of, err := decodeMembers(people)
+	if err != nil {
+		return err
+	}
+	if err := rows.Scan(of.last(g.o.Shard), row); err != nil {
 		return err
 	}
 	if err := row(nil, nil); err != nil {
@@ -282,7 +289,9 @@ func (g *Group) readRows(r io.Reader, rows Replacement, alive func()) (*raftpb.M
 		case bytes.Equal(key, g.state.key):
 			at, err = decodePosition(value)
 		case bytes.Equal(key, g.state.people):
-			err = json.Unmarshal(value, &of)
+			if of, err = decodeMembers(value); err == nil {
+				err = rows.Reach(of.last(g.o.Shard))
+			}
 		}
 		if err == nil {
 			err = rows.Set(key, value)
@@ -316,7 +325,7 @@ func (g *Group) install(m *raftpb.Message) func() {
 		g.copying.Store(false)
 		g.state.installed.Add(1)
 		if g.o.Follower != nil {
-			g.o.Follower.Replaced()
+			g.o.Follower.Replaced(max(g.Last(), g.state.members.last(g.o.Shard)))
 		}
 		g.state.publish(g.state.at, g.state.members)
 		g.notePeers()

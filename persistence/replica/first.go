@@ -49,7 +49,9 @@ func (f first) recover(o *Options, node string) (had bool, err error) {
 	}
 	at := s.at
 	at.applied, at.term = max(at.applied, foundedAt), max(at.term, foundedIn)
-	if err := found(o, s, &raftLog{store: o.Store, prefix: o.LogPrefix}, at, max(term, at.term)+1, node); err != nil {
+	log := &raftLog{store: o.Store, prefix: o.LogPrefix}
+	err = f.store.Write(Synced, func(b Batch) { begin(b, log, s, at, max(term, at.term)+1, members{Voters: []string{node}}) })
+	if err != nil {
 		return false, err
 	}
 	return had, f.store.Write(Synced, func(b Batch) {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"troupe/persistence/replica/internal/entry"
 )
 
 // TestAReplicaOfTheFirstEngine is refused, and recovered with what its log has beside the state.
@@ -24,9 +26,9 @@ func TestAReplicaOfTheFirstEngine(t *testing.T) {
 		"log l" + number(7): entry(5, []byte("members")),
 	}
 	o := Options{Store: m, LogPrefix: []byte("log "), StatePrefix: []byte("state ")}
-	_, err := new(Host).Start(o)
+	_, err := new(Host).Start(o, nil)
 	require.ErrorIs(t, err, ErrFirstEngine)
-	had, err := Recover(o, "A")
+	had, _, err := Recover(o, "A", 0)
 	require.True(t, had && err == nil, "%v", err)
 	assert.Equal(t, "2", m.rows["row b"], "what the log has is not in the rows")
 	s, err := openState(m, o.StatePrefix, nil)
@@ -39,6 +41,6 @@ func TestAReplicaOfTheFirstEngine(t *testing.T) {
 
 // writesOf is the data of an entry of the first engine with one set of writes.
 func writesOf(epoch, revision uint64, set string) []byte {
-	data := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64([]byte{entryVersion, kindWrites}, epoch), revision)
+	data := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64([]byte{1, byte(entry.Plain)}, epoch), revision)
 	return append(binary.AppendUvarint(data, uint64(len(set))), set...)
 }

@@ -7,9 +7,9 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Bootstrap writes the beginning of a group of one node: this one, with the rows that the
-// shard has now. It may be called again until the group has begun.
-func Bootstrap(o Options, node string) error {
+// Bootstrap writes the beginning of a group of one node: this one, with the rows that the shards up to last have now. It
+// may be called again until the group has begun.
+func Bootstrap(o Options, node string, last uint16) error {
 	s, err := openState(o.Store, o.StatePrefix, o.Fatal)
 	if err != nil {
 		return err
@@ -23,7 +23,7 @@ func Bootstrap(o Options, node string) error {
 	if began := s.at != (position{}) || hard[0] != 0; began && (s.at != first || hard[0] != foundedIn) {
 		return fmt.Errorf("shard %d is replicated already", o.Shard)
 	}
-	return found(&o, s, l, first, foundedIn, node)
+	return o.Store.Write(Synced, func(b Batch) { begin(b, l, s, first, foundedIn, members{Voters: []string{node}, Last: last}) })
 }
 
 // A group begins behind this entry, in this term.
@@ -31,25 +31,28 @@ const foundedAt, foundedIn = 1, 1
 
 // Recover makes a group of one node out of what this one has, whatever the others
 // have: what only they had confirmed is lost. No group may be running. It reports whether this
-// node had anything: one that has only begun to copy the shard has a term and no rows.
-func Recover(o Options, node string) (had bool, err error) {
+// node had anything, and which is the group's last shard: one that has only begun to copy the group has a term and no
+// rows, and gets the shards up to last.
+func Recover(o Options, node string, last uint16) (had bool, reach uint16, err error) {
 	if errors.Is(checkEngine(&o), ErrFirstEngine) {
-		return firstOf(&o).recover(&o, node)
+		had, err = firstOf(&o).recover(&o, node)
+		return had, o.Shard, err
 	}
 	s, err := openState(o.Store, o.StatePrefix, o.Fatal)
 	if err != nil {
-		return false, err
+		return false, 0, err
 	}
+	s.first, s.beside = o.Shard, o.Beside
 	had = s.at.applied != 0
 	l, err := openLog(o.Store, o.LogPrefix, s.published)
 	if err != nil {
-		return false, err
+		return false, 0, err
 	}
 	// NB: entries that were not applied may have been confirmed by others, so they count.
 	for index := s.at.applied + 1; index <= l.mu.last; index++ {
 		entries, err := l.Entries(index, index+1, 0)
 		if err != nil {
-			return false, err
+			return false, 0, err
 		}
 		err = o.Store.Write(Lazy, func(b Batch) {
 			e := entries[0]
@@ -63,21 +66,16 @@ func Recover(o Options, node string) (had bool, err error) {
 			b.Set(s.key, s.at.encode())
 		})
 		if err != nil {
-			return false, err
+			return false, 0, err
 		}
 	}
 	at := s.at
 	at.applied = max(at.applied, foundedAt)
 	at.term = max(at.term, foundedIn)
-	return had, found(&o, s, l, at, max(l.mu.hard[0], at.term)+1, node)
-}
-
-// found makes this node the only member, and lets the log begin behind a position.
-func found(o *Options, s *state, l *raftLog, at position, term uint64, node string) error {
-	return o.Store.Write(Synced, func(b Batch) {
-		l.restart(b, raftEntry{at.applied, at.term})
-		l.setPair(b, 'h', term, 0)
-		b.Set(s.key, at.encode())
-		b.Set(s.people, members{Voters: []string{node}}.encode())
+	if had {
+		last = s.members.last(o.Shard)
+	}
+	return had, last, o.Store.Write(Synced, func(b Batch) {
+		begin(b, l, s, at, max(l.mu.hard[0], at.term)+1, members{Voters: []string{node}, Last: last})
 	})
 }

@@ -3,6 +3,7 @@ package replica
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,6 +11,8 @@ import (
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
+
+	"troupe/persistence/replica/internal/raftlog"
 )
 
 const (
@@ -23,7 +26,7 @@ const (
 	inboxBytesMax = 16 << 20
 )
 
-// Group is this node's replica of one shard. All methods are safe for concurrent use.
+// Group is this node's replica of some shards in a row. All methods are safe for concurrent use.
 type Group struct {
 	o     Options
 	host  *Host
@@ -97,8 +100,9 @@ type answer struct {
 }
 
 // Start begins to take part in the group with what the store has of it, which may be
-// nothing: then the leader sends it. [Bootstrap] begins a group.
-func (h *Host) Start(o Options) (*Group, error) {
+// nothing: then the leader sends it. started is called before anybody is told anything of the group; it may be nil.
+// [Bootstrap] begins a group.
+func (h *Host) Start(o Options, started func(*Group)) (*Group, error) {
 	o.ensureDefaults()
 	g := &Group{o: o, host: h, stop: make(chan struct{})}
 	g.mu.conf, g.mu.copied = map[string]chan struct{}{}, map[uint64]uint64{}
@@ -108,10 +112,16 @@ func (h *Host) Start(o Options) (*Group, error) {
 	all := g.state.members.all()
 	h.know(all...)
 	g.notePeers()
+	if started != nil {
+		started(g)
+	}
 	h.mu.Lock()
 	h.mu.groups[o.Shard] = g // NB: from here on rounds step it
 	h.mu.Unlock()
-	if len(all) == 1 && all[0] == h.o.Node {
+	if len(all) == 1 && all[0] == h.o.Node || o.Elect {
+		g.mu.Lock()
+		g.standLocked() // NB: the others may not have begun yet
+		g.mu.Unlock()
 		g.do(func() { _ = g.raft.Campaign() })
 	}
 	return g, nil
@@ -125,6 +135,7 @@ func (g *Group) start() (err error) {
 		return err
 	}
 	g.state.told, g.state.configure = g.o.Follower, g.configure
+	g.state.first, g.state.beside = g.o.Shard, g.o.Beside
 	if g.log, err = openLog(g.o.Store, g.o.LogPrefix, g.state.published); err != nil {
 		return err
 	}
@@ -138,7 +149,7 @@ func (g *Group) newRaft() (*raft.RawNode, error) {
 		ElectionTick: electionTicks, HeartbeatTick: heartbeatTicks,
 		AsyncStorageWrites: true, MaxSizePerMsg: messageBytesMax, MaxInflightMsgs: inflightMax, MaxCommittedSizePerReady: 2 << 20,
 		CheckQuorum: true, PreVote: true, DisableProposalForwarding: true, StepDownOnRemoval: true,
-		Logger: raftLogger{g.o.Log},
+		Logger: raftlog.New(g.o.Log),
 	})
 }
 
@@ -202,10 +213,39 @@ func (g *Group) status() raft.BasicStatus {
 	return g.raft.BasicStatus()
 }
 
+// First is the first shard of the group, by which it is known.
+func (g *Group) First() uint16 { return g.o.Shard }
+
+// Last is the last shard of the group, as far as readers see.
+func (g *Group) Last() uint16 {
+	_, m := g.state.published()
+	return m.last(g.o.Shard)
+}
+
+// divided is called when new groups are there.
+func (g *Group) divided(beyond []span) {
+	for _, of := range beyond {
+		g.mu.Lock()
+		led := g.mu.term != 0
+		g.endLocked() // NB: those who are told of its end must not be told before that the new group is led
+		g.mu.Unlock()
+		g.o.Divided(of.first, of.last, led)
+	}
+}
+
 // Applied is the last entry that the state contains. What was acknowledged before is in it on the leader.
 func (g *Group) Applied() uint64 {
 	at, _ := g.state.position()
 	return at.applied
+}
+
+// Members returns the replicas of the group as this node knows them.
+func (g *Group) Members() (all []Member) {
+	_, m := g.state.published()
+	for _, n := range m.all() {
+		all = append(all, Member{Node: n, Voter: slices.Contains(m.Voters, n)})
+	}
+	return all
 }
 
 // Behind is how many entries of the log another node lacks, as it has said to this one, which
@@ -311,7 +351,7 @@ func (g *Group) Drain(ctx context.Context) (resume func(), err error) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.mu.drained = nil
-		if g.mu.epoch != 0 {
+		if g.mu.term != 0 {
 			g.endLocked()
 			g.mu.renew = true
 			g.host.schedule(g)

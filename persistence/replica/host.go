@@ -15,7 +15,9 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 	"golang.org/x/time/rate"
 
+	"troupe/persistence/replica/internal/entry"
 	"troupe/persistence/replica/internal/mesh"
+	"troupe/persistence/replica/internal/notices"
 )
 
 // Host runs the groups of all shards of a node: it alone steps them, sends what they say to another node in one stream,
@@ -33,10 +35,10 @@ type Host struct {
 	stop      chan struct{}
 	done      sync.WaitGroup
 
-	notices notices
+	notices *notices.Queue
 	probing atomic.Bool  // a write of probeDisk is on its way
 	synced  atomic.Int64 // when the last write that is safe was begun
-	packer  packer       // belongs to the round
+	packer  entry.Packer // belongs to the round
 
 	mu struct {
 		sync.Mutex
@@ -57,12 +59,12 @@ func NewHost(o HostOptions) *Host {
 	h.mu.groups, h.mu.names = map[uint16]*Group{}, map[uint64]string{}
 	h.mu.heard, h.mu.runs = map[uint64]time.Time{}, map[uint64]uint64{}
 	h.synced.Store(time.Now().UnixNano())
-	h.notices.wake = make(chan struct{}, 1)
+	h.notices = notices.NewQueue()
 	h.mesh = mesh.New(mesh.Options{
 		Node: o.Node, Run: rand.Uint64() | 1, Streams: o.Messages, Ping: o.Tick / pingTicks,
 		Healthy: h.healthy, Met: h.meet, Lost: h.unreachable, Log: o.Log,
 	})
-	for _, loop := range []func(){h.rounds, h.tick, h.acceptCopies, func() { h.notices.loop(h.stop) }} {
+	for _, loop := range []func(){h.rounds, h.tick, h.acceptCopies, func() { h.notices.Run(h.stop) }} {
 		h.done.Go(loop)
 	}
 	return h

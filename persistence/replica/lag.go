@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"troupe/persistence/replica/internal/entry"
 )
 
 // lagBytesMax is how many bytes of confirmed entries wait at most to be applied.
@@ -72,7 +74,7 @@ func (l *lag) told() (all []*raftpb.Message) {
 // AwaitApplied was called.
 func (l *lag) due(ticked, awaited bool) (m *raftpb.Message) {
 	l.news = l.news || len(l.applies) > 0
-	if ticked || awaited || !l.busy || l.bytes >= lagBytesMax || slices.ContainsFunc(l.applies, changesMembers) {
+	if ticked || awaited || !l.busy || l.bytes >= lagBytesMax || slices.ContainsFunc(l.applies, changesGroup) {
 		m = l.take()
 	}
 	if ticked {
@@ -95,8 +97,12 @@ func (l *lag) take() (m *raftpb.Message) {
 	return m
 }
 
-func changesMembers(m *raftpb.Message) bool {
-	return slices.ContainsFunc(m.GetEntries(), func(e *raftpb.Entry) bool { return e.GetType() != raftpb.EntryNormal })
+// changesGroup reports whether a message has entries about what the group is. Its members are told of them at once: who
+// does not know them cannot lead.
+func changesGroup(m *raftpb.Message) bool {
+	return slices.ContainsFunc(m.GetEntries(), func(e *raftpb.Entry) bool {
+		return e.GetType() != raftpb.EntryNormal || entry.IsDivide(e.GetData())
+	})
 }
 
 // onlyHeartbeats reports whether messages tell only that somebody is there.

@@ -18,14 +18,19 @@ type Member struct {
 	Voter bool
 }
 
-// members are the nodes of a group, by their ids: raftpb.ConfState.
+// members are the nodes of a group, by their ids, as in raftpb.ConfState, and the shards that it keeps.
 type members struct {
 	Voters    []string `json:"voters,omitempty"`
 	Learners  []string `json:"learners,omitempty"`
 	Outgoing  []string `json:"outgoing,omitempty"`
 	Next      []string `json:"next,omitempty"`
 	AutoLeave bool     `json:"autoLeave,omitempty"`
+	// Last is the last shard of the group; with none behind the first it may be 0.
+	Last uint16 `json:"last,omitempty"`
 }
+
+// last returns the last shard of a group that begins with a shard.
+func (m members) last(first uint16) uint16 { return max(first, m.Last) }
 
 func (m members) encode() []byte {
 	encoded, err := json.Marshal(m)
@@ -90,8 +95,14 @@ func (m members) follow(conf *raftpb.ConfState, added string) members {
 	}
 	return members{
 		Voters: names(conf.GetVoters()), Learners: names(conf.GetLearners()), Outgoing: names(conf.GetVotersOutgoing()),
-		Next: names(conf.GetLearnersNext()), AutoLeave: conf.GetAutoLeave(),
+		Next: names(conf.GetLearnersNext()), AutoLeave: conf.GetAutoLeave(), Last: m.Last,
 	}
+}
+
+// changeContext stands in an entry about the members.
+type changeContext struct {
+	ID   string `json:"id"`
+	Node string `json:"node"`
 }
 
 // raftID is the number under which Raft knows a node.

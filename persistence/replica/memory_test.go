@@ -5,6 +5,8 @@ import (
 	"errors"
 	"maps"
 	"slices"
+
+	"troupe/persistence/replica/internal/entry"
 )
 
 // memory is a store of rows in memory. A set of writes, as Batch.Apply takes it, is a key
@@ -63,7 +65,9 @@ func (b *memoryBatch) Apply(repr []byte) { b.rows["row "+string(repr[:1])] = str
 
 type memorySnapshot struct{ m *memory }
 
-func (s memorySnapshot) Scan(visit func(key, value []byte) error) error {
+func (s memorySnapshot) Load(key []byte) ([]byte, error) { return s.m.Load(key) }
+
+func (s memorySnapshot) Scan(_ uint16, visit func(key, value []byte) error) error {
 	return s.m.Scan(nil, nil, visit)
 }
 func (s memorySnapshot) Close() error { return nil }
@@ -73,6 +77,8 @@ type memoryReplacement struct {
 	rows map[string]string
 	last []byte
 }
+
+func (r *memoryReplacement) Reach(uint16) error { return nil }
 
 func (r *memoryReplacement) Set(key, value []byte) error {
 	if bytes.Compare(key, r.last) <= 0 {
@@ -92,9 +98,9 @@ func (r *memoryReplacement) Abort() { r.rows = nil }
 
 // packedOf is the data of an entry of writes.
 func packedOf(epoch, revision uint64, sets ...string) []byte {
-	var p packer
+	var p entry.Packer
 	for _, set := range sets {
-		p.add([]byte(set))
+		p.Add([]byte(set))
 	}
-	return p.data(epoch, revision, 0)
+	return p.Data(epoch, revision, 0)
 }

@@ -19,6 +19,10 @@ var (
 	// become part of the shard, or not: anyone who made it drops what it holds, and asks the next leader.
 	ErrLost = errors.New("the leadership of the shard was lost, outcome unknown")
 
+	// ErrOverlap is the error of a copy that has rows of another group of this node: the old group was divided, and the copy
+	// is from before.
+	ErrOverlap = errors.New("another group here has a part of the copy")
+
 	// ErrDamaged is the error of a group whose rows are not what it wrote: the state is older
 	// than its log, or something of the log, the vote or the state is missing or cannot be read.
 	ErrDamaged = errors.New("the replica is damaged")
@@ -75,12 +79,20 @@ type Rounds interface {
 
 // Options of a group.
 type Options struct {
+	// Shard is the first of the group's, by which it is known.
 	Shard uint16
 	Store Store
 	// LogPrefix begins the keys of the log, StatePrefix those of rows about the state.
 	// StatePrefix is in the range of the shard, before all other rows.
 	LogPrefix, StatePrefix []byte
-	Observer               Observer
+	// Beside returns both prefixes of the group that begins with another shard.
+	Beside func(shard uint16) (log, state []byte)
+	// Divided is called when the shards from first to last have a group of their own, whose rows are there, and before
+	// anybody is told of an epoch without them. led: this node leads the old group. It must not block.
+	Divided func(first, last uint16, led bool)
+	// Elect has this node ask to lead as soon as it takes part.
+	Elect    bool
+	Observer Observer
 	// Follower may be nil.
 	Follower Follower
 
@@ -98,8 +110,8 @@ func (o *Options) ensureDefaults() { o.LogBytesMax = cmp.Or(o.LogBytesMax, 16<<2
 // Observer is told who leads the shard. It must not block; the calls come one after the other.
 type Observer interface {
 	// Led is called when this node leads the shard and everything that was committed
-	// before is visible here. It may write in this epoch.
-	Led(epoch uint64)
+	// before is visible here. It may write in this epoch, in the shards up to last.
+	Led(epoch uint64, last uint16)
 	// Ended is called when an epoch that Led began is over.
 	Ended(epoch uint64)
 }
@@ -109,8 +121,8 @@ type Observer interface {
 type Follower interface {
 	// Changed is called with the sets of writes of one or more entries, in their order, when all of them are visible.
 	Changed(reprs [][]byte)
-	// Replaced is called when the rows of the shard were replaced by a copy.
-	Replaced()
+	// Replaced is called when the rows of the shards up to last were replaced by a copy, or have left with it.
+	Replaced(last uint16)
 }
 
 // Store is where a group keeps its rows. Values belong to the caller.
@@ -122,10 +134,10 @@ type Store interface {
 	// Write makes changes visible together, in the order of the calls. An error that wraps
 	// ErrRefused means that nothing was written. With Vital fill may be called more than once.
 	Write(how Write, fill func(Batch)) error
-	// Snapshot returns the shard as it is now.
+	// Snapshot returns the rows as they are now.
 	Snapshot() Snapshot
 	// Replace puts rows, which come in the order of their keys, in the place of all rows
-	// of the shard, in one durable step. Until Commit nothing has happened.
+	// of the group, in one durable step. Until Commit nothing has happened.
 	Replace() (Replacement, error)
 }
 
@@ -155,15 +167,20 @@ type Batch interface {
 	Apply(repr []byte)
 }
 
-// Snapshot is a shard at one moment.
+// Snapshot is the rows at one moment.
 type Snapshot interface {
-	// Scan calls visit with all rows of the shard, in the order of their keys.
-	Scan(visit func(key, value []byte) error) error
+	// Load returns the value under key, nil when there is none.
+	Load(key []byte) ([]byte, error)
+	// Scan calls visit with all rows from the group's first shard to the last one, in the order of their keys.
+	Scan(last uint16, visit func(key, value []byte) error) error
 	Close() error
 }
 
-// Replacement gathers the rows of Store.Replace. After Set one of the two others is called.
+// Replacement gathers the rows of Store.Replace. After Set Commit or Abort is called.
 type Replacement interface {
+	// Reach says that rows of the shards up to last follow. It returns ErrOverlap when another group here has one of
+	// these shards, and from then on to Abort none can begin there.
+	Reach(last uint16) error
 	Set(key, value []byte) error
 	Commit() error
 	Abort()

@@ -19,6 +19,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"troupe/persistence/clocktest"
+	entries "troupe/persistence/replica/internal/entry"
 )
 
 // TestTranscripts holds what testdata/rows says of a log and a state over rows in memory. What answers nothing stands
@@ -172,7 +173,7 @@ func (s *story) apply(index, term uint64, entry []string) (answer string) {
 	switch entry[0] {
 	case "first":
 	case "epoch":
-		e.Data = []byte{entryVersion, kindEpoch}
+		e.Data = entries.Begin()
 	case "writes":
 		var sets []string
 		for _, set := range entry[3:] {

@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -9,6 +8,8 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
+
+	"troupe/persistence/replica/internal/entry"
 )
 
 // state applies the log to the rows of the shard. What it does with an entry depends on the entries before and on
@@ -20,6 +21,9 @@ type state struct {
 	told        Follower // nil: nobody follows
 	// configure has Raft take a change of the members.
 	configure func(raftpb.ConfChangeI) *raftpb.ConfState
+	first     uint16 // of the group's shards
+	// beside returns the prefixes of the group that begins with another shard.
+	beside func(shard uint16) (log, state []byte)
 
 	// at and members are those of everything that is on its way into the rows. They belong to the round.
 	at      position
@@ -101,9 +105,13 @@ type applying struct {
 	members members
 	reprs   [][]byte  // what they change, when somebody follows
 	ends    []outcome // of those that count, in their order
+	splits  []span    // the groups that begin here
 	answers []answer
 	conf    []string // the changes of members among them, by id
 }
+
+// span is some shards in a row.
+type span struct{ first, last uint16 }
 
 // outcome is what an entry has brought about: writes, or the beginning of an epoch.
 type outcome struct {
@@ -144,26 +152,27 @@ func (s *state) touch(b Batch) {
 
 // apply carries out one entry of writes.
 func (s *state) apply(b Batch, a *applying, index uint64, d []byte) {
-	switch {
-	case len(d) < 2 || d[0] != entryVersion:
-		s.fatal(fmt.Sprintf("entry %d of a shard's log was written by a newer program; install that one here too", index))
-	case d[1] == kindEpoch:
+	e, err := entry.Parse(d)
+	if err != nil {
+		s.fatal(fmt.Sprintf("entry %d of a shard's log %v", index, err))
+	}
+	switch e.Kind {
+	case entry.Begins:
 		s.at.epoch, s.at.revision = index, 0
 		a.ends = append(a.ends, outcome{begins: true, epoch: s.at.epoch, term: s.at.term})
 		return
-	case d[1] == kindPacked && len(d) >= packedHeadBytes:
-		s.everywhere = max(s.everywhere, binary.BigEndian.Uint64(d[writesHeadBytes:]))
-	case len(d) < writesHeadBytes || d[1] != kindWrites:
-		s.fatal(fmt.Sprintf("entry %d of a shard's log has an unknown kind", index))
+	case entry.Divides:
+		s.split(b, a, index, e.Shard)
+		return
 	}
-	epoch, revision := binary.BigEndian.Uint64(d[2:]), binary.BigEndian.Uint64(d[10:])
-	if epoch != s.at.epoch || revision != s.at.revision {
+	s.everywhere = max(s.everywhere, e.Everywhere)
+	if e.Epoch != s.at.epoch || e.Revision != s.at.revision {
 		s.stale.Add(1) // its epoch is over, or what it follows was lost: every node passes over it
 		return
 	}
 	s.at.revision++
-	a.ends = append(a.ends, outcome{epoch: epoch, revision: revision})
-	err := unpack(d, func(set []byte) {
+	a.ends = append(a.ends, outcome{epoch: e.Epoch, revision: e.Revision})
+	err = e.Visit(func(set []byte) {
 		b.Apply(set)
 		if s.told != nil {
 			a.reprs = append(a.reprs, set)
@@ -172,6 +181,29 @@ func (s *state) apply(b Batch, a *applying, index uint64, d []byte) {
 	if err != nil {
 		s.fatal(fmt.Sprintf("entry %d of a shard's log cannot be read: %v", index, err))
 	}
+}
+
+// split carries out an entry that divides the group, unless there is nothing to divide, or votes are moving.
+func (s *state) split(b Batch, a *applying, index uint64, at uint16) {
+	beyond := span{at, s.members.last(s.first)}
+	if at <= s.first || at > beyond.last || len(s.members.Outgoing) > 0 {
+		return
+	}
+	m, term := s.members, s.at.term
+	log, rows := s.beside(at)
+	m.Last = beyond.last
+	begin(b, &raftLog{prefix: log}, newState(nil, rows, nil), position{applied: index, term: term}, term, m)
+	s.members.Last = at - 1
+	b.Set(s.people, s.members.encode())
+	a.splits = append(a.splits, beyond)
+}
+
+// begin writes a group whose log begins behind a position.
+func begin(b Batch, l *raftLog, s *state, at position, term uint64, m members) {
+	l.restart(b, raftEntry{at.applied, at.term})
+	l.setPair(b, 'h', term, 0)
+	b.Set(s.key, at.encode())
+	b.Set(s.people, m.encode())
 }
 
 // changeMembers carries out an entry about the members, here and in Raft.

@@ -11,6 +11,8 @@ import (
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
+
+	"troupe/persistence/replica/internal/entry"
 )
 
 // step gives Raft everything that has come for a group, and takes what it wants to have done.
@@ -168,7 +170,7 @@ func (g *Group) renew(r *round) {
 		return
 	}
 	g.refuseLocked(r) // NB: it may be built on what was read in the old one
-	if g.raft.Propose([]byte{entryVersion, kindEpoch}) == nil {
+	if g.raft.Propose(entry.Begin()) == nil {
 		g.mu.renew = false
 	}
 }
@@ -227,10 +229,10 @@ func (g *Group) gather() (a *answer, data []byte) {
 	}
 	for _, c := range a.changes {
 		if repr := c.Repr(); len(repr) > 0 {
-			g.host.packer.add(repr)
+			g.host.packer.Add(repr)
 		}
 	}
-	return a, g.host.packer.data(a.epoch, a.revision, everywhere(g.raft))
+	return a, g.host.packer.Data(a.epoch, a.revision, everywhere(g.raft))
 }
 
 // handle does what Raft wants to have done, or puts it into the round.
@@ -261,8 +263,8 @@ func (g *Group) handle(r *round, ready raft.Ready) {
 			r.synced = r.synced || len(m.GetResponses()) > 0
 		case raft.LocalApplyThread:
 			g.lag.apply(m)
-			if changesMembers(m) {
-				g.tell() // NB: who does not know its members can lead nobody
+			if changesGroup(m) {
+				g.tell()
 			}
 		default:
 			if !g.lag.withhold(m) {
@@ -312,7 +314,7 @@ func (g *Group) endLocked() {
 	g.publishLocked()
 	if epoch := g.mu.told; epoch != 0 {
 		g.mu.told = 0
-		g.host.notices.add(func() { g.o.Observer.Ended(epoch) })
+		g.host.notices.Add(func() { g.o.Observer.Ended(epoch) })
 	}
 }
 
@@ -429,6 +431,7 @@ func (g *Group) applied(a *applying, err error) {
 		return
 	}
 	g.state.publish(a.at, a.members)
+	g.divided(a.splits)
 	if len(a.reprs) > 0 {
 		g.state.told.Changed(a.reprs)
 	}
@@ -482,7 +485,8 @@ func (g *Group) begin(epoch, term uint64) {
 	}
 	g.mu.epoch, g.mu.revision, g.mu.told = epoch, 0, epoch
 	g.publishLocked()
-	g.host.notices.add(func() { g.o.Observer.Led(epoch) })
+	last := g.Last()
+	g.host.notices.Add(func() { g.o.Observer.Led(epoch, last) })
 }
 
 // appended is called when what was written of the log is safe.

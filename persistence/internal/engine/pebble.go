@@ -114,6 +114,17 @@ func AppendKeys(keys [][]byte, repr []byte) [][]byte {
 	}
 }
 
+// FirstKey returns the key of the first change of a set of writes, a part of repr; nil when there is none.
+func FirstKey(repr []byte) []byte {
+	var part pebble.Batch
+	if part.SetRepr(repr) != nil {
+		return nil
+	}
+	r := part.Reader()
+	_, key, _, _, _ := r.Next()
+	return key
+}
+
 // EachSet visits what a set of writes sets, and with a nil value each key that it deletes by name; both are valid during the call.
 func EachSet(repr []byte, visit func(key, value []byte)) {
 	var part pebble.Batch

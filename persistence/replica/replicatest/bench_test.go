@@ -91,7 +91,7 @@ func benchStores(b *testing.B, nodes int) []*persistence.Store {
 		b.Cleanup(func() { must(first.Close()) })
 		return []*persistence.Store{first}
 	}
-	must(first.Bootstrap("0"))
+	must(first.Bootstrap("0", nil))
 	must(first.Close())
 	network := &loopback{listeners: map[string]net.Listener{}}
 	var stores []*persistence.Store

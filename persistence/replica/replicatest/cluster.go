@@ -16,6 +16,8 @@ import (
 // Options of Start.
 type Options struct {
 	Nodes, Shards int
+	// Firsts are the first shards of the groups; nil: each shard has its own.
+	Firsts []key.Shard
 	// Replicas is how many nodes have a replica of each numbered shard: others than those of the shard before. Zero: all.
 	Replicas int
 	// Before is called with the first node's store while that is standalone. Nil: nothing is done.
@@ -112,7 +114,7 @@ func (c *Cluster) found() error {
 	if c.o.Before != nil {
 		err = c.o.Before(s)
 	}
-	return errors.Join(err, s.Bootstrap(first.Name), s.Close())
+	return errors.Join(err, s.Bootstrap(first.Name, c.o.Firsts), s.Close())
 }
 
 func (n *Node) options() persistence.Options { return storeOptions(n.Name, n.disk, n.of.o.Shards) }

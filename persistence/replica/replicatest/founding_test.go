@@ -84,7 +84,7 @@ func TestFoundingGoesOnAfterACrash(t *testing.T) {
 		c.check(err)
 		c.check(writeEverywhere(s, "before"))
 		cut.on.Store(true)
-		c.check(s.Bootstrap(first.name))
+		c.check(s.Bootstrap(first.name, nil))
 		cut.on.Store(false)
 		cut.take()
 		c.check(s.Close())
@@ -122,7 +122,7 @@ func TestFoundingGoesOnAfterACrash(t *testing.T) {
 				if i%2 == 0 {
 					n.name = "other" // the identity was lost as well
 				}
-				c.check(s.Bootstrap(n.name))
+				c.check(s.Bootstrap(n.name, nil))
 				c.check(s.Close())
 			}
 			c.nodes, c.names = []*node{n}, []string{n.name}

@@ -144,7 +144,7 @@ func TestOneNodeIsMadeAClusterAgain(t *testing.T) {
 func TestAShardThatWasBeingCopiedIsMissing(t *testing.T) {
 	onCluster(t, func(t *testing.T, c *cluster) {
 		fresh := c.fresh()
-		for _, sh := range []key.Shard{key.Meta, 1, 0} {
+		for _, sh := range []key.Shard{key.Meta, 1, 2, 0} {
 			if sh == 0 { // no room for a copy of this one
 				fresh.fill()
 			}

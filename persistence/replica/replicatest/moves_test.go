@@ -13,10 +13,10 @@ import (
 	"troupe/persistence/replica"
 )
 
-// spread gives each shard but Meta simNodes homes.
+// spread gives each group but Meta's simNodes homes.
 func (c *cluster) spread() {
 	c.homes, c.moves = map[key.Shard][]string{}, map[key.Shard]*atomic.Bool{}
-	for sh := range c.nodes[0].store.AllShards() {
+	for sh := range c.nodes[0].store.Groups() {
 		c.moves[sh] = new(atomic.Bool)
 		if sh == key.Meta {
 			continue
@@ -28,7 +28,59 @@ func (c *cluster) spread() {
 	c.settle()
 }
 
-// rehome has a shard go from one node to another.
+// joinAll has all nodes take part in all groups: one that got a copy of a group that was divided lacks the other part.
+func (c *cluster) joinAll() {
+	for _, leader := range c.nodes {
+		if leader.store == nil {
+			continue
+		}
+		for sh, g := range leader.store.Groups() {
+			for _, n := range c.nodes {
+				if g.Epoch() != 0 && n.store != nil {
+					c.check(n.store.Join(sh))
+				}
+			}
+		}
+	}
+}
+
+// adopt gives groups that were divided from others the homes of these.
+func (c *cluster) adopt() {
+	for _, n := range c.nodes {
+		if n.store == nil {
+			continue
+		}
+		for sh, g := range n.store.Groups() {
+			if g.Epoch() != 0 && c.moves[sh] == nil {
+				c.homes[sh], c.moves[sh] = slices.Clone(c.homes[c.first(sh)]), new(atomic.Bool)
+			}
+		}
+	}
+}
+
+// first returns the first shard of a shard's group, as far as that has homes.
+func (c *cluster) first(sh key.Shard) key.Shard {
+	if sh != key.Meta {
+		for c.homes[sh] == nil {
+			sh--
+		}
+	}
+	return sh
+}
+
+// divide has the leaders of groups with several shards divide them.
+func (c *cluster) divide(r *rand.Rand) {
+	for _, n := range c.nodes {
+		for sh, g := range n.store.Groups() {
+			if more := int(g.Last() - uint16(sh)); more > 0 && g.Epoch() != 0 {
+				at := uint16(sh) + 1 + uint16(r.IntN(more))
+				c.looks.Go(func() { _ = g.Split(c.t.Context(), at) }) // NB: in the midst of faults
+			}
+		}
+	}
+}
+
+// rehome has a group go from one node to another.
 func (c *cluster) rehome(r *rand.Rand, sh key.Shard) {
 	i := r.IntN(len(c.nodes))
 	for slices.Contains(c.homes[sh], c.nodes[i].name) {
@@ -56,7 +108,7 @@ func (c *cluster) replace(n *node) {
 // wanted are the nodes that shall have a shard.
 func (c *cluster) wanted(sh key.Shard) (want []string) {
 	if sh != key.Meta {
-		return c.homes[sh]
+		return c.homes[c.first(sh)]
 	}
 	for _, n := range c.nodes {
 		want = append(want, n.name)
@@ -92,6 +144,11 @@ func (c *cluster) leads(sh key.Shard) (leader *node) {
 
 // shift has each shard go a step towards where it shall be, as package cluster does.
 func (c *cluster) shift() {
+	if c.homes == nil {
+		c.joinAll()
+		return
+	}
+	c.adopt()
 	for sh := range c.moves {
 		leader, want := c.leads(sh), c.wanted(sh)
 		if leader == nil {
@@ -103,7 +160,7 @@ func (c *cluster) shift() {
 			case n.store == nil:
 			case is:
 				c.check(n.store.Join(sh))
-			case n.store.Replica(sh) != nil && member(have, n.name) == nil:
+			case n.store.Replica(sh) != nil && n.store.Replica(sh).First() == uint16(sh) && member(have, n.name) == nil:
 				if n.store.Leave(sh, func() error { return c.removedFrom(n, sh) }) == nil {
 					c.left++
 				}

@@ -266,9 +266,9 @@ func (c *cluster) load(r *rand.Rand, steps int) {
 
 // fault does something bad to the cluster while it works, and ends it.
 func (c *cluster) fault(r *rand.Rand) {
-	count, kinds := len(c.nodes), 6
+	count, kinds := len(c.nodes), 7
 	if c.sim.spread {
-		kinds = 8
+		kinds = 9
 	}
 	n := c.nodes[r.IntN(count)]
 	other := c.nodes[(r.IntN(count-1)+1+slices.Index(c.nodes, n))%count]
@@ -303,17 +303,20 @@ func (c *cluster) fault(r *rand.Rand) {
 		c.net.Set(n.name, other.name, false)
 		c.net.Set(other.name, n.name, false)
 	case 5: // leaderships are handed over
-		for sh := range n.store.AllShards() {
-			if g := n.store.Replica(sh); n.store.Epoch(sh) != 0 {
+		for _, g := range n.store.Groups() {
+			if g.Epoch() != 0 {
 				go func() { _ = g.HandOver(c.t.Context(), "") }()
 			}
 		}
 		c.load(r, 20)
-	case 6: // shards get other homes
+	case 6: // groups are divided
+		c.divide(r)
+		c.load(r, 20)
+	case 7: // groups get other homes
 		for sh := range c.homes {
 			c.rehome(r, sh)
 		}
-	case 7: // one goes with its disk, and another one comes
+	case 8: // one goes with its disk, and another one comes
 		c.settle() // NB: with another one gone before all have what they shall have, that would be lost
 		c.replace(n)
 	}
@@ -337,7 +340,7 @@ func (c *cluster) settled() bool {
 				leaders++
 			}
 		}
-		if leaders != 1 || c.homes != nil && !c.isHome(sh) {
+		if leaders != 1 || c.homes != nil && !c.isHome(sh) || c.homes == nil && len(holders) != len(c.nodes) {
 			return false
 		}
 		for _, n := range holders {
@@ -347,6 +350,19 @@ func (c *cluster) settled() bool {
 		}
 	}
 	return true
+}
+
+// groups are as many as all nodes together have.
+func (c *cluster) groups() int {
+	begin := map[key.Shard]bool{}
+	for _, n := range c.nodes {
+		if n.store != nil {
+			for sh := range n.store.Groups() {
+				begin[sh] = true
+			}
+		}
+	}
+	return len(begin)
 }
 
 // holders are the nodes that have a replica of a shard.
@@ -452,20 +468,22 @@ type result struct {
 	faults []string
 	acks   int
 	epochs int
-	left   int // copies that nodes removed, as the shard was elsewhere
+	left   int // copies that nodes removed, as the group was elsewhere
+	groups int // at the end
 	stats  replica.Stats
 }
 
-// simulate runs rounds of faults and says what is wrong afterwards: every other time with five nodes, and shards that move.
+// simulate runs rounds of faults and says what is wrong afterwards: every other time with five nodes, and groups that move. All shards begin in one group.
 func simulate(t *testing.T, seed uint64, rounds int) (done result) {
 	synctest.Test(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 0))
-		c := newCluster(t, simulation{spread: seed%2 == 1})
+		c := newCluster(t, simulation{spread: seed%2 == 1, firsts: []key.Shard{0}})
 		c.load(r, 50)
 		for i := 0; i < rounds && c.broken == nil; i++ {
 			c.fault(r)
 		}
 		done.faults = c.settledFaults()
+		done.groups = c.groups()
 		c.close()
 		done.acks, done.epochs, done.stats, done.left = len(c.acked), c.epochs, c.stats, c.left
 	})
@@ -491,8 +509,9 @@ func TestNothingIsLostUnderFaults(t *testing.T) {
 		total.acks += done.acks
 		total.epochs += done.epochs
 		total.left += done.left
+		total.groups += done.groups
 		total.stats.Installed += done.stats.Installed
 	}
-	t.Logf("%d acknowledged writes, %d epochs, %d copies of shards installed, %d removed", total.acks, total.epochs, total.stats.Installed, total.left)
-	assert.True(t, total.acks >= 40*rounds*int(seeds) && total.epochs >= rounds*int(seeds)/2 && (total.stats.Installed != 0 && total.left != 0 || testing.Short()), "the faults do not reach what they are there for")
+	t.Logf("%d acknowledged writes, %d epochs, %d groups at the end, %d copies of shards installed, %d removed", total.acks, total.epochs, total.groups, total.stats.Installed, total.left)
+	assert.True(t, total.acks >= 40*rounds*int(seeds) && total.epochs >= rounds*int(seeds)/2 && (total.stats.Installed != 0 && total.left != 0 && total.groups > 2*int(seeds) || testing.Short()), "the faults do not reach what they are there for")
 }

@@ -1,4 +1,4 @@
-package replica
+package entry
 
 import (
 	"slices"
@@ -14,21 +14,24 @@ func TestAnEntryHasTheSetsThatWereAdded(t *testing.T) {
 		sets := rapid.SliceOfN(rapid.StringN(1, 40, 200), 1, 5)
 		entries := rapid.SliceOfN(sets, 1, 3).Draw(t, "entries")
 		var encoded [][]byte
-		var p packer
+		var p Packer
 		for i, sets := range entries {
 			for _, set := range sets {
-				p.add([]byte(set))
+				p.Add([]byte(set))
 			}
-			encoded = append(encoded, p.data(uint64(i), 2, 3))
+			encoded = append(encoded, p.Data(uint64(i), 2, 3))
 		}
 		for i, data := range encoded {
 			var got []string
-			err := unpack(data, func(set []byte) { got = append(got, string(set)) })
+			e, err := Parse(data)
+			if err == nil {
+				err = e.Visit(func(set []byte) { got = append(got, string(set)) })
+			}
 			if err != nil || !slices.Equal(got, entries[i]) {
 				t.Fatalf("%q became %q: %v", entries[i], got, err)
 			}
-			for end := packedHeadBytes; end < len(data); end++ {
-				if unpack(data[:end], func([]byte) {}) == nil {
+			for end := writesHead; end < len(data); end++ {
+				if e, err := Parse(data[:end]); err == nil && e.Visit(func([]byte) {}) == nil {
 					t.Fatalf("%d of %d bytes are an entry", end, len(data))
 				}
 			}
