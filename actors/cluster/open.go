@@ -1,4 +1,4 @@
-// Package cluster makes several nodes one service: it decides which nodes keep which shard, has shards move when nodes
+// Package cluster makes several nodes one service: it decides which nodes keep which shards, has shards move when nodes
 // come and go, and knows who leads what. The row "cluster" of the shard Meta says what is wanted; the leader of each
 // shard brings its group there step by step. A vote goes from one node to another in one step (joint consensus), so a
 // move never costs a vote. Nodes tell each other once a second what they have. DESIGN.md says what is promised.

@@ -1,5 +1,5 @@
-// Package replica keeps a shard on several nodes: one Raft group for each shard, by go.etcd.io/raft, whose log and state
-// are rows of the one store beneath. It knows no rule of the rows.
+// Package replica keeps shards on several nodes: a Raft group, by go.etcd.io/raft, for some shards in a row, whose log and
+// state are rows of the one store beneath. It knows no rule of the rows.
 //
 // # One host for all groups
 //
@@ -48,8 +48,13 @@
 //
 // # What stands where
 //
-// The rows of the log, the term and the vote stand outside the shard, so that a copy of the shard does not have them. The
+// The rows of the log, the term and the vote stand outside the shards, so that a copy of the group does not have them. The
 // log has what some member may lack, and not much more.
-// How far the state is, and who the members are, stand inside, at its beginning: they are copied and
-// replaced with it, in one step. A snapshot is the rows of the shard as they are when they are sent.
+// How far the state is, who the members are, and which shard is the last, stand at the beginning of the first shard: they
+// are copied and replaced with the rows, in one step. A snapshot is the rows of the group as they are when they are sent.
+//
+// # A group is divided
+//
+// [Group.Split] gives the shards from one on to a group of their own: by an entry of the log, with which each member writes
+// the beginning of the new group. No row is copied. Both parts are in another epoch then.
 package replica
