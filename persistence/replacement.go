@@ -26,7 +26,6 @@ type replacement struct {
 	s     *Store
 	first key.Shard
 	last  key.Shard
-	had   key.Shard // the last shard of the group before
 	of    *replica.Group
 	table tableWriter // nil between two tables
 	bytes int64       // of the table being written
@@ -47,7 +46,7 @@ func (l localRows) Replace() (replica.Replacement, error) {
 	if g == nil {
 		return nil, ErrNotLed
 	}
-	return &replacement{s: l.s, first: l.sh, last: l.sh, had: key.Shard(g.Last()), of: g}, nil
+	return &replacement{s: l.s, first: l.sh, last: l.sh, of: g}, nil
 }
 
 func (r *replacement) Reach(last uint16) error {
@@ -55,7 +54,20 @@ func (r *replacement) Reach(last uint16) error {
 		return fmt.Errorf("a copy of the shards from %d to %d", r.first, last)
 	}
 	r.last = max(r.last, key.Shard(last))
-	return r.s.replicas.Claim(r.first, r.last)
+	own := key.Shard(r.of.Last())
+	if err := r.s.replicas.Claim(r.first, r.last); err != nil {
+		return err
+	}
+	for sh := int(own) + 1; sh <= int(r.last); sh++ { // NB: also one that is just starting, or being removed
+		has, err := r.s.hasReplica(key.Shard(sh))
+		if err == nil && has {
+			err = fmt.Errorf("%w: shard %d", replica.ErrOverlap, sh)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *replacement) Set(k, value []byte) error {
@@ -117,15 +129,16 @@ func (r *replacement) Commit() error {
 	}
 	defer g.Leave()
 	// NB: with a range that has no end, Pebble would put the rows in place and leave the old ones.
-	// What the group had and has no more goes too: a group that it was divided from begins here without it.
-	rows := pebble.KeyRange{Start: key.ShardPrefix(nil, r.first), End: key.ShardEnd(nil, max(r.last, r.had))}
+	// What the group had and has no more goes too: the group that it was divided from begins here without it. NB: asked
+	// now, as the group may have been divided here while the copy came.
+	rows := pebble.KeyRange{Start: key.ShardPrefix(nil, r.first), End: key.ShardEnd(nil, max(r.last, key.Shard(r.of.Last())))}
+	r.s.replicas.Uncover(r.of, int(r.last))
 	_, err := engine.Pebble(g).IngestAndExcise(context.Background(), r.paths, nil, nil, rows)
 	if err != nil {
 		r.Abort()
 		return fmt.Errorf("put a copy of the shards from %d to %d in place: %w", r.first, r.last, err)
 	}
 	r.remove() // Pebble has links of its own
-	r.s.replicas.Uncover(r.of, int(r.last))
 	return nil
 }
 

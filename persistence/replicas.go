@@ -122,8 +122,9 @@ func (s *Store) startReplicas() error {
 	return nil
 }
 
-// Join begins to take part in the group that begins with a shard, unless the shard is another one's here. A store that
-// has nothing of it gets it from the leader, once that has added this node.
+// Join begins to take part in the group that begins with a shard. While the shard is in another group here, from which that
+// one was divided, it does nothing. A store that has nothing of the group gets it from the leader, once that has added this
+// node.
 func (s *Store) Join(sh key.Shard) error {
 	s.replicas.mu.Lock()
 	defer s.replicas.mu.Unlock()

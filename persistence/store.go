@@ -213,10 +213,15 @@ func (s *Store) Epoch(sh key.Shard) uint64 {
 	if s.replicas == nil {
 		return alone
 	}
-	if g := s.replicas.At(sh).Load(); g != nil {
-		return g.Epoch()
+	for place := s.replicas.At(sh); ; {
+		g := place.Load()
+		if g == nil {
+			return 0
+		}
+		if epoch := g.Epoch(); place.Load() == g { // NB: else the group was divided, and this epoch is not the shard's
+			return epoch
+		}
 	}
-	return 0
 }
 
 // Standalone says whether the store has no replicas: what is read in it needs no confirmation by other nodes.

@@ -255,7 +255,7 @@ func (s *story) open(args []string) string {
 	if s.group {
 		alone, err := Open("db", o)
 		if err == nil {
-			must(s.t, errors.Join(alone.Bootstrap("only", nil), alone.Close()))
+			must(s.t, errors.Join(alone.Bootstrap("only", []key.Shard{0}), alone.Close()))
 		}
 		o.Replication = &Replication{Node: "only", Streams: func(key.Shard) replica.Streams { return nobody{make(chan struct{})} }}
 	}

@@ -100,7 +100,7 @@ func (n *Node) leaderNow(sh key.Shard) peer.NodeID {
 	}
 	leader, led := n.leaderHeard(sh)
 	g := n.store.Replica(sh)
-	if g == nil || g.Applied() == 0 || leader != "" && !led.replicas().has(n.self) { // NB: it knows no leader yet, or is told of none any more
+	if g == nil || g.Applied() == 0 || leader != "" && (!led.replicas().has(n.self) || led.Last != key.Shard(g.Last())) { // NB: it knows no leader yet, is told of none any more, or has the group as it was before it was divided
 		return leader
 	}
 	if id := peer.NodeID(g.Leader()); id != n.self { // NB: else its epoch has not begun

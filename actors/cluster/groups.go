@@ -91,8 +91,8 @@ func (d *directory) divides(first, last key.Shard) key.Shard {
 	return 0
 }
 
-// divide divides a group that is led here where another one shall begin, once all its voters have all of it: those who
-// lack something would have to get a copy of the new one.
+// divide divides a group that is led here where another one shall begin, once all its voters lack next to nothing: who
+// gets a copy of it instead of the entry that divides it gets one of the new group too.
 func (n *Node) divide(ctx context.Context, d *directory, sh key.Shard) bool {
 	g := n.store.Replica(sh)
 	if g == nil {

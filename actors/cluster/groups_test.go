@@ -61,3 +61,14 @@ func TestAHeartbeatSaysWhatEachShardDoes(t *testing.T) {
 	}
 	assert.Equal(t, map[key.Shard]uint64{0: 4, 1: 4, 2: 7, 3: 7, 4: 7, key.Meta: 1}, epochs)
 }
+
+// TestWhatIsNewestOfAGroup is what its leader says, or else who has most of it; who has nothing of it says nothing.
+func TestWhatIsNewestOfAGroup(t *testing.T) {
+	said := map[peer.NodeID]heartbeat{
+		"a": {Groups: map[key.Shard]groupState{0: {Applied: 9, Voters: []peer.NodeID{"a"}}, 4: {Applied: 3, Voters: []peer.NodeID{"a"}}}},
+		"b": {Groups: map[key.Shard]groupState{0: {Applied: 8, Epoch: 5, Voters: []peer.NodeID{"b"}}, 4: {Applied: 7, Voters: []peer.NodeID{"b"}}, 6: {}}},
+	}
+	best := newest(said)
+	assert.Len(t, best, 2)
+	assert.Equal(t, []peer.NodeID{"b", "b"}, []peer.NodeID{best[0].Voters[0], best[4].Voters[0]})
+}

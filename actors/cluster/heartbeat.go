@@ -104,8 +104,8 @@ func (n *Node) heartbeat() heartbeat {
 }
 
 func (n *Node) groupState(sh key.Shard, g *replica.Group) groupState {
-	have := n.replicas(sh)
-	return groupState{Last: key.Shard(g.Last()), Applied: g.Applied(), Epoch: n.store.Epoch(sh), Voters: have.voters, Learners: have.learners}
+	have, epoch := n.replicas(sh), g.Epoch() // NB: before the last shard, which may be another one in the next epoch
+	return groupState{Last: key.Shard(g.Last()), Applied: g.Applied(), Epoch: epoch, Voters: have.voters, Learners: have.learners}
 }
 
 // group is a shard's state on this node, which leads it still.

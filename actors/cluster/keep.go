@@ -70,8 +70,9 @@ func (n *Node) reconcile(ctx context.Context) {
 			n.warnings.log(n.o.Log, "leave", func() string { return fmt.Sprintf("%s cannot be removed: %v", shown(sh), err) })
 		}
 	}
-	for sh := range d.Placement {
-		if n.store.Replica(sh) != nil || !d.wanted(sh).has(n.self) || !n.begins(sh) {
+	for sh, g := range newest(n.heard()) {
+		// NB: also without being wanted: a group that was divided while this node was away may need its vote
+		if n.store.Replica(sh) != nil || !d.wanted(sh).has(n.self) && !g.replicas().has(n.self) {
 			continue
 		}
 		if err := n.store.Join(sh); err != nil {
@@ -80,14 +81,25 @@ func (n *Node) reconcile(ctx context.Context) {
 	}
 }
 
-// begins says whether another node leads a group that begins with a shard: it may have been only planned.
-func (n *Node) begins(sh key.Shard) bool {
-	for _, said := range n.heard() {
-		if said.Groups[sh].Epoch != 0 {
-			return true
+// newest is what is known of each group that some node has something of, by who leads it or is least behind.
+func newest(said map[peer.NodeID]heartbeat) map[key.Shard]groupState {
+	best := map[key.Shard]groupState{}
+	for _, h := range said {
+		for sh, g := range h.Groups {
+			if than := best[sh]; g.Applied > 0 && (g.Epoch > than.Epoch || g.Epoch == than.Epoch && g.Applied > than.Applied) {
+				best[sh] = g
+			}
 		}
 	}
-	return false
+	return best
+}
+
+// lacksDivision says whether a node that is alive has a group as it was before it was divided: it must stay until it has
+// the other part too, which it may be needed for.
+func (n *Node) lacksDivision(sh key.Shard, id peer.NodeID) bool {
+	g := n.store.Replica(sh)
+	h, alive := n.heard()[id]
+	return g != nil && alive && h.Groups[sh].Last > key.Shard(g.Last())
 }
 
 func (n *Node) isOut(sh key.Shard) bool {
@@ -355,7 +367,7 @@ func (n *Node) reconcileShard(ctx context.Context, sh key.Shard) {
 			want := d.wanted(sh)
 			step := nextMove(n.replicas(sh), want, surroundings{
 				self: n.self, alive: n.isAlive, caughtUp: func(id peer.NodeID) bool { return n.isCaughtUp(sh, id) },
-				busy: func(id peer.NodeID) bool { return sh == key.Meta && n.isBusy(id) },
+				busy: func(id peer.NodeID) bool { return sh == key.Meta && n.isBusy(id) || n.lacksDivision(sh, id) },
 			})
 			// NB: with n.ctx, as ctx ends with the epoch, which both can bring about
 			if step.what != rest && n.move(n.ctx, sh, step, want.has(step.out)) || step.what == rest && n.divide(n.ctx, d, sh) {

@@ -100,9 +100,9 @@ type answer struct {
 }
 
 // Start begins to take part in the group with what the store has of it, which may be
-// nothing: then the leader sends it. started is called before anybody is told anything of the group; it may be nil.
+// nothing: then the leader sends it. started is called before anybody is told anything of the group, and may refuse; nil: nothing is.
 // [Bootstrap] begins a group.
-func (h *Host) Start(o Options, started func(*Group)) (*Group, error) {
+func (h *Host) Start(o Options, started func(*Group) error) (*Group, error) {
 	o.ensureDefaults()
 	g := &Group{o: o, host: h, stop: make(chan struct{})}
 	g.mu.conf, g.mu.copied = map[string]chan struct{}{}, map[uint64]uint64{}
@@ -113,7 +113,9 @@ func (h *Host) Start(o Options, started func(*Group)) (*Group, error) {
 	h.know(all...)
 	g.notePeers()
 	if started != nil {
-		started(g)
+		if err := started(g); err != nil {
+			return nil, err
+		}
 	}
 	h.mu.Lock()
 	h.mu.groups[o.Shard] = g // NB: from here on rounds step it

@@ -179,7 +179,7 @@ type Snapshot interface {
 // Replacement gathers the rows of Store.Replace. After Set Commit or Abort is called.
 type Replacement interface {
 	// Reach says that rows of the shards up to last follow. It returns ErrOverlap when another group here has one of
-	// these shards, and from then on to Abort none can begin there.
+	// these shards, and from then on to Abort none begins there, unless it is divided from this one.
 	Reach(last uint16) error
 	Set(key, value []byte) error
 	Commit() error

@@ -61,13 +61,27 @@ func (t *Table) span(first, last key.Shard) iter.Seq2[key.Shard, *Place] {
 	}
 }
 
-// Cover puts a group at its shards.
-func (t *Table) Cover(g *replica.Group) {
+// Cover puts a group at its shards, or returns replica.ErrOverlap.
+func (t *Table) Cover(g *replica.Group) error {
+	return t.put(g, key.Shard(g.First()), key.Shard(g.Last()))
+}
+
+// Claim puts the group of a shard at those up to last, which a copy of it has, or returns replica.ErrOverlap.
+func (t *Table) Claim(first, last key.Shard) error { return t.put(t.At(first).Load(), first, last) }
+
+// put changes nothing when one of the shards is another group's.
+func (t *Table) put(g *replica.Group, first, last key.Shard) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, place := range t.span(key.Shard(g.First()), key.Shard(g.Last())) {
+	for sh, place := range t.span(first, last) {
+		if other := place.Load(); other != nil && other != g {
+			return fmt.Errorf("%w: shard %d", replica.ErrOverlap, sh)
+		}
+	}
+	for _, place := range t.span(first, last) {
 		place.Store(g)
 	}
+	return nil
 }
 
 // Uncover takes a group from all shards behind the last that it has; -1: from all.
@@ -88,23 +102,6 @@ func (t *Table) Clear(first, last key.Shard) {
 	for _, place := range t.span(first, last) {
 		place.Store(nil)
 	}
-}
-
-// Claim puts the group of a shard at those up to last, which a copy of it has. It returns replica.ErrOverlap, and changes
-// nothing, when one of them is another group's.
-func (t *Table) Claim(first, last key.Shard) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	own := t.At(first).Load()
-	for sh, place := range t.span(first, last) {
-		if g := place.Load(); g != nil && g != own {
-			return fmt.Errorf("%w: shard %d", replica.ErrOverlap, sh)
-		}
-	}
-	for _, place := range t.span(first, last) {
-		place.Store(own)
-	}
-	return nil
 }
 
 // Observer is told which shards a node leads. Its calls come one after the other and must not block.
