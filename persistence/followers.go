@@ -68,9 +68,6 @@ type shardFollower struct {
 func (f shardFollower) Changed(reprs [][]byte) {
 	defer f.of.written.Ring()
 	to := f.of.shardFollowers.Load()
-	if to == nil {
-		return
-	}
 	for _, repr := range reprs {
 		sh := key.ShardOf(engine.FirstKey(repr))
 		each := func(visit func(key, value []byte)) { engine.EachSet(repr, visit) }
@@ -82,9 +79,6 @@ func (f shardFollower) Changed(reprs [][]byte) {
 
 func (f shardFollower) Replaced(last uint16) {
 	to := f.of.shardFollowers.Load()
-	if to == nil {
-		return
-	}
 	for sh := f.first; sh <= key.Shard(last); sh++ {
 		for _, follower := range *to {
 			follower.Skipped(sh)

@@ -15,11 +15,7 @@ func (s *Store) FollowShards(f ShardFollower) {
 	}
 	s.replicas.following.Lock()
 	defer s.replicas.following.Unlock()
-	var all []ShardFollower
-	if old := s.replicas.shardFollowers.Load(); old != nil {
-		all = slices.Clone(*old)
-	}
-	all = append(all, f)
+	all := append(slices.Clone(*s.replicas.shardFollowers.Load()), f)
 	s.replicas.shardFollowers.Store(&all)
 }
 

@@ -22,11 +22,7 @@ func (l localRows) Load(key []byte) ([]byte, error) {
 		return nil, ErrClosed
 	}
 	defer g.Leave()
-	value, err := l.s.load(g, key)
-	if errors.Is(err, ErrNotFound) {
-		return nil, nil
-	}
-	return value, err
+	return orNil(l.s.load(g, key))
 }
 
 func (l localRows) Scan(from, to []byte, visit func(key, value []byte) error) error {
@@ -98,8 +94,10 @@ type shardSnapshot struct {
 	first key.Shard
 }
 
-func (sn shardSnapshot) Load(key []byte) ([]byte, error) {
-	value, err := sn.Snapshot.Load(key)
+func (sn shardSnapshot) Load(key []byte) ([]byte, error) { return orNil(sn.Snapshot.Load(key)) }
+
+// orNil makes nil of what is not there.
+func orNil(value []byte, err error) ([]byte, error) {
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
 	}

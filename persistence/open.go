@@ -37,11 +37,9 @@ func (s *Store) recover(node string) (missing []key.Shard, err error) {
 		}
 		last := first
 		for first != key.Meta && int(last)+1 < s.shards {
-			begins, err := s.hasReplica(last + 1)
-			if err != nil {
+			if begins, err := s.hasReplica(last + 1); err != nil {
 				return nil, err
-			}
-			if begins {
+			} else if begins {
 				break
 			}
 			last++

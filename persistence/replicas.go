@@ -107,6 +107,7 @@ func (s *Store) startReplicas() error {
 		return err
 	}
 	s.replicas = &replicas{Table: groups.NewTable(s.shards), written: &s.written}
+	s.replicas.shardFollowers.Store(new([]ShardFollower))
 	s.replicas.host = replica.NewHost(replica.HostOptions{
 		Node: o.Node, Messages: o.Streams(key.Messages), Copies: o.Streams(key.Copies), Store: rounds{s}, Probe: append(key.ReplicaLogPrefix(nil, key.Meta), 'd'), Tick: o.Tick, Lost: o.Lost, Log: s.log, Fatal: s.commits.Die,
 	})
