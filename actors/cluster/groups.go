@@ -17,7 +17,7 @@ import (
 // saved.
 const (
 	groupsFirst = 6
-	groupsEach  = 4
+	groupsEach  = 3
 )
 
 // beginnings returns where a new cluster's groups begin.

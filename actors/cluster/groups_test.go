@@ -26,7 +26,7 @@ func TestGroupsGrowWithNodes(t *testing.T) {
 			assert.Equal(t, grown, len(d.Groups) > len(before))
 			assert.Subset(t, d.Groups, before)
 			if nodes > 3 {
-				assert.Len(t, d.Groups, max(len(before), min(4*nodes, shards)), "%d nodes", nodes)
+				assert.Len(t, d.Groups, max(len(before), min(groupsEach*nodes, shards)), "%d nodes", nodes)
 			} else {
 				assert.False(t, grown)
 			}
