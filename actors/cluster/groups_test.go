@@ -68,7 +68,7 @@ func TestWhatIsNewestOfAGroup(t *testing.T) {
 		"a": {Groups: map[key.Shard]groupState{0: {Applied: 9, Voters: []peer.NodeID{"a"}}, 4: {Applied: 3, Voters: []peer.NodeID{"a"}}}},
 		"b": {Groups: map[key.Shard]groupState{0: {Applied: 8, Epoch: 5, Voters: []peer.NodeID{"b"}}, 4: {Applied: 7, Voters: []peer.NodeID{"b"}}, 6: {}}},
 	}
-	best := newest(said)
+	best := newest(said, func(h heartbeat) map[key.Shard]groupState { return h.Groups })
 	assert.Len(t, best, 2)
 	assert.Equal(t, []peer.NodeID{"b", "b"}, []peer.NodeID{best[0].Voters[0], best[4].Voters[0]})
 }

@@ -70,7 +70,7 @@ func (n *Node) reconcile(ctx context.Context) {
 			n.warnings.log(n.o.Log, "leave", func() string { return fmt.Sprintf("%s cannot be removed: %v", shown(sh), err) })
 		}
 	}
-	for sh, g := range newest(n.heard()) {
+	for sh, g := range newest(n.heard(), func(h heartbeat) map[key.Shard]groupState { return h.Groups }) {
 		// NB: also without being wanted: a group that was divided while this node was away may need its vote
 		if n.store.Replica(sh) != nil || !d.wanted(sh).has(n.self) && !g.replicas().has(n.self) {
 			continue
@@ -81,12 +81,13 @@ func (n *Node) reconcile(ctx context.Context) {
 	}
 }
 
-// newest is what is known of each group that some node has something of, by who leads it or is least behind.
-func newest(said map[peer.NodeID]heartbeat) map[key.Shard]groupState {
+// newest is what is known of what some node has something of: from who leads it, or else, as those that follow know who has
+// a vote, from who is least behind.
+func newest(said map[peer.NodeID]heartbeat, of func(heartbeat) map[key.Shard]groupState) map[key.Shard]groupState {
 	best := map[key.Shard]groupState{}
 	for _, h := range said {
-		for sh, g := range h.Groups {
-			if than := best[sh]; g.Applied > 0 && (g.Epoch > than.Epoch || g.Epoch == than.Epoch && g.Applied > than.Applied) {
+		for sh, g := range of(h) {
+			if than := best[sh]; g.Epoch > than.Epoch || g.Epoch == than.Epoch && g.Applied > than.Applied {
 				best[sh] = g
 			}
 		}
@@ -98,8 +99,10 @@ func newest(said map[peer.NodeID]heartbeat) map[key.Shard]groupState {
 // the other part too, which it may be needed for.
 func (n *Node) lacksDivision(sh key.Shard, id peer.NodeID) bool {
 	g := n.store.Replica(sh)
-	h, alive := n.heard()[id]
-	return g != nil && alive && h.Groups[sh].Last > key.Shard(g.Last())
+	n.others.mu.Lock()
+	defer n.others.mu.Unlock()
+	o := n.others.by[id]
+	return g != nil && o.alive() && o.said.Groups[sh].Last > key.Shard(g.Last())
 }
 
 func (n *Node) isOut(sh key.Shard) bool {

@@ -250,18 +250,9 @@ func (n *Node) Status() Status {
 	n.others.mu.Unlock()
 	said[n.self] = n.heartbeat()
 
-	// NB: until another node leads a shard, those that follow know who has a vote.
-	best := map[key.Shard]groupState{}
-	for id, h := range said {
-		if !n.isAlive(id) {
-			continue
-		}
-		for sh, g := range h.shards {
-			if than := best[sh]; g.Epoch > than.Epoch || g.Epoch == than.Epoch && g.Applied > than.Applied {
-				best[sh] = g
-			}
-		}
-	}
+	alive := n.heard()
+	alive[n.self] = said[n.self]
+	best := newest(alive, func(h heartbeat) map[key.Shard]groupState { return h.shards })
 	for _, id := range slices.Sorted(maps.Keys(d.Nodes)) {
 		m, h := d.Nodes[id], said[id]
 		node := NodeStatus{ID: id, Address: m.Address, Alive: n.isAlive(id), Leaving: m.Leaving, Full: h.Full, Version: h.Version}
