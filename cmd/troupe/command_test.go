@@ -1,12 +1,15 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/template/templatetest"
 	"troupe/cmd/internal/cli"
@@ -26,6 +29,27 @@ func TestEveryCommandHelps(t *testing.T) {
 			args := append(strings.Fields(below.CommandPath())[1:], "--help")
 			code, stdout, stderr := clitest.Invoke(args...)
 			assert.True(t, code == cli.ExitDone && strings.Contains(stdout, below.Example) && stderr == "", "%v %v %v %v", args, code, stderr, stdout)
+		}
+	}
+	root := newRoot()
+	visit(root)
+	for _, c := range root.Commands() {
+		assert.NotEmpty(t, c.GroupID, "%s is in no group of main.go", c.Name())
+	}
+}
+
+// TestManual holds that every command has a manual page with its example.
+func TestManual(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "man1")
+	clitest.Invoke("man", dir)
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		page, err := os.ReadFile(filepath.Join(dir, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"))
+		require.NoError(t, err)
+		example, _, _ := strings.Cut(strings.TrimSpace(c.Example), "\n")
+		assert.Contains(t, strings.ReplaceAll(string(page), "\\", ""), strings.ReplaceAll(example, "\\", ""), c.CommandPath())
+		for _, below := range c.Commands() {
+			visit(below)
 		}
 	}
 	visit(newRoot())

@@ -22,6 +22,7 @@ import (
 	"troupe/cmd/internal/cluster"
 	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/credential"
+	"troupe/cmd/internal/doctor"
 	"troupe/cmd/internal/operate"
 	"troupe/cmd/internal/serve"
 )
@@ -46,8 +47,25 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 }
 
 func newRoot() *cobra.Command {
-	return cli.NewRoot("Durable workflows as actors, in one binary with its own store", build.This().String(), slices.Concat(
-		[]*cobra.Command{serve.Command(exampleFiles()), cluster.Command(exampleFiles()), config.Command(), bench.Command(), newVersion()},
+	root := cli.NewRoot("Durable workflows as actors, in one binary with its own store", build.This().String(), slices.Concat(
+		[]*cobra.Command{serve.Command(exampleFiles()), cluster.Command(exampleFiles()), config.Command(), doctor.Command(), bench.Command(), newVersion(), newManual()},
 		credential.Commands(), author.Commands(), operate.Commands(),
 	)...)
+	for _, g := range groups {
+		cli.Arrange(root, g.title, g.commands...)
+	}
+	return root
+}
+
+// groups is how the help of troupe lists its commands.
+var groups = []struct {
+	title    string
+	commands []string
+}{
+	{"Run a service", []string{"serve", "init", "config", "doctor", "store", "cluster", "actors"}},
+	{"Write workflows", []string{"new", "check", "publish", "diagram", "definition", "import", "export", "parameters", "schema"}},
+	{"Work with instances and tasks", []string{"workflow", "instance", "task"}},
+	{"Operate workflows", []string{"incident", "outbox", "timer", "schedule"}},
+	{"Manage access", []string{"token", "session", "password", "context"}},
+	{"Measure and find out more", []string{"bench", "version", "help", "man", "completion"}},
 }

@@ -95,6 +95,25 @@ func NewRoot(short, version string, commands ...*cobra.Command) *cobra.Command {
 	return root
 }
 
+// Arrange lists commands of the root below a title in its help. It panics when one is missing.
+func Arrange(root *cobra.Command, title string, names ...string) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title + ":"})
+	for _, name := range names {
+		switch name {
+		case "help":
+			root.SetHelpCommandGroupID(title)
+		case "completion":
+			root.SetCompletionCommandGroupID(title)
+		default:
+			found, _, err := root.Find([]string{name})
+			if err != nil || found == root {
+				panic("there is no command " + name)
+			}
+			found.GroupID = title
+		}
+	}
+}
+
 // flagError says what is wrong with a flag, unless the command before it is what is wrong.
 func flagError(cmd *cobra.Command, err error) error {
 	if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {

@@ -11,9 +11,11 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"troupe/gateway/client"
@@ -112,8 +114,38 @@ func (o *Output) YAML(text []byte) error {
 	return err
 }
 
-// Table lays rows out in columns.
-func (o *Output) Table(rows [][]string) error { return Table(o.To, rows) }
+// Table lays rows out in columns. On a terminal times are relative to now.
+func (o *Output) Table(rows [][]string) error {
+	if o.terminal {
+		relateTimes(rows, time.Now())
+	}
+	return Table(o.To, rows)
+}
+
+// relateTimes replaces the cells that are a time: "2026-12-01T09:30:00Z" becomes "3 minutes ago".
+func relateTimes(rows [][]string, now time.Time) {
+	for _, row := range rows {
+		for i, cell := range row {
+			if at, err := time.Parse(time.RFC3339, cell); err == nil {
+				row[i] = humanize.RelTime(at, now, "ago", "from now")
+			}
+		}
+	}
+}
+
+// Listing lays out a list whose first row is its head. An empty one has no table: a sentence on standard error says so.
+func (o *Output) Listing(complaints io.Writer, things string, rows [][]string) error {
+	if len(rows) > 1 {
+		return o.Table(rows)
+	}
+	SayNone(complaints, things)
+	return nil
+}
+
+// SayNone says that a list is empty.
+func SayNone(complaints io.Writer, things string) {
+	_, _ = fmt.Fprintf(complaints, "No %s found.\n", things)
+}
 
 // Table lays rows out in columns.
 func Table(to io.Writer, rows [][]string) error {

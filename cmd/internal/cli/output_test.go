@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -27,4 +28,12 @@ func TestJSONOnATerminal(t *testing.T) {
 	o.terminal = false
 	err = o.Document([]byte(text))
 	assert.True(t, err == nil && strings.TrimSuffix(b.String(), "\n") == text, "to a file: got %q, %v, want the same bytes", b.String(), err)
+}
+
+// TestTimesOnATerminal holds that people see how long ago something was, and that nothing else in a table changes.
+func TestTimesOnATerminal(t *testing.T) {
+	now := time.Date(2026, 12, 1, 9, 30, 0, 0, time.UTC)
+	rows := [][]string{{"2026-12-01T09:28:00.000Z", "2026-12-04T09:30:00Z"}, {"2026-12-01", "at 2026-12-01T09:28:00Z"}}
+	relateTimes(rows, now)
+	assert.Equal(t, [][]string{{"2 minutes ago", "3 days from now"}, {"2026-12-01", "at 2026-12-01T09:28:00Z"}}, rows)
 }

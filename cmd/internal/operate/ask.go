@@ -285,6 +285,7 @@ type lister struct {
 	cmd    *cobra.Command
 	out    *cli.Output
 	member string   // the list's name in JSON
+	things string   // what it lists, for people
 	head   []string // of a table
 
 	begun   bool            // there was a page
@@ -296,13 +297,21 @@ type lister struct {
 func (l *lister) one(p *listPage) (err error) {
 	if l.out.Form == cli.FormJSON || l.out.Form == cli.FormYAML {
 		err = l.out.Document(p.raw)
-	} else if err = l.page(p); err == nil {
-		err = l.end()
+	} else {
+		err = l.whole(p)
 	}
 	if err == nil && p.next != "" {
 		_, _ = fmt.Fprintf(l.cmd.ErrOrStderr(), "more: --all shows everything, --cursor %s the next page\n", client.Printable(p.next))
 	}
 	return err
+}
+
+// whole writes a list that is one page.
+func (l *lister) whole(p *listPage) error {
+	if err := l.page(p); err != nil {
+		return err
+	}
+	return l.end()
 }
 
 // list writes what r asks for: one page, or all of them as they come. ready makes a page ready to be written.
@@ -345,9 +354,10 @@ func (l *lister) page(p *listPage) error {
 		l.begun, l.count, l.explain = true, p.count, p.explain
 	}
 	if l.out.Form == cli.FormTable {
-		if first {
+		if l.written == 0 && len(p.rows) > 0 {
 			p.rows = append([][]string{l.head}, p.rows...)
 		}
+		l.written += len(p.rows)
 		return l.out.Table(p.rows)
 	}
 	if first && l.out.Form == cli.FormJSON {
@@ -401,6 +411,9 @@ func (l *lister) end() error {
 			return nil
 		}
 		return l.out.YAML([]byte("{" + tail[1:] + "}"))
+	}
+	if l.out.Form == cli.FormTable && l.written == 0 {
+		cli.SayNone(l.cmd.ErrOrStderr(), l.things)
 	}
 	to, lines := l.out.To, ""
 	if l.out.Form == cli.FormJSONL {

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/rs/zerolog"
@@ -39,7 +38,7 @@ func newInstance() *cobra.Command {
 
 // Commands are those that work with what runs.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{newInstance(), newTask(), newOutbox(), newIncident(), newTimer(), newSchedule(), newDefinition(), newStore(), newActors()}
+	return []*cobra.Command{newInstance(), newWorkflow(), newTask(), newOutbox(), newIncident(), newTimer(), newSchedule(), newDefinition(), newStore(), newActors()}
 }
 
 func newInstanceStop() *cobra.Command {
@@ -185,7 +184,7 @@ With --home, it asks the server that runs there, or opens the store itself if no
 	at.AddHome(cmd)
 	connect.Complete(cmd, at)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		all, err := parseRetired(args)
+		all, err := parseVersions(args)
 		if err != nil {
 			return err
 		}
@@ -202,33 +201,13 @@ With --home, it asks the server that runs there, or opens the store itself if no
 	return cmd
 }
 
-// retired is a version of a workflow; 0 is all of it.
-type retired struct {
-	id      string
-	version uint64
-}
-
-func parseRetired(args []string) (all []retired, err error) {
-	for _, arg := range args {
-		id, text, found := strings.Cut(arg, "@")
-		r := retired{id: id}
-		if found {
-			if r.version, err = strconv.ParseUint(text, 10, 64); err != nil || r.version == 0 {
-				return nil, cli.Usagef("%q: a version is a number from 1: ID@VERSION", arg)
-			}
-		}
-		all = append(all, r)
-	}
-	return all, nil
-}
-
-func retireOne(out io.Writer, r retired, retire func(id string, version uint64) ([]uint64, error)) error {
-	gone, err := retire(r.id, r.version)
+func retireOne(out io.Writer, r version, retire func(id string, version uint64) ([]uint64, error)) error {
+	gone, err := retire(r.workflow, r.number)
 	if err != nil {
 		return err
 	}
 	for _, version := range gone {
-		if _, err := fmt.Fprintf(out, "%s@%d\n", r.id, version); err != nil {
+		if _, err := fmt.Fprintf(out, "%s@%d\n", r.workflow, version); err != nil {
 			return err
 		}
 	}

@@ -82,7 +82,7 @@ func newInstanceList() *cobra.Command {
 		if all && !cmd.Flags().Changed("limit") {
 			r.Limit = 0 // the client's choice
 		}
-		l := &lister{cmd: cmd, out: out, member: "instances", head: shown.head(heads)}
+		l := &lister{cmd: cmd, out: out, member: "instances", things: "instances", head: shown.head(heads)}
 		return list(l, all, r, c.Instances, c.InstancePages, shown.page)
 	})
 }
@@ -141,7 +141,7 @@ func newInstanceHistory() *cobra.Command {
 		if all && !cmd.Flags().Changed("limit") {
 			r.Limit = 0 // the client's choice
 		}
-		l := &lister{cmd: cmd, out: out, member: "history", head: historyHead}
+		l := &lister{cmd: cmd, out: out, member: "history", things: "history entries", head: historyHead}
 		if r.Data {
 			l.head = append(slices.Clone(historyHead), "DATA")
 		}
@@ -287,7 +287,7 @@ func newInstanceActivity() *cobra.Command {
 	p.add(cmd)
 	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
 		r.WorkflowID, r.InstanceID, r.Limit, r.Cursor = args[0], args[1], p.limit, p.cursor
-		l := &lister{cmd: cmd, out: out, member: "activity", head: []string{"TIME", "USER", "WHAT", "TEXT"}}
+		l := &lister{cmd: cmd, out: out, member: "activity", things: "activity", head: []string{"TIME", "USER", "WHAT", "TEXT"}}
 		_, seen := seenInstance(cmd.Context(), c, out, r.WorkflowID, r.InstanceID)
 		return list(l, p.all, r, c.Activity, c.ActivityPages, func(page *client.Page[api.Activity]) *listPage {
 			return pageOf(page.Raw, page.Next, page.Items, func(a *api.Activity) []string {

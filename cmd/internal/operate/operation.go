@@ -69,7 +69,7 @@ func newScheduleList() *cobra.Command {
 		for _, s := range list.Schedules {
 			rows = append(rows, []string{s.WorkflowID + "/" + s.Name, s.Cron, s.Zone, strconv.FormatBool(s.Paused), shownText(s.Last), shownText(s.Next), s.LastError})
 		}
-		return out.Table(rows)
+		return out.Listing(cmd.ErrOrStderr(), "schedules", rows)
 	})
 }
 
@@ -123,7 +123,7 @@ func newOutboxList() *cobra.Command {
 	p.add(cmd)
 	return operating(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, _ []string) error {
 		r := client.OutboxRequest{State: state, Limit: p.limit, Cursor: p.cursor}
-		l := &lister{cmd: cmd, out: out, member: "outbox", head: []string{"ID", "WORKFLOW", "KIND", "NAME", "STATE", "ATTEMPTS", "NEXT", "STATUS", "ERROR"}}
+		l := &lister{cmd: cmd, out: out, member: "outbox", things: "undelivered messages", head: []string{"ID", "WORKFLOW", "KIND", "NAME", "STATE", "ATTEMPTS", "NEXT", "STATUS", "ERROR"}}
 		return list(l, p.all, r, c.Outbox, c.OutboxPages, func(page *client.Page[api.Delivery]) *listPage {
 			return pageOf(page.Raw, page.Next, page.Items, func(d *api.Delivery) []string {
 				return []string{d.ID, d.WorkflowID, d.Kind, d.Name, d.State, strconv.Itoa(int(d.Attempts)), shownText(d.NextAttempt), statusText(d.LastStatus), d.LastError}
@@ -150,7 +150,7 @@ where the expression failed, with which values and how often.`,
 
 func listIncidents(cmd *cobra.Command, c *client.Client, out *cli.Output, p *paging) error {
 	r := client.IncidentsRequest{Limit: p.limit, Cursor: p.cursor}
-	l := &lister{cmd: cmd, out: out, member: "incidents", head: []string{"ID", "WORKFLOW", "INSTANCE", "EVENT", "TIME", "COUNT", "ERROR"}}
+	l := &lister{cmd: cmd, out: out, member: "incidents", things: "incidents", head: []string{"ID", "WORKFLOW", "INSTANCE", "EVENT", "TIME", "COUNT", "ERROR"}}
 	seen := &labelBook{cmd.Context(), c, out, map[string]*labels{}}
 	return list(l, p.all, r, c.Incidents, c.IncidentsPages, func(page *client.Page[api.Incident]) *listPage {
 		return pageOf(page.Raw, page.Next, page.Items, func(in *api.Incident) []string {
@@ -178,7 +178,7 @@ func newTimerList() *cobra.Command {
 	cmd.Flags().StringVar(&workflow, "workflow", "", "only those of instances of the workflow `ID`")
 	return operating(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, _ []string) error {
 		r := client.TimersRequest{WorkflowID: workflow, Limit: p.limit, Cursor: p.cursor}
-		l := &lister{cmd: cmd, out: out, member: "timers", head: []string{"ID", "WORKFLOW", "INSTANCE", "TIMER", "DUE"}}
+		l := &lister{cmd: cmd, out: out, member: "timers", things: "timers", head: []string{"ID", "WORKFLOW", "INSTANCE", "TIMER", "DUE"}}
 		seen := &labelBook{cmd.Context(), c, out, map[string]*labels{}}
 		return list(l, p.all, r, c.Timers, c.TimersPages, func(page *client.Page[api.RunningTimer]) *listPage {
 			return pageOf(page.Raw, page.Next, page.Items, func(t *api.RunningTimer) []string {

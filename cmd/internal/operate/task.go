@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -50,7 +51,7 @@ mod-workflows list all open tasks, with the state in place of the title.`,
 	cli.OneOf(cmd, "sort", "due", "-due", "created", "-created", "priority", "-priority", "title", "-title")
 	f.StringVar(&r.Cursor, "cursor", "", "continue where an earlier page ended")
 	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, _ []string) error {
-		l := &lister{cmd: cmd, out: out, member: "tasks", head: []string{"ID", "TITLE", "WORKFLOW", "REQUESTER", "STATUS", "ASSIGNEE", "DUE"}}
+		l := &lister{cmd: cmd, out: out, member: "tasks", things: "tasks", head: []string{"ID", "TITLE", "WORKFLOW", "REQUESTER", "STATUS", "ASSIGNEE", "DUE"}}
 		row := func(t *api.Task) []string {
 			return []string{t.TaskID, t.Title, t.WorkflowID, shownText(t.RequesterName), t.Status, shownText(t.Assignee), shownText(t.Due)}
 		}
@@ -118,17 +119,7 @@ func candidatesText(t *api.Task) string {
 	if t.Done != nil {
 		return ""
 	}
-	var texts []string
-	for kind, names := range map[string][]string{"role": t.Candidates.Roles, "user": t.Candidates.Users, "privilege": t.Candidates.Privileges} {
-		for _, name := range names {
-			texts = append(texts, kind+":"+name)
-		}
-	}
-	if len(texts) == 0 {
-		return "everyone who can read it"
-	}
-	slices.Sort(texts)
-	return strings.Join(texts, " ")
+	return cmp.Or(namesText(t.Candidates.Roles, t.Candidates.Users, t.Candidates.Privileges), "everyone who can read it")
 }
 
 func eventTexts(events []api.TaskEvent) string {
