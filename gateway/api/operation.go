@@ -64,6 +64,7 @@ type Delivery struct {
 	State       string  `json:"state"` // "pending" or "dead"
 	Attempts    uint32  `json:"attempts"`
 	Created     string  `json:"created"`
+	URL         string  `json:"url,omitempty"` // where a webhook goes; empty for others, and where it is unknown
 	NextAttempt *string `json:"nextAttempt"`
 	LastStatus  uint32  `json:"lastStatus"` // that of the last answer, 0 without one
 	LastError   string  `json:"lastError"`

@@ -42,7 +42,7 @@ func Time(at time.Time) string { return at.UTC().Format(statemachine.TimeLayout)
 // Delivery is a delivery as package api writes it.
 func Delivery(d *pending.Delivery) api.Delivery {
 	out := api.Delivery{
-		ID: d.ID, Kind: d.Kind, WorkflowID: d.Workflow, InstanceID: d.InstanceID, Name: d.Name, State: string(d.State),
+		ID: d.ID, Kind: d.Kind, WorkflowID: d.Workflow, InstanceID: d.InstanceID, Name: d.Name, URL: d.URL, State: string(d.State),
 		Attempts: d.Attempts, Created: Time(d.Created), LastStatus: d.LastStatus, LastError: d.LastError,
 	}
 	if d.State == outbox.Pending {

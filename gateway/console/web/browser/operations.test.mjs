@@ -27,6 +27,22 @@ async function tabTo(page, locator, most = 60) {
   assert.fail(`no key leads to ${locator}`);
 }
 
+test("what is stuck comes first, once for each reason, and all of it is retried at once", async () => {
+  const paulo = await openWindow(browser, service);
+  const { page } = paulo;
+  await signIn(paulo, "paulo.santos", "operations");
+  await page.getByRole("heading", { name: "Needs attention" }).waitFor();
+  const row = page.getByRole("row").filter({ hasText: "division by zero" });
+  await row.getByRole("cell", { name: "3", exact: true }).waitFor();
+  await row.getByText(/^Fix the cause .*, then retry/).waitFor();
+  await look(paulo, "operations-attention-stuck");
+  await row.getByRole("button", { name: /^Retry all/ }).click();
+  await page.getByText("3 failed again.").waitFor();
+  await hasFocus(page.locator(".page-news .notice"));
+  await row.getByRole("cell", { name: "3", exact: true }).waitFor();
+  await closeWindow(paulo);
+});
+
 test("an operator finds a stuck instance, retries it, corrects it and moves another one, with the keyboard alone", async () => {
   const paulo = await openWindow(browser, service);
   const { page } = paulo;
@@ -235,6 +251,7 @@ for (const [name, options] of Object.entries(sizes)) {
     await answerLists(page);
     await signIn(paulo, "paulo.santos", "operations");
     const sections = {
+      attention: page.getByText(/Failed delivery|Fehlgeschlagene Zustellung/).first(),
       workflows: page.getByRole("cell", { name: /^Claim/ }),
       "workflows&workflow=claim": page.getByRole("row").filter({ hasText: /In review|In Prüfung/ }),
       ...(name === "wide" ? { "workflows&workflow=purchase-order": page.getByRole("img") } : {}), // a large statechart

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inspectPath, pathOf } from "../src/operations/address";
-import type { Health } from "../src/operations/api";
+import type { Delivery, Health, Incident, RunningTimer, Schedule } from "../src/operations/api";
+import type { Task } from "../src/api/tasks";
+import { failedSchedules, grouped, lateTimers, overdueTasks, stuckDeliveries, stuckIncidents } from "../src/operations/attention";
+import { cronWords } from "../src/operations/cron";
 import { filterOf, operators, type Row, rowsOf, typedOf, valueAt, valueOf } from "../src/operations/filter";
 import { eventName, incidentName, timesText, whatEnds } from "../src/operations/names";
 import { lineOf, readingsMax, seriesOf, sizeOf, toneOfHealth, withReading } from "../src/operations/load";
@@ -175,4 +178,35 @@ test("incidents and what a stop ends have words in both languages", () => {
     assert.equal(whatEnds("A", [child("check-it"), child("job"), child("check-it")], t), want.ends);
     assert.notEqual(whatEnds("A", [], t), "");
   }
+});
+
+test("a schedule is said in words, and as it is where it is none", () => {
+  assert.equal(cronWords("0 6 * * 1-5", "en"), "At 06:00, Monday through Friday");
+  assert.equal(cronWords("0 6 * * 1-5", "de"), "Um 06:00, Montag bis Freitag");
+  assert.equal(cronWords("never", "de"), "never");
+});
+
+test("what is stuck for one reason is one line, with what waits longest first", () => {
+  const now = "2026-12-01T12:00:00.000Z";
+  const incident = (id: string, ts: string, more: Partial<Incident> = {}) => ({ id, ts, workflowId: "order", instanceId: `i${id}`, event: "pay", error: "no", ...more }) as Incident;
+  const rows = grouped([
+    ...stuckIncidents([incident("1", "2026-12-01T11:00:00.000Z"), incident("2", "2026-12-01T10:00:00.000Z"), incident("3", "2026-12-01T09:00:00.000Z", { error: "other" })], ({ event }) => event),
+    ...stuckIncidents([incident("4", "2026-12-01T11:59:00.000Z", { kind: "expression", first: "2026-11-30T00:00:00.000Z", count: 7, file: "order.yaml", line: 12 })], ({ event }) => event),
+    ...stuckDeliveries([{ id: "5", workflowId: "order", instanceId: "i5", name: "ship", lastStatus: 500, lastError: "", created: "2026-12-01T08:00:00.000Z", url: "https://example.com" } as Delivery], ({ name }) => name),
+    ...overdueTasks([{ workflowId: "leave", instanceId: "i6", title: "Review", due: "2026-12-01T11:59:59.000Z" }, { workflowId: "leave", instanceId: "i7", title: "Review", due: "2026-12-02T00:00:00.000Z" }, { workflowId: "leave", title: "Review", due: null }] as Task[], now, () => "Manager"),
+    ...lateTimers([{ workflowId: "a", instanceId: "i8", event: "e", due: "2026-12-01T11:58:00.000Z" }, { workflowId: "a", instanceId: "i9", event: "e", due: "2026-12-01T11:59:30.000Z" }] as RunningTimer[], now, ({ event }) => event),
+    ...failedSchedules([{ workflowId: "stock", name: "monthly", lastError: "refused", last: null }, { workflowId: "stock", name: "daily", lastError: "" }] as Schedule[], now),
+  ]);
+  assert.deepEqual(
+    rows.map(({ cause, name, error, whom, count, since, ids, instanceId }) => [cause, name, error, whom, count, since.slice(5, 16), ids.join(" "), instanceId]),
+    [
+      ["expression", "pay", "no", "order.yaml:12", 7, "11-30T00:00", "", "i4"],
+      ["delivery", "ship", "500", "https://example.com", 1, "12-01T08:00", "5", "i5"],
+      ["incident", "pay", "other", "", 1, "12-01T09:00", "3", "i3"],
+      ["incident", "pay", "no", "", 2, "12-01T10:00", "1 2", ""],
+      ["timer", "e", "", "", 1, "12-01T11:58", "", "i8"],
+      ["task", "Review", "", "Manager", 1, "12-01T11:59", "", "i6"],
+      ["schedule", "monthly", "refused", "", 1, "12-01T12:00", "", ""],
+    ],
+  );
 });

@@ -2430,6 +2430,8 @@ export interface components {
             attempts: number;
             created: components["schemas"]["Time"];
             nextAttempt: components["schemas"]["Time"] | null;
+            /** @description Where it goes; missing for mails and messages, and where it is unknown. */
+            url?: string;
             /** @description The status of the last answer; 0 without one. */
             lastStatus: number;
             lastError: string;

@@ -1,5 +1,5 @@
 import "./operations.css";
-import { Activity, AlarmClock, CalendarClock, Layers, ListTodo, type LucideIcon, Send, TriangleAlert, Workflow } from "lucide-react";
+import { Activity, AlarmClock, CalendarClock, CircleAlert, Layers, ListTodo, type LucideIcon, Send, TriangleAlert, Workflow } from "lucide-react";
 import { useEffect, useRef } from "react";
 import { type Caller, privilege } from "../api/types";
 import { PageTitle } from "../kit/Page";
@@ -9,6 +9,7 @@ import { useTaskWatch } from "../worklist/useTasks";
 import { pathOf, type Section } from "./address";
 import { pageSize } from "./api";
 import { HealthSection } from "./HealthSection";
+import { AttentionSection } from "./AttentionSection";
 import { IncidentsSection } from "./IncidentsSection";
 import { InspectSection } from "./InspectSection";
 import { InstancesSection } from "./InstancesSection";
@@ -21,7 +22,7 @@ import { useText } from "./text";
 import { TimersSection } from "./TimersSection";
 import { WorkflowsSection } from "./WorkflowsSection";
 
-type Group = "instances" | "background" | "service";
+type Group = "first" | "instances" | "background" | "service";
 
 interface SectionOf {
   key: Section;
@@ -35,6 +36,7 @@ const forWorkflows = [privilege.workflows];
 
 /** The sections in their order: one more is a row here, a text and a component. */
 const sections: readonly SectionOf[] = [
+  { key: "attention", group: "first", sign: CircleAlert, needs: forWorkflows },
   { key: "workflows", group: "instances", sign: Workflow, needs: forWorkflows },
   { key: "instances", group: "instances", sign: Layers, needs: forWorkflows },
   { key: "tasks", group: "instances", sign: ListTodo, needs: forWorkflows },
@@ -97,6 +99,8 @@ function useFocusInside(place: string): void {
 
 function Current({ section, caller, isInside }: { section: Section; caller: Caller; isInside: boolean }) {
   switch (section) {
+    case "attention":
+      return <AttentionSection />;
     case "workflows":
       return <WorkflowsSection />;
     case "instances":
@@ -141,7 +145,7 @@ function SectionNav({ own, selected, isWhole, counts }: SectionNavProps) {
     <nav ref={nav} className="ops-nav" aria-label={t("sections")}>
       {groups.map((group) => (
         <div key={group} className="ops-group">
-          <p className="ops-group-title">{t(`groups.${group}`)}</p>
+          {group !== "first" && <p className="ops-group-title">{t(`groups.${group}`)}</p>}
           <ul>
             {own
               .filter((of) => of.group === group)

@@ -90,6 +90,7 @@ function columnsOf(t: Translate, retry: (of: Delivery) => void, drop: (of: Deliv
           <Link to={inspectPath(of.workflowId, of.instanceId)} className="row-link">
             {deliveryName(of, t)}
           </Link>
+          {of.url !== undefined && <span className="row-text ops-code">{of.url}</span>}
           <LastAnswer of={of} />
         </>
       ),

@@ -7,8 +7,10 @@ import { Button } from "../kit/Button";
 import { type ColumnOf, DataTable } from "../kit/DataTable";
 import { Empty } from "../kit/Notice";
 import { Time } from "../kit/Time";
+import { language } from "../text";
 import { readable } from "../words";
 import { changeSchedule, type Schedule, type ScheduleAction } from "./api";
+import { cronWords } from "./cron";
 import { Confirm, Loaded, reasonFor, useNews } from "./parts";
 import { operationsKey, useSchedules } from "./queries";
 import { useText } from "./text";
@@ -51,7 +53,10 @@ export function SchedulesSection() {
       title: t("schedules.when"),
       cell: (of) => (
         <span className="ops-when">
-          <code>{of.cron}</code> <span className="row-text">{of.zone}</span>
+          {cronWords(of.cron, language())}{" "}
+          <span className="row-text">
+            <code>{of.cron}</code> {of.zone}
+          </span>
         </span>
       ),
     },

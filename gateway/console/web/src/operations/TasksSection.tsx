@@ -117,6 +117,9 @@ export function TasksSection() {
 /** What a task is called where many have the same state. */
 const taskName = (task: Task) => `${task.title}, ${shortId(task.instanceId)}`;
 
+/** Who may take a task. */
+export const candidatesText = ({ candidates }: Task, t: Translate) => [...candidates.roles.map(readable), ...candidates.users, ...candidates.privileges].join(", ") || t("tasks.readers");
+
 type Common = ReturnType<typeof useTranslation>["t"];
 
 function columnsOf(t: Translate, common: Common, workflows: PublishedWorkflow[], assign: (task: Task) => void, release: (task: Task) => void): ColumnOf<Task>[] {
@@ -142,7 +145,7 @@ function columnsOf(t: Translate, common: Common, workflows: PublishedWorkflow[],
     { key: "priority", title: t("tasks.fields.priority"), sorts: true, narrow: true, cell: (task) => <Priority of={task.priority} /> },
     { key: "due", title: t("tasks.fields.due"), sorts: true, named: true, narrow: true, cell: (task) => task.due && <Due at={task.due} /> },
     { key: "created", title: t("tasks.fields.created"), sorts: true, named: true, narrow: true, cell: (task) => <Time at={task.created} /> },
-    { key: "candidates", title: t("tasks.candidates"), named: true, cell: ({ candidates }) => <span className="ops-for">{[...candidates.roles.map(readable), ...candidates.users, ...candidates.privileges].join(", ") || t("tasks.readers")}</span> },
+    { key: "candidates", title: t("tasks.candidates"), named: true, cell: (task) => <span className="ops-for">{candidatesText(task, t)}</span> },
     { key: "assignee", title: t("tasks.fields.assignee"), named: true, cell: (task) => (task.assignee === null ? <span className="quiet">{t("tasks.nobody")}</span> : <Person name={task.assigneeName ?? task.assignee} />) },
     {
       key: "actions",

@@ -1,0 +1,2 @@
+/** German for cronstrue; it registers itself. */
+declare module "cronstrue/locales/de";
