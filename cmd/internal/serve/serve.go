@@ -382,6 +382,7 @@ func (s *service) serveRequests() {
 			{Name: "repository", Ready: s.repository.Ready, Optional: true},
 			{Name: "access", Ready: s.reloads.access.ready, Optional: true},
 			{Name: "definitions", Ready: s.reloads.definitionsReady, Optional: true},
+			{Name: "restored store", Ready: s.router.Held, Optional: true},
 			{Name: "stored definitions", Ready: s.catalog.Readable, Optional: true},
 		},
 	}
