@@ -31,7 +31,7 @@ func (s *Store) Checkpoint() (dir string, err error) {
 	}
 	dir = s.fs.PathJoin(s.dir, disk.CheckpointPrefix+rand.Text())
 	err = db.Checkpoint(dir, pebble.WithFlushedWAL()) // NB: flushing fails at once if the store is open to be read
-	if err == nil { // NB: the commit of nothing comes last: the logs may have had what was not synced yet
+	if err == nil {                                   // NB: the commit of nothing comes last: the logs may have had what was not synced yet
 		err = errors.Join(integrity.Adopt(s.fs, dir), s.folder.CopyMarks(dir), s.Commit(s.NewBatch(key.Meta)))
 	}
 	if err != nil {

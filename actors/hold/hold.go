@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -86,31 +88,21 @@ func Open(store *persistence.Store, log zerolog.Logger) (*Hold, error) {
 // Holds says whether something is held back.
 func (h *Hold) Holds(what What) bool { return h.now.Load().holds(what) }
 
-func (r *Restored) holds(what What) bool {
-	for _, held := range r.Held {
-		if held == what {
-			return true
-		}
-	}
-	return false
-}
+func (r *Restored) holds(what What) bool { return slices.Contains(r.Held, what) }
 
 // Ready is nil, or an error that says what is held back and how it is resumed.
 func (h *Hold) Ready() error {
-	r, parts := h.now.Load(), ""
+	r, parts := h.now.Load(), []string{}
 	if r.holds(Outbox) {
-		parts = "webhooks and mails are paused until `troupe outbox resume`"
+		parts = append(parts, "webhooks and mails are paused until `troupe outbox resume`")
 	}
 	if r.holds(Schedules) {
-		if parts != "" {
-			parts += ", "
-		}
-		parts += "schedules until `troupe schedule resume --all`"
+		parts = append(parts, "schedules are paused until `troupe schedule resume --all`")
 	}
-	if parts == "" {
+	if len(parts) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the store was restored from a backup of %s: %s", r.Moment.UTC().Format(time.RFC3339), parts)
+	return fmt.Errorf("the store was restored from a backup of %s: %s", r.Moment.UTC().Format(time.RFC3339), strings.Join(parts, ", "))
 }
 
 // Resume returns when it is durable that something is held back no more. Doing it again is no error.
@@ -122,12 +114,7 @@ func (h *Hold) Resume(what What) error {
 		return nil
 	}
 	next := *before
-	next.Held = nil
-	for _, held := range before.Held {
-		if held != what {
-			next.Held = append(next.Held, held)
-		}
-	}
+	next.Held = slices.DeleteFunc(slices.Clone(before.Held), func(held What) bool { return held == what })
 	w := h.store.NewBatch(key.Meta)
 	if err := next.put(w); err != nil {
 		return err

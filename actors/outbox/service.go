@@ -43,7 +43,7 @@ type Options struct {
 	Inside func(ctx context.Context, key key.Delivery, row *Delivery) Answer
 	// Held says that nothing is sent outside now. When that ends, Resumed is called.
 	Held func() bool
-	Log    zerolog.Logger
+	Log  zerolog.Logger
 }
 
 // Sender sends to the outside.

@@ -47,7 +47,7 @@ type Options struct {
 	Create func(c *Creation) error
 	// Held says that all schedules are paused now. What came due while they were is missed, as while no server ran.
 	Held func() bool
-	Log    zerolog.Logger
+	Log  zerolog.Logger
 }
 
 // Creation is an instance that a schedule creates.

@@ -44,6 +44,9 @@ type Config struct {
 	mail     outbox.MailOptions
 	Store    persistence.Options
 	Cluster  cluster.Options
+	Backup   BackupOptions
+	// UsesBucket says that the settings of the object store are for a backup, so that no bucket of the repository is needed.
+	UsesBucket bool
 
 	readConsistency string // of a cluster: there is one
 	endpoints       endpointMap
@@ -136,6 +139,10 @@ func (c *Config) table() []setting {
 		{"changes-kept-for", cli.Duration(&w.ChangesKeptFor), "", "how long the change feed keeps an entry"},
 		{"changes-max", cli.Count(&w.ChangesMax), "", "entries that the change feed keeps per shard"},
 
+		{"backup.to", cli.Text(&c.Backup.To), "", "folder, named from the home, or s3://BUCKET/PREFIX of the object store, into which the server backs up the home; empty: it does not"},
+		{"backup.every", cli.Checked(cli.Duration(&c.Backup.Every), IsSessionTime), "1h", "pause between the beginnings of two backups, at least 1s"},
+		{"backup.keep", cli.Duration(&c.Backup.Keep), "30d", "how long a backup is kept after the next one; 0: for good"},
+
 		{"cluster.listen", cli.Checked(cli.Text(&c.Cluster.Listen), isAddressOrEmpty), "", "address of the cluster port, host:port; written by cluster init and join"},
 		{"cluster.advertise", cli.Checked(cli.Text(&c.Cluster.Advertise), isAddressOrEmpty), "", "address at which other nodes reach it; empty: cluster.listen"},
 		{"cluster.name", cli.Checked(cli.Text(&c.Cluster.Name), isNodeName), "", "name of the node for users, such as its machine; empty: its address"},
@@ -185,11 +192,14 @@ func packageDefaults() []setting {
 
 func (c *Config) validate() error {
 	var faults []error
-	for _, first := range []string{"oidc.issuer", "repository.bucket", "mail.host"} { // without it the rest of its group means nothing
+	for _, first := range []string{"oidc.issuer", "repository.bucket", "mail.host", "backup.to"} { // without it the rest of its group means nothing
 		if c.Flags.Lookup(first).Value.String() != "" {
 			continue
 		}
 		group, _, _ := strings.Cut(first, ".")
+		if group == "repository" && (c.UsesBucket || strings.HasPrefix(c.Backup.To, BucketScheme)) {
+			continue
+		}
 		for _, s := range c.Settings {
 			if strings.HasPrefix(s.Name, group+".") && s.Name != first && c.sources[s.Name] != "default" {
 				faults = append(faults, fmt.Errorf("%s is set, but %s is not", KeyName(s.Name), first))
