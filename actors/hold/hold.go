@@ -105,7 +105,7 @@ func (h *Hold) Ready() error {
 	return fmt.Errorf("the store was restored from a backup of %s: %s", r.Moment.UTC().Format(time.RFC3339), strings.Join(parts, ", "))
 }
 
-// Resume returns when it is durable that something is held back no more. Doing it again is no error.
+// Resume returns when it is durable that something is held back no more. It can be called again.
 func (h *Hold) Resume(what What) error {
 	h.place.Lock()
 	defer h.place.Unlock()

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,7 @@ type captured struct {
 	done   func()
 	files  []capturedFile
 	counts Counts
+	idSum  string // of the file with the store's id
 	left   []string
 }
 
@@ -56,9 +58,41 @@ type capturedFile struct {
 
 func (f *capturedFile) open() (io.ReadCloser, error) {
 	if f.path == "" {
-		return io.NopCloser(strings.NewReader(string(f.text))), nil
+		return io.NopCloser(bytes.NewReader(f.text)), nil
 	}
 	return os.Open(f.path)
+}
+
+// sumUp reads the file, and notes its size and sum.
+func (f *capturedFile) sumUp() error {
+	content, err := f.open()
+	if err != nil {
+		return err
+	}
+	t := newTally()
+	_, err = io.Copy(t, content)
+	f.Bytes, f.SHA256 = t.bytes, t.sum()
+	return errors.Join(err, content.Close())
+}
+
+// read gives the content to use, all of it, and looks whether it is still what was summed up.
+func (f *capturedFile) read(ctx context.Context, use func(io.Reader) error) error {
+	content, err := f.open()
+	if err != nil {
+		return err
+	}
+	t := newTally()
+	err = use(io.TeeReader(&interruptible{ctx, content}, t))
+	if err == nil && t.check(&f.File) != nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("%s has changed while it was copied: try again", f.Path)
+	}
+	return errors.Join(err, content.Close())
+}
+
+// drain reads what is only compared.
+func drain(_ *File, content io.Reader) error {
+	_, err := io.Copy(io.Discard, content)
+	return err
 }
 
 // capturesMax is how often a moment is taken again because text files have changed meanwhile.
@@ -104,7 +138,7 @@ func (r *Run) capture(ctx context.Context) (*captured, error) {
 // textBytesMax is the size of the largest text file that a home has (cmd/troupe/HOME.md, "The folder").
 const textBytesMax = 1 << 20
 
-// notText are the entries of a home that are no text files, or not to be restored with them.
+// notText are the entries of a home that are not text files, or not to be restored with them.
 var notText = []string{DataFolder, "repository", ".git", ".store", "admin.sock"}
 
 // partSuffix ends the name of a file that is being written, archiveSuffix that of a backup as people call it.
@@ -183,6 +217,12 @@ func (c *captured) addStore(dir string) error {
 		f := capturedFile{File: File{Path: DataFolder + "/" + e.Name(), Bytes: info.Size(), Mode: 0o600}, path: filepath.Join(dir, e.Name())}
 		if strings.HasSuffix(e.Name(), ".sst") {
 			f.Modified = info.ModTime().UnixNano()
+		}
+		if f.Path == idFile {
+			if err := f.sumUp(); err != nil {
+				return err
+			}
+			c.idSum, f.SHA256 = f.SHA256, ""
 		}
 		c.files = append(c.files, f)
 	}

@@ -57,8 +57,13 @@ type File struct {
 // isData says whether a file belongs to the store.
 func (f *File) isData() bool { return strings.HasPrefix(f.Path, DataFolder+"/") }
 
+const (
+	objectFolder = "objects/"
+	idFile       = DataFolder + "/ID" // tells the store from every other
+)
+
 // object is the name under which a target has the content.
-func (f *File) object() string { return "objects/" + f.SHA256[:2] + "/" + f.SHA256 }
+func (f *File) object() string { return objectFolder + f.SHA256[:2] + "/" + f.SHA256 }
 
 // Bytes is the size of all files.
 func (i *Index) Bytes() (sum int64) {
@@ -66,16 +71,6 @@ func (i *Index) Bytes() (sum int64) {
 		sum += f.Bytes
 	}
 	return sum
-}
-
-// idSum is the sum of the file that has the store's id; "" for a store without one.
-func (i *Index) idSum() string {
-	for _, f := range i.Files {
-		if f.Path == DataFolder+"/ID" {
-			return f.SHA256
-		}
-	}
-	return ""
 }
 
 const (

@@ -32,7 +32,32 @@ func readIndex(ctx context.Context, t Target, name string) (*Index, error) {
 	if err = errors.Join(err, content.Close()); err != nil {
 		return nil, fmt.Errorf("read %s in %s: %w", name, t, err)
 	}
-	return parseIndex(name, text)
+	return parseIndex(name+" in "+t.String(), text)
+}
+
+// index sums up all files. A table whose sum is known, by what else is known of it, is not read.
+func (c *captured) index(r *Run, known map[File]string) (*Index, error) {
+	i := &Index{Format: format, Moment: c.moment, Program: r.Program, Counts: c.counts}
+	for n := range c.files {
+		f := &c.files[n]
+		if f.SHA256 = known[f.File]; f.SHA256 == "" {
+			if err := f.sumUp(); err != nil {
+				return nil, err
+			}
+		}
+		i.Files = append(i.Files, f.File)
+	}
+	return i, nil
+}
+
+// progress returns what tells of each file that was looked at.
+func (r *Run) progress(i *Index) func(*File) {
+	done, total := int64(0), i.Bytes()
+	return func(f *File) {
+		if done += f.Bytes; r.Progress != nil {
+			r.Progress(done, total)
+		}
+	}
 }
 
 // To adds a backup to a target, and removes those that were replaced by a newer one longer than keep ago (0: none).
@@ -42,151 +67,88 @@ func (r *Run) To(ctx context.Context, t Target, keep time.Duration) (*Report, er
 		return nil, err
 	}
 	defer release()
-	names, err := t.List(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", t, err)
-	}
 	c, err := r.capture(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer c.done()
-	i := &increment{Run: r, to: t, names: names, captured: c}
-	report, err := i.write(ctx)
+	index, copied, err := c.add(ctx, r, t)
 	if err != nil {
 		return nil, fmt.Errorf("backup to %s: %w", t, err)
 	}
+	report := &Report{Index: index, Copied: copied, Left: c.left}
 	report.Removed, err = prune(ctx, t, c.moment.Add(-keep), keep > 0)
 	if err != nil {
-		return report, fmt.Errorf("the backup was written, but old ones in %s cannot be removed: %w", t, err)
+		err = fmt.Errorf("the backup was written, but old ones in %s cannot be removed: %w", t, err)
 	}
-	return report, nil
+	return report, err
 }
 
-// increment is one run into a target.
-type increment struct {
-	*Run
-	*captured
-	to     Target
-	names  map[string]int64 // what the target has
-	known  map[File]string  // the sums of tables in the last backup, by what else is known of them
-	copied int64
-}
-
-func (i *increment) write(ctx context.Context) (*Report, error) {
-	if err := i.continueLast(ctx); err != nil {
-		return nil, err
+// add gives the target what it does not have, reads that again, and writes the index last.
+func (c *captured) add(ctx context.Context, r *Run, t Target) (index *Index, copied int64, err error) {
+	names, err := t.List(ctx)
+	if err != nil {
+		return nil, 0, err
 	}
-	index := &Index{Format: format, Moment: i.moment, Program: i.Program, Counts: i.counts}
-	var done, total int64
-	for _, f := range i.files {
-		total += f.Bytes
+	known, err := c.follow(ctx, t, names)
+	if err == nil {
+		index, err = c.index(r, known)
 	}
-	for n := range i.files {
-		f := &i.files[n]
-		if err := i.copy(ctx, f); err != nil {
-			return nil, err
+	if err != nil {
+		return nil, 0, err
+	}
+	b, progress := &Backup{index, stored{t}}, r.progress(index)
+	for n := range c.files {
+		f := &c.files[n]
+		if size, ok := names[f.object()]; !ok || size != f.Bytes {
+			err := f.read(ctx, func(content io.Reader) error { return t.Put(ctx, f.object(), f.Bytes, content) })
+			if err == nil {
+				err = b.visit(ctx, &f.File, drain)
+			}
+			if err != nil {
+				return nil, 0, err
+			}
+			names[f.object()], copied = f.Bytes, copied+f.Bytes
 		}
-		index.Files = append(index.Files, f.File)
-		if done += f.Bytes; i.Progress != nil {
-			i.Progress(done, total)
-		}
+		progress(&f.File)
 	}
 	text, err := index.encode()
 	if err == nil {
-		err = i.to.Put(ctx, index.name(), int64(len(text)), bytes.NewReader(text))
+		err = t.Put(ctx, index.name(), int64(len(text)), bytes.NewReader(text))
 	}
 	if err == nil {
-		_, err = readIndex(ctx, i.to, index.name())
+		_, err = readIndex(ctx, t, index.name())
+	}
+	return index, copied, err
+}
+
+// follow reads the newest backup that a target has: a table that is in it has the sum that it had.
+func (c *captured) follow(ctx context.Context, t Target, names map[string]int64) (known map[File]string, err error) {
+	all := moments(names)
+	if len(all) == 0 {
+		return nil, nil
+	}
+	last, err := readIndex(ctx, t, all[len(all)-1])
+	if errors.Is(err, ErrDamaged) {
+		return nil, nil // all tables are read again, and prune says it
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &Report{Index: index, Copied: i.copied, Left: i.left}, nil
-}
-
-// continueLast reads the newest backup. A table that it has need not be read again.
-func (i *increment) continueLast(ctx context.Context) error {
-	i.known = map[File]string{}
-	all := moments(i.names)
-	if len(all) == 0 {
-		return nil
+	if !c.moment.After(last.Moment) {
+		return nil, fmt.Errorf("the clock is before the newest backup, of %s: wait until then, or use another target", shownTime(last.Moment))
 	}
-	last, err := readIndex(ctx, i.to, all[len(all)-1])
-	if errors.Is(err, ErrDamaged) {
-		return nil // all tables are read again, and prune says it
-	}
-	if err != nil {
-		return err
-	}
-	if !i.moment.After(last.Moment) {
-		return fmt.Errorf("the clock is behind the newest backup, of %s: wait until then, or use another target", shownTime(last.Moment))
-	}
-	id, err := i.sumOfID()
-	if err != nil {
-		return err
-	}
-	if last.idSum() != id {
-		return errors.New("it has backups of another store: use a target of its own for each")
-	}
+	known = map[File]string{}
 	for _, f := range last.Files {
-		if f.Modified != 0 {
-			sum := f.SHA256
-			f.SHA256 = ""
-			i.known[f] = sum
+		sum := f.SHA256
+		if f.SHA256 = ""; f.Modified != 0 {
+			known[f] = sum
+		}
+		if f.Path == idFile && sum != c.idSum {
+			return nil, errors.New("it has backups of another store: use a target of its own for each")
 		}
 	}
-	return nil
-}
-
-func (i *increment) sumOfID() (string, error) {
-	for n := range i.files {
-		if f := &i.files[n]; f.Path == DataFolder+"/ID" {
-			return sumOf(f)
-		}
-	}
-	return "", nil
-}
-
-// sumOf reads a file once, and sets its size to what was read.
-func sumOf(f *capturedFile) (string, error) {
-	content, err := f.open()
-	if err != nil {
-		return "", err
-	}
-	t := newTally()
-	_, err = io.Copy(t, content)
-	f.Bytes = t.bytes
-	return t.sum(), errors.Join(err, content.Close())
-}
-
-// copy gives the target the content of a file, unless it has it, and reads it again.
-func (i *increment) copy(ctx context.Context, f *capturedFile) error {
-	sum, ok := i.known[f.File]
-	if !ok {
-		var err error
-		if sum, err = sumOf(f); err != nil {
-			return err
-		}
-	}
-	f.SHA256 = sum
-	if size, ok := i.names[f.object()]; ok && size == f.Bytes {
-		return ctx.Err()
-	}
-	content, err := f.open()
-	if err != nil {
-		return err
-	}
-	t := newTally()
-	err = i.to.Put(ctx, f.object(), f.Bytes, io.TeeReader(content, t))
-	if err = errors.Join(err, content.Close()); err != nil {
-		return err
-	}
-	if t.check(&f.File) != nil {
-		return fmt.Errorf("%s has changed while it was copied: try again", f.Path)
-	}
-	i.names[f.object()], i.copied = f.Bytes, i.copied+f.Bytes
-	return unpackFile(ctx, i.to, &f.File, io.Discard)
+	return known, nil
 }
 
 // prune removes the backups that were replaced before a time, and then everything that no backup names.
@@ -198,14 +160,12 @@ func prune(ctx context.Context, t Target, before time.Time, old bool) (removed i
 	all := moments(names)
 	named := map[string]bool{}
 	for n, name := range all {
-		if n+1 < len(all) {
-			if next, _ := parseMoment(all[n+1]); old && next.Before(before) {
-				if err := t.Remove(ctx, name); err != nil {
-					return removed, err
-				}
-				removed++
-				continue
+		if next, _ := parseMoment(all[min(n+1, len(all)-1)]); old && n+1 < len(all) && next.Before(before) {
+			if err := t.Remove(ctx, name); err != nil {
+				return removed, err
 			}
+			removed++
+			continue
 		}
 		index, err := readIndex(ctx, t, name)
 		if err != nil {
@@ -216,7 +176,7 @@ func prune(ctx context.Context, t Target, before time.Time, old bool) (removed i
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if strings.HasPrefix(name, "objects/") && !named[name] {
+		if strings.HasPrefix(name, objectFolder) && !named[name] {
 			if err := t.Remove(ctx, name); err != nil {
 				return removed, err
 			}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 )
 
 // Target is where backups are kept: names with slashes, and bytes.
@@ -119,10 +118,7 @@ func (f Folder) Lock(context.Context) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(mark.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = fmt.Errorf("%s: %w", f, ErrBusy)
-		}
+	if err := lock(mark); err != nil {
 		return nil, errors.Join(err, mark.Close())
 	}
 	err = errors.Join(os.RemoveAll(f.path(partFolder)), os.Mkdir(f.path(partFolder), 0o700))

@@ -8,29 +8,32 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
 // Backup is one that can be brought back.
-type Backup interface {
-	// Unpack writes the files that are wanted below a folder, durably, and returns the index. Everything is compared with
-	// the index, what is not wanted too where it costs nothing. ErrDamaged.
-	Unpack(ctx context.Context, dir string, wanted func(path string) bool, progress func(done, total int64)) (*Index, error)
-	// Index is nil while it is not known; Bytes about how much Unpack writes.
-	Index() *Index
-	Bytes() int64
+type Backup struct {
+	*Index
+	from source
+}
+
+// source has the contents of a backup's files: a target, or an archive, which has them in their order only.
+type source interface {
+	start() error
+	get(ctx context.Context, f *File) (io.ReadCloser, error)
+	end() error // after all files
+	place(f *File) string
 }
 
 // Find returns the newest backup of a target that is not after a time; the zero time: the newest. ErrNoBackup.
-func Find(ctx context.Context, t Target, at time.Time) (Backup, error) {
+func Find(ctx context.Context, t Target, at time.Time) (*Backup, error) {
 	names, err := t.List(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", t, err)
 	}
 	all := moments(names)
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%w: %s has none", ErrNoBackup, t)
+		return nil, fmt.Errorf("%w: %s is empty", ErrNoBackup, t)
 	}
 	found := all[len(all)-1]
 	if !at.IsZero() {
@@ -46,56 +49,77 @@ func Find(ctx context.Context, t Target, at time.Time) (Backup, error) {
 		}
 	}
 	index, err := readIndex(ctx, t, found)
-	if err != nil {
-		return nil, err
-	}
-	return &stored{t, index}, nil
+	return &Backup{index, stored{t}}, err
 }
 
-// stored is a backup in a target.
-type stored struct {
-	of    Target
-	index *Index
-}
+// stored is a target as the source of a backup.
+type stored struct{ Target }
 
-func (s *stored) Index() *Index { return s.index }
-func (s *stored) Bytes() int64  { return s.index.Bytes() }
+func (stored) start() error { return nil }
+func (stored) end() error   { return nil }
 
-func (s *stored) Unpack(ctx context.Context, dir string, wanted func(string) bool, progress func(done, total int64)) (*Index, error) {
-	var done int64
-	for n := range s.index.Files {
-		f := &s.index.Files[n]
-		if !wanted(f.Path) {
-			continue
-		}
-		err := place(dir, f, func(to io.Writer) error { return unpackFile(ctx, s.of, f, to) })
-		if err != nil {
-			return nil, err
-		}
-		done += f.Bytes
-		progress(done, s.index.Bytes())
-	}
-	return s.index, syncTree(dir)
-}
+func (s stored) place(f *File) string { return f.object() + " in " + s.String() }
 
-// unpackFile reads the content of a file from a target, and compares it.
-func unpackFile(ctx context.Context, t Target, f *File, to io.Writer) error {
-	content, err := t.Get(ctx, f.object())
+func (s stored) get(ctx context.Context, f *File) (io.ReadCloser, error) {
+	content, err := s.Get(ctx, f.object())
 	if errors.Is(err, fs.ErrNotExist) {
-		return damagedf(f.Path, "%s is missing in %s", f.object(), t)
+		return nil, damagedf(f.Path, "%s is missing", s.place(f))
 	}
+	return content, err
+}
+
+// each visits all files of a backup with their contents, which are compared with the index.
+func (b *Backup) each(ctx context.Context, visit func(f *File, content io.Reader) error) error {
+	if err := b.from.start(); err != nil {
+		return err
+	}
+	for n := range b.Files {
+		if err := b.visit(ctx, &b.Files[n], visit); err != nil {
+			return err
+		}
+	}
+	return b.from.end()
+}
+
+func (b *Backup) visit(ctx context.Context, f *File, visit func(*File, io.Reader) error) error {
+	content, err := b.from.get(ctx, f)
 	if err != nil {
-		return fmt.Errorf("read %s in %s: %w", f.object(), t, err)
+		return err
 	}
-	sum := newTally()
-	_, err = io.Copy(io.MultiWriter(sum, to), &interruptible{ctx, content})
+	t := newTally()
+	err = visit(f, io.TeeReader(&interruptible{ctx, content}, t))
 	if err = errors.Join(err, content.Close()); err != nil {
-		return fmt.Errorf("read %s in %s: %w", f.object(), t, err)
+		return err
 	}
-	if err := sum.check(f); err != nil {
-		return fmt.Errorf("%w (%s in %s)", err, f.object(), t)
+	if err := t.check(f); err != nil {
+		return fmt.Errorf("%w (%s)", err, b.from.place(f))
 	}
 	return nil
+}
+
+// Unpack writes the files below a folder, durably, the store only if dataOnly. All of them are compared with the index.
+// ErrDamaged.
+func (b *Backup) Unpack(ctx context.Context, dir string, dataOnly bool, progress func(done, total int64)) error {
+	var done int64
+	err := b.each(ctx, func(f *File, content io.Reader) error {
+		done += f.Bytes
+		if progress != nil {
+			progress(done, b.Bytes())
+		}
+		if !dataOnly || f.isData() {
+			return place(dir, f, content)
+		}
+		return drain(f, content)
+	})
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		return syncDir(path)
+	})
 }
 
 // interruptible ends reading with the context.
@@ -112,39 +136,18 @@ func (r *interruptible) Read(p []byte) (int, error) {
 }
 
 // place makes a file below a folder, durably.
-func place(dir string, f *File, fill func(io.Writer) error) error {
-	path := filepath.Join(dir, filepath.FromSlash(f.Path))
-	if err := os.MkdirAll(filepath.Dir(path), folderMode(f)); err != nil {
+func place(dir string, f *File, content io.Reader) error {
+	path, mode := filepath.Join(dir, filepath.FromSlash(f.Path)), fs.FileMode(0o755)
+	if f.isData() {
+		mode = 0o700
+	}
+	if err := os.MkdirAll(filepath.Dir(path), mode); err != nil {
 		return err
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	err = fill(file)
+	_, err = io.Copy(file, content)
 	return errors.Join(err, file.Chmod(f.Mode.Perm()), file.Sync(), file.Close())
 }
-
-// folderMode is that of the folder of a file: the store is for its user alone.
-func folderMode(f *File) fs.FileMode {
-	if f.isData() {
-		return 0o700
-	}
-	return 0o755
-}
-
-// syncTree makes the entries of a folder and those below it durable.
-func syncTree(dir string) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
-			return err
-		}
-		return syncDir(path)
-	})
-}
-
-// Everything and DataOnly say what is unpacked.
-func Everything(string) bool { return true }
-
-// DataOnly wants the store alone.
-func DataOnly(path string) bool { return strings.HasPrefix(path, DataFolder+"/") }

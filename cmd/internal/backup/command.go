@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,16 +20,10 @@ import (
 // Commands are those below troupe store about backups.
 func Commands() []*cobra.Command { return []*cobra.Command{newBackup(), newRestore(), newDrill()} }
 
-// storeFlags are the settings of the object store, for s3://.
-var storeFlags = []string{"repository.endpoint", "repository.region", "repository.access-key", "repository.secret-key", "repository.machine-role"}
-
 // command makes cmd one that works on a home, until it is done or a signal ends it. where names what may be a bucket.
 func command(cmd *cobra.Command, where func(args []string) string, do func(ctx context.Context, c *config.Config, args []string) error) *cobra.Command {
 	c := config.New()
 	cmd.Flags().AddFlag(c.Flags.Lookup("home"))
-	for _, name := range storeFlags {
-		cmd.Flags().AddFlag(c.Flags.Lookup(name))
-	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c.UsesBucket = isBucket(where(args))
 		if err := c.LoadQuiet(); err != nil {
@@ -230,14 +223,14 @@ troupe schedule resume --all: a copy does not repeat what the original does. Tok
 		}
 		begun := time.Now()
 		show, clear := progressOn(cmd, "restore")
-		r := &restoring{from: from, home: c.Home, dataOnly: dataOnly, progress: show, log: c.Logger()}
-		out, err := r.restore(ctx)
+		r := &restoring{from: from, home: c.Home, dataOnly: dataOnly, progress: show, log: c.Logger(), rename: os.Rename}
+		counts, err := r.restore(ctx)
 		clear()
 		if err != nil {
 			return fmt.Errorf("restore %s: %w", args[0], err)
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s and %s of %s in %s, verified, after %s\n", momentText(out.index.Moment),
-			cli.Plural(int(backup.Sum(out.counts.Instances)), "instance"), entries(out.counts), args[0], c.Home, time.Since(begun).Round(10*time.Millisecond))
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s and %s of %s in %s, verified, after %s\n", momentText(from.Moment),
+			cli.Plural(int(backup.Sum(counts.Instances)), "instance"), entries(counts), args[0], c.Home, time.Since(begun).Round(10*time.Millisecond))
 		home := cli.ShellWord(c.Home)
 		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "Webhooks, mails and schedules are paused. When no other copy of this store is in use:\n"+
 			"  troupe outbox resume --home %s\n  troupe schedule resume --all --home %s\nWhat was deleted after this moment is back.\n", home, home)
@@ -280,17 +273,17 @@ in $TMPDIR. The exit code is 1 when anything is not as the backup says. The defa
 		defer func() { _ = os.RemoveAll(dir) }() // the next drill tries again
 		begun := time.Now()
 		show, clear := progressOn(cmd, "drill")
-		out, err := (&restoring{from: b, home: dir, progress: show, log: c.Logger()}).restore(ctx)
+		counts, err := (&restoring{from: b, home: dir, progress: show, log: c.Logger(), rename: os.Rename}).restore(ctx)
 		clear()
 		if err != nil {
 			return fmt.Errorf("drill of %s: %w", from, err)
 		}
 		counted := "as when it was written"
-		if out.index.Counts.History == nil {
+		if b.Counts.History == nil {
 			counted = "which were too many to be counted when it was written"
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: restored and verified in %s: %s, %s as when it was written, %s, %s\n", momentText(out.index.Moment),
-			time.Since(begun).Round(10*time.Millisecond), sizeText(out.index.Bytes()), cli.Plural(int(backup.Sum(out.counts.Instances)), "instance"), entries(out.counts), counted)
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: restored and verified in %s: %s, %s as when it was written, %s, %s\n", momentText(b.Moment),
+			time.Since(begun).Round(10*time.Millisecond), sizeText(b.Bytes()), cli.Plural(int(backup.Sum(counts.Instances)), "instance"), entries(counts), counted)
 		return err
 	})
 }
@@ -304,14 +297,9 @@ func drillFolder() (string, error) {
 		return "", err
 	}
 	for _, dir := range left {
-		f, err := os.Open(dir)
-		if err != nil {
-			continue // somebody else's, or gone
+		if lock, err := backup.Lock(dir); err == nil { // else it is in use, somebody else's, or gone
+			_ = errors.Join(os.RemoveAll(dir), lock.Close()) // the next drill tries again
 		}
-		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-			_ = os.RemoveAll(dir) // likewise
-		}
-		_ = f.Close()
 	}
 	return os.MkdirTemp("", drillPrefix)
 }

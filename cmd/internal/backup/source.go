@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"troupe/actors/failure"
-	"troupe/actors/home"
 	"troupe/cmd/internal/build"
 	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/homedir"
@@ -49,7 +48,7 @@ func openTarget(c *config.Config, to string) (backup.Target, func(), error) {
 func isBucket(to string) bool { return strings.HasPrefix(to, config.BucketScheme) }
 
 // openSource returns the backup of a moment: the zero time is the newest.
-func openSource(ctx context.Context, c *config.Config, from string, at time.Time) (backup.Backup, error) {
+func openSource(ctx context.Context, c *config.Config, from string, at time.Time) (*backup.Backup, error) {
 	if !isBucket(from) {
 		info, err := os.Stat(from)
 		if err != nil {
@@ -119,7 +118,7 @@ func checkpointOf(ctx context.Context, c *config.Config) (dir string, done func(
 	}, nil
 }
 
-// checkHome refuses what is no home, before anything is asked or written.
+// checkHome refuses a folder that is not a home, before anything is asked or written.
 func checkHome(c *config.Config) error {
 	if err := homedir.Demand(c.Home); err != nil {
 		return err
@@ -132,6 +131,3 @@ func checkHome(c *config.Config) error {
 	}
 	return nil
 }
-
-// isText says whether a folder has the text files of a home.
-func isText(dir string) bool { return homedir.Exists(filepath.Join(dir, home.IdentityFile)) }

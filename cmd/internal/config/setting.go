@@ -71,7 +71,7 @@ type setting struct {
 func (c *Config) table() []setting {
 	g, w, s := &c.Gateway, &c.Workflow, &c.Store
 	o, b := &c.Provider, &c.bucket
-	return []setting{
+	return append([]setting{
 		{"home", cli.Text(&c.Home), "./troupe-home", "folder with the text files and the store"},
 		{"listen", cli.Checked(cli.Text(&g.Addr), isAddress), "", "address of the service, host:port"},
 		{"admin", cli.Checked(cli.Text(&c.Admin), isAddressOrEmpty), "", "address of metrics and profiles, host:port; empty: off"},
@@ -139,16 +139,12 @@ func (c *Config) table() []setting {
 		{"changes-kept-for", cli.Duration(&w.ChangesKeptFor), "", "how long the change feed keeps an entry"},
 		{"changes-max", cli.Count(&w.ChangesMax), "", "entries that the change feed keeps per shard"},
 
-		{"backup.to", cli.Text(&c.Backup.To), "", "folder, named from the home, or s3://BUCKET/PREFIX of the object store, into which the server backs up the home; empty: it does not"},
-		{"backup.every", cli.Checked(cli.Duration(&c.Backup.Every), IsSessionTime), "1h", "pause between the beginnings of two backups, at least 1s"},
-		{"backup.keep", cli.Duration(&c.Backup.Keep), "30d", "how long a backup is kept after the next one; 0: for good"},
-
 		{"cluster.listen", cli.Checked(cli.Text(&c.Cluster.Listen), isAddressOrEmpty), "", "address of the cluster port, host:port; written by cluster init and join"},
 		{"cluster.advertise", cli.Checked(cli.Text(&c.Cluster.Advertise), isAddressOrEmpty), "", "address at which other nodes reach it; empty: cluster.listen"},
 		{"cluster.name", cli.Checked(cli.Text(&c.Cluster.Name), isNodeName), "", "name of the node for users, such as its machine; empty: its address"},
 		{"cluster.replicas", cli.Checked(cli.Count(&c.Cluster.Replicas), among("must be 1, 3 or 5: an even number survives no more losses than the next lower one", "1", "3", "5")), "", "nodes with a vote in each shard, if there are that many: 1, 3 or 5"},
 		{"cluster.read-consistency", cli.Checked(cli.Text(&c.readConsistency), among("must be leader", "leader")), "leader", "consistency of reads: leader shows all that the leader has acknowledged; there is no weaker one"},
-	}
+	}, c.backupTable()...)
 }
 
 // New returns the settings with their defaults, as flags that a command can take.
@@ -185,6 +181,7 @@ func packageDefaults() []setting {
 	c.Workflow.EnsureDefaults()
 	c.Provider.EnsureDefaults()
 	c.bucket.EnsureDefaults()
+	c.Backup.EnsureDefaults()
 	c.Cluster.EnsureDefaults()
 	c.Store = c.Store.EnsureDefaults()
 	return c.table()
