@@ -269,15 +269,8 @@ func (m *mortal) Remove(ctx context.Context, name string) error {
 	return m.Folder.Remove(ctx, name)
 }
 
-func (m *mortal) Get(ctx context.Context, name string) (io.ReadCloser, error) {
-	if err := m.call(); err != nil {
-		return nil, err
-	}
-	return m.Folder.Get(ctx, name)
-}
-
 // TestABackupThatIsCutAnywhere holds persistence/PROMISES.md, "P32: A backup has what was acknowledged": a run that is
-// killed at any of its calls, the first one or a later one that removes old backups, leaves whole backups and nothing else
+// killed at any of its changes, the first one or a later one that removes old backups, leaves whole backups and nothing else
 // that a restore reads; the next run needs no help, and takes away what was left.
 func TestABackupThatIsCutAnywhere(t *testing.T) {
 	s := newSubject(t)
@@ -313,7 +306,7 @@ func TestABackupThatIsCutAnywhere(t *testing.T) {
 			assertNamed(t, f)
 		}
 		assert.Greater(t, calls, 10, what)
-		}
+	}
 	assert.Equal(t, int64(s.made), s.restored(s.newest(series)))
 }
 

@@ -79,6 +79,7 @@ func (f Folder) Get(_ context.Context, name string) (io.ReadCloser, error) {
 // Put implements Target.
 func (f Folder) Put(_ context.Context, name string, _ int64, content io.Reader) error {
 	dir := filepath.Dir(f.path(name))
+	_, missing := os.Stat(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -93,8 +94,9 @@ func (f Folder) Put(_ context.Context, name string, _ int64, content io.Reader) 
 	if err != nil {
 		return errors.Join(err, os.Remove(part.Name()))
 	}
-	for ; err == nil && len(dir) >= len(f); dir = filepath.Dir(dir) {
-		err = syncDir(dir)
+	err = syncDir(dir)
+	for ; err == nil && missing != nil && dir != string(f) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		err = syncDir(filepath.Dir(dir))
 	}
 	return err
 }

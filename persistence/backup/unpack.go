@@ -33,7 +33,7 @@ func Find(ctx context.Context, t Target, at time.Time) (*Backup, error) {
 	}
 	all := moments(names)
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%w: %s is empty", ErrNoBackup, t)
+		return nil, fmt.Errorf("%w: there are no backups in %s", ErrNoBackup, t)
 	}
 	found := all[len(all)-1]
 	if !at.IsZero() {

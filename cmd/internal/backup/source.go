@@ -56,8 +56,8 @@ func openSource(ctx context.Context, c *config.Config, from string, at time.Time
 		}
 		if !info.IsDir() {
 			b, err := backup.OpenFile(from)
-			if err == nil && !at.IsZero() {
-				err = fmt.Errorf("%s has one moment only: leave --at out", from)
+			if err == nil && !at.IsZero() && at.Before(b.Moment) {
+				err = fmt.Errorf("%w: %s has one moment, %s", backup.ErrNoBackup, from, momentText(b.Moment))
 			}
 			return b, err
 		}
