@@ -16,6 +16,7 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/form"
 	"troupe/actors/formportal"
+	"troupe/actors/hold"
 	"troupe/actors/identity"
 	"troupe/actors/message"
 	"troupe/actors/migration"
@@ -131,6 +132,10 @@ func (f *fakeWorkflows) StopTree(workflowID, instanceID, user string) error {
 
 func (f *fakeWorkflows) Schedules(context.Context) ([]schedule.State, error) {
 	return canned[[]schedule.State]("schedules"), f.ask()
+}
+
+func (f *fakeWorkflows) Resume(what hold.What) error {
+	return f.ask(func() { f.asked = "resume " + string(what) })
 }
 
 func (f *fakeWorkflows) ChangeSchedule(workflowID, name string, action schedule.Action) error {
@@ -326,6 +331,7 @@ const (
 	definitionBody = `{"id":"leave"}`
 	operationBody  = `{"action":"retry"}`
 	scheduleBody   = `{"action":"pause"}`
+	resumeBody     = `{"action": "resume"}`
 	migrationBody  = `{"plan":{"from":1,"to":2}}`
 	submitBody     = `{"workflowId":"leave","instanceId":"` + instanceOne + `","data":{"days":4}}`
 )
@@ -337,7 +343,7 @@ func requestOf(t testing.TB, rt *kernel.Route) request {
 	query := map[string]string{"report-parameters": "?rml=/a.rml", "document-parameters": "?docx=/a.docx", "list-files": "?extension=rml"}
 	body := map[string]string{
 		"create": createBody, "event": eventBody, "batch": "[" + eventBody + "," + createBody + "]", "create-form": formBody, "create-checklist": checklistBody, "save-draft": draftBody, "save-task-draft": draftBody, "submit-task": taskSubmitBody, "submit-form": submitBody,
-		"sign-in": signInBody, "publish-home": "an archive", "change-delivery": operationBody, "change-incident": operationBody, "stop": `{"tree": true}`, "change-schedule": scheduleBody, "change-task": taskBody, "comment": commentBody, "migrate": migrationBody, "publish-definition": definitionBody, "publish-definition-version": definitionBody,
+		"sign-in": signInBody, "publish-home": "an archive", "change-delivery": operationBody, "change-incident": operationBody, "stop": `{"tree": true}`, "change-schedule": scheduleBody, "resume-outbox": resumeBody, "resume-schedules": resumeBody, "change-task": taskBody, "comment": commentBody, "migrate": migrationBody, "publish-definition": definitionBody, "publish-definition-version": definitionBody,
 	}
 	credential := withToken
 	if rt.Access.Kinds == identity.Session {

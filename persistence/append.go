@@ -14,9 +14,8 @@ type Waiter = commit.Waiter
 // VisibleWaiter is a Waiter that is also told when every reader sees what it waits for.
 type VisibleWaiter = commit.VisibleWaiter
 
-// Append takes w over and returns. The changes become visible soon after, to all readers at the same moment and in the
-// order of the calls; see [Store.AwaitVisible]. They are durable when the waiter is told so. One sync serves all
-// commits that arrive while the sync before it is running.
+// Append takes w over and returns. The changes become visible soon after, to all readers at the same moment and in the order of the calls; see
+// [Store.AwaitVisible]. They are durable when the waiter is told so. One sync serves all commits that arrive while the sync before it is running.
 //
 // Append never waits, not even while the store has no room in memory because flushing cannot keep up; Accepting says so
 // then, and the waiter is told after Options.CommitWaitMax at the latest, in a standalone store.
@@ -41,8 +40,7 @@ func (s *Store) appendHere(w *Batch, waiter Waiter) (taken bool) {
 	return s.commits.Append(&w.ticket)
 }
 
-// Commit is [Store.Append] for a caller who waits: it returns when the changes are
-// durable, or why they are not known to be.
+// Commit is [Store.Append] for a caller who waits: it returns when the changes are durable, or why they are not known to be.
 func (s *Store) Commit(w *Batch) error {
 	durable := make(outcome, 1)
 	s.Append(w, durable)
@@ -61,9 +59,8 @@ func (s *Store) Barrier(waiter Waiter) {
 	s.Append(w, waiter)
 }
 
-// AwaitDurable returns when everything that a reader can see now is durable. What is visible was appended earlier, so a
-// place in the queue behind it is enough: nothing is written, and all callers that wait at the same time are served by
-// the same sync.
+// AwaitDurable returns when everything that a reader can see now is durable. What is visible was appended earlier, so a place in the queue behind it
+// is enough: nothing is written, and all callers that wait at the same time are served by the same sync.
 func (s *Store) AwaitDurable() error {
 	if s.readOnly || s.replicas != nil {
 		return nil
@@ -159,9 +156,8 @@ func (w *Batch) Done(err error) {
 	waiter.Committed(err)
 }
 
-// DeletePrefixes removes every key that begins with one of the prefixes, which are
-// built for EveryShard: one durable set of writes for each shard. After an error or a
-// crash it is called again. With replicas it does so in the shards that this node leads.
+// DeletePrefixes removes every key that begins with one of the prefixes, which are built for EveryShard: one durable set of writes for each shard.
+// After an error or a crash it is called again. With replicas it does so in the shards that this node leads.
 func (s *Store) DeletePrefixes(prefixes ...[]byte) error {
 	for sh := range s.shards {
 		if s.Epoch(key.Shard(sh)) == 0 {
@@ -181,9 +177,8 @@ func (s *Store) DeletePrefixes(prefixes ...[]byte) error {
 // deletesMax is the most keys that one set of writes of DeleteWhere removes.
 const deletesMax = 1000
 
-// DeleteWhere removes every key that begins with prefix, which is built for EveryShard, and of whose value gone says
-// so: in durable sets of writes, shard after shard. What it cannot read or write in one shard keeps it from no other.
-// With replicas it does so in the shards that this node leads.
+// DeleteWhere removes every key that begins with prefix, which is built for EveryShard, and of whose value gone says so: in durable sets of writes,
+// shard after shard. What it cannot read or write in one shard keeps it from no other. With replicas it does so in the shards that this node leads.
 func (s *Store) DeleteWhere(prefix []byte, gone func(value []byte) (bool, error)) error {
 	var failed error
 	for sh := range s.shards {

@@ -133,13 +133,11 @@ func (o *owned) Place() (k, value []byte) { return (*Batch)(o).place() }
 
 func (o *owned) Recycle() { (*Batch)(o).recycle() }
 
-// Announce adds a row to the feed of the shard, once in a set of writes. It gets its place when the order of the writes
-// of the shard is known, which is later than now; placed, unless it is nil, has it before the waiter is told anything.
-// at is the time in Unix milliseconds. value is copied.
+// Announce adds a row to the feed of the shard, once in a set of writes. It gets its place when the order of the writes of the shard is known, which
+// is later than now; placed, unless it is nil, has it before the waiter is told anything. at is the time in Unix milliseconds. value is copied.
 //
-// Sketch of the cost: a key of 11 bytes and 8 bytes beside value in the batch that is
-// written anyway. The rows of a shard follow each other there, as in the memtable,
-// which finds the place of a row beside the one before without a search.
+// Sketch of the cost: a key of 11 bytes and 8 bytes beside value in the batch that is written anyway. The rows of a shard follow each other there, as
+// in the memtable, which finds the place of a row beside the one before without a search.
 func (w *Batch) Announce(at int64, value []byte, placed *key.FeedPlace) {
 	if w.ticket.Announces {
 		panic("persistence: two rows of the feed in one set of writes")

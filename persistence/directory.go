@@ -79,8 +79,7 @@ func prepareDir(s *Store) (*pebble.Lock, error) {
 	return lock, create(s, lock)
 }
 
-// findStore reads which store Options.IDFile requires and what the directory holds.
-// It locks the folder of Options.IDFile.
+// findStore reads which store Options.IDFile requires and what the directory holds. It locks the folder of Options.IDFile.
 func (s *Store) findStore() (disk.State, error) {
 	if s.options.IDFile != "" {
 		if err := s.hold(s.fs.PathDir(s.folder.File)); err != nil {

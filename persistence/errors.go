@@ -36,9 +36,8 @@ var (
 	// epoch of the writes is over. Nothing was applied; who holds in memory what it read in that epoch drops it.
 	ErrNotLed = replica.ErrNotLed
 
-	// ErrLost is given to a waiter when this node lost the leadership of the shard before
-	// a majority had confirmed the writes. They may still be applied: the caller drops
-	// what it holds in memory, and lets its own caller repeat with the same idempotency key.
+	// ErrLost is given to a waiter when this node lost the leadership of the shard before a majority had confirmed the writes. They may still be
+	// applied: the caller drops what it holds in memory, and lets its own caller repeat with the same idempotency key.
 	ErrLost = replica.ErrLost
 
 	// ErrReplicaDamaged is returned by Open and Join when a replica's log or state is not what
@@ -57,26 +56,22 @@ var (
 	// disk hangs, or flushing cannot keep up. Nothing was applied; the caller answers 503 and retries later.
 	ErrStalled = commit.ErrStalled
 
-	// ErrDiskFull is returned by Accepting and given to the waiter of an Append while free space is below
-	// Options.FreeBytesMin, or while a store that was opened on a full disk can only be read. Nothing was applied; it
-	// heals when space returns.
+	// ErrDiskFull is returned by Accepting and given to the waiter of an Append while free space is below Options.FreeBytesMin, or while a store that
+	// was opened on a full disk can only be read. Nothing was applied; it heals when space returns.
 	ErrDiskFull = commit.ErrDiskFull
 
-	// ErrDamaged is returned by Open when the files are not those of a store that was closed or that crashed: something
-	// acknowledged is missing or altered. The text names the file and the offset. Nothing was changed on disk. The
-	// caller stops; a person restores from a backup.
+	// ErrDamaged is returned by Open when the files are not those of a store that was closed or that crashed: something acknowledged is missing or
+	// altered. The text names the file and the offset. Nothing was changed on disk. The caller stops; a person restores from a backup.
 	ErrDamaged = integrity.ErrDamaged
 
-	// ErrIncomplete is returned by Open when the directory is neither empty nor a
-	// whole store. Nothing was changed on disk.
+	// ErrIncomplete is returned by Open when the directory is neither empty nor a whole store. Nothing was changed on disk.
 	ErrIncomplete = disk.ErrIncomplete
 
 	// ErrMissing is returned by Open when Options.IDFile requires a store and there
 	// is none. Nothing was changed. A person mounts the disk or restores a backup.
 	ErrMissing = disk.ErrMissing
 
-	// ErrOtherStore is returned by Open when Options.IDFile requires another store
-	// than the one that is there. Nothing was changed.
+	// ErrOtherStore is returned by Open when Options.IDFile requires another store than the one that is there. Nothing was changed.
 	ErrOtherStore = disk.ErrOtherStore
 
 	// ErrExists is returned by Create when there is a store. Nothing was changed.
@@ -85,12 +80,10 @@ var (
 	// ErrLocked is returned by Open when another process has the store open.
 	ErrLocked = disk.ErrLocked
 
-	// ErrUnreleased is returned by Open when a build before the first release wrote the store.
-	// Nothing was changed on disk.
+	// ErrUnreleased is returned by Open when a build before the first release wrote the store. Nothing was changed on disk.
 	ErrUnreleased = disk.ErrUnreleased
 
-	// ErrNewer is returned by Open when the store was written by a newer program
-	// than this one. Nothing was changed on disk.
+	// ErrNewer is returned by Open when the store was written by a newer program than this one. Nothing was changed on disk.
 	ErrNewer = disk.ErrNewer
 )
 

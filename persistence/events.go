@@ -47,8 +47,7 @@ func listener(s *Store) *pebble.EventListener {
 	}
 }
 
-// backgroundFailed closes the gate: Pebble tries again forever, and would block
-// writers without an error once memory is full.
+// backgroundFailed closes the gate: Pebble tries again forever, and would block writers without an error once memory is full.
 func (s *Store) backgroundFailed(err error) {
 	n := s.metrics.backgroundErrors.Add(1)
 	if n&(n-1) == 0 { // hundreds a second on a full disk: the 1st, 2nd, 4th, 8th and so on will do

@@ -30,8 +30,7 @@ func ParseFeedRow(k, stored []byte) (r FeedRow, ok bool) {
 	return r, true
 }
 
-// FeedEnd returns the last row of a shard's feed, with no value; the zero row when there is none.
-// The row is visible, and perhaps not durable yet.
+// FeedEnd returns the last row of a shard's feed, with no value; the zero row when there is none. The row is visible, and perhaps not durable yet.
 func (s *Store) FeedEnd(sh key.Shard) (FeedRow, error) {
 	g := s.read()
 	if g == nil {

@@ -12,8 +12,7 @@ import (
 	"troupe/persistence/replica"
 )
 
-// Follower is told what changes in a shard, whichever node leads it. Its calls come one after
-// the other and must not block.
+// Follower is told what changes in a shard, whichever node leads it. Its calls come one after the other and must not block.
 type Follower interface {
 	// Changed is called with the keys that were written, when they are visible. They
 	// are nobody's to change. A range that was deleted counts as its first key.
@@ -54,8 +53,7 @@ type ShardFollower interface {
 	// Written is called for each set of writes, when it is visible, in the order in which they
 	// were made. each visits the rows that were set and, with a nil value, those that were removed, during the call.
 	Written(sh key.Shard, each func(visit func(key, value []byte)))
-	// Skipped is called when sets of writes were passed over: the rows of a shard came as a copy,
-	// or this node has no replica of it any more.
+	// Skipped is called when sets of writes were passed over: the rows of a shard came as a copy, or this node has no replica of it any more.
 	Skipped(sh key.Shard)
 }
 

@@ -19,9 +19,8 @@ func (s *Store) FollowShards(f ShardFollower) {
 	s.replicas.shardFollowers.Store(&all)
 }
 
-// Follow has a follower of the shard Meta told of everything that becomes visible there from now on, until the store is
-// closed; what it reads after Follow has returned is as new as that or newer. The keys that it gets are shared with
-// others. A standalone store tells nobody.
+// Follow has a follower of the shard Meta told of everything that becomes visible there from now on, until the store is closed; what it reads after
+// Follow has returned is as new as that or newer. The keys that it gets are shared with others. A standalone store tells nobody.
 func (s *Store) Follow(f Follower) {
 	if s.replicas == nil {
 		return
@@ -40,8 +39,7 @@ func (s *Store) FollowLeads(l LeadershipObserver) {
 	s.replicas.leads.Follow(l)
 }
 
-// BarrierIn tells waiter when everything appended before to a shard is durable and
-// visible, and this node leads the shard still in the epoch.
+// BarrierIn tells waiter when everything appended before to a shard is durable and visible, and this node leads the shard still in the epoch.
 func (s *Store) BarrierIn(sh key.Shard, epoch uint64, waiter Waiter) {
 	w := s.newBatch(sh)
 	w.epoch = epoch

@@ -8,9 +8,8 @@ import (
 	"troupe/persistence/key"
 )
 
-// MergeCursor walks over the keys of several ranges at once, in the order of what follows their prefixes; where that is
-// the same, in the order of the keys. That is how rows of all shards come in one order. It is used like a [Cursor], and
-// belongs to one goroutine.
+// MergeCursor walks over the keys of several ranges at once, in the order of what follows their prefixes; where that is the same, in the order of the
+// keys. That is how rows of all shards come in one order. It is used like a [Cursor], and belongs to one goroutine.
 //
 // All sources are read with one iterator, some rows of each at a time: to open one costs
 // as much as many of its seeks, and most pages need few rows of each of hundreds of shards.
@@ -68,9 +67,8 @@ func (m *MergeCursor) Next() bool {
 	return m.err == nil && len(m.sources.all) > 0
 }
 
-// Seek moves on to the first key whose rest behind its prefix is rest or later; a
-// cursor that goes backward moves on to the last one before rest. It is false when there
-// is none and after an error. Where the cursor has ended, it stays at its end.
+// Seek moves on to the first key whose rest behind its prefix is rest or later; a cursor that goes backward moves on to the last one before rest. It
+// is false when there is none and after an error. Where the cursor has ended, it stays at its end.
 func (m *MergeCursor) Seek(rest []byte) bool {
 	return m.moveAll(func(s *mergeSource) (bool, error) { return s.seek(m.rows, slices.Concat(s.prefix, rest)) })
 }

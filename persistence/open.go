@@ -12,10 +12,9 @@ import (
 	"troupe/persistence/replica"
 )
 
-// Recover makes the store in dir the only node of a new cluster, with what it has: what only other nodes have is lost,
-// and they must never be started again. It returns the shards that this node had no copy of, or had only begun to copy;
-// they are empty now. The states of indexes are removed, so that all are built again: Meta may have lost what declared
-// them, and give their numbers again. The store must be in use by nobody.
+// Recover makes the store in dir the only node of a new cluster, with what it has: what only other nodes have is lost, and they must never be started
+// again. It returns the shards that this node had no copy of, or had only begun to copy; they are empty now. The states of indexes are removed, so
+// that all are built again: Meta may have lost what declared them, and give their numbers again. The store must be in use by nobody.
 func Recover(dir string, o Options, node string) (missing []key.Shard, err error) {
 	s, err := newStore(dir, o, purpose{recovers: true})
 	if err != nil {
@@ -59,12 +58,10 @@ func (s *Store) recover(node string) (missing []key.Shard, err error) {
 	return missing, nil
 }
 
-// Open opens the store in dir, creating it when dir is absent or empty and Options.IDFile requires none. Before anything
-// is changed, the files are checked against each other and against the integrity checkpoint that an earlier process
-// left; see the package comment for what that finds.
+// Open opens the store in dir, creating it when dir is absent or empty and Options.IDFile requires none. Before anything is changed, the files are
+// checked against each other and against the integrity checkpoint that an earlier process left; see the package comment for what that finds.
 //
-// On a full disk the store is opened to be read, and takes writes as soon as there
-// is room. With replicas it is not opened then: ErrDiskFull.
+// On a full disk the store is opened to be read, and takes writes as soon as there is room. With replicas it is not opened then: ErrDiskFull.
 //
 // It returns ErrLocked, ErrMissing, ErrOtherStore, ErrIncomplete, ErrDamaged, ErrUnreleased or ErrNewer, wrapped with
 // what to do, ErrReplicated, ErrReplicaDamaged, or the file system's own error.
@@ -198,8 +195,7 @@ func (s *Store) endLoops() error {
 	return nil
 }
 
-// awaitReaders lets no more readers in and waits for those inside, but not longer
-// than Options.CommitWaitMax. It says whether all are gone.
+// awaitReaders lets no more readers in and waits for those inside, but not longer than Options.CommitWaitMax. It says whether all are gone.
 func (s *Store) awaitReaders() bool {
 	now := s.db.Load()
 	now.Shut()

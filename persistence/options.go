@@ -24,13 +24,11 @@ type Options struct {
 	// whatever the store has. A number other than the store's makes Open fail.
 	Shards int
 
-	// CacheBytes is the size of the block cache. Zero: 128 MiB. Raise it when
-	// sleeping instances are often woken from a store larger than memory.
+	// CacheBytes is the size of the block cache. Zero: 128 MiB. Raise it when sleeping instances are often woken from a store larger than memory.
 	CacheBytes int64
 
-	// MemTableBytes is how much is gathered in memory before it is written out as a table, and about the size of one
-	// log file. Zero: 32 MiB. Up to four of them exist under load. Smaller makes a restart after a crash faster, larger
-	// writes less often.
+	// MemTableBytes is how much is gathered in memory before it is written out as a table, and about the size of one log file. Zero: 32 MiB. Up to
+	// four of them exist under load. Smaller makes a restart after a crash faster, larger writes less often.
 	MemTableBytes int64
 
 	// CommitWaitMax is how long a commit may take before its waiter is told that the outcome is unknown; with replicas
@@ -46,15 +44,13 @@ type Options struct {
 	// Negative: none. Everything is checked by Verify.
 	VerifyBytesMax int64
 
-	// CheckpointInterval bounds how far the integrity checkpoint, which shows damage
-	// at the next Open, may be behind the commits. Zero: 1 s.
+	// CheckpointInterval bounds how far the integrity checkpoint, which shows damage at the next Open, may be behind the commits. Zero: 1 s.
 	CheckpointInterval time.Duration
 
 	// ReadOnly opens without changing a byte: for inspection. Appends are refused.
 	ReadOnly bool
 
-	// IDFile is the path of a file outside the store's directory. It has the id of
-	// the store that belongs in the directory.
+	// IDFile is the path of a file outside the store's directory. It has the id of the store that belongs in the directory.
 	//
 	// When the file exists, Open opens the store with that id and no other; when that store is missing, as on a disk
 	// that is not mounted, Open fails and makes no new one. When the file does not exist, Open opens the store that is

@@ -86,9 +86,8 @@ func sumCounters(scan func([]byte, func(key, value []byte) error) error, prefix 
 // ParseCount reads a counter's value as Scan or a cursor gives it.
 func ParseCount(value []byte) (int64, error) { return engine.ParseCounter(value) }
 
-// Scan calls visit for every key that begins with prefix, in order, on one consistent view; with [EveryShard] in the
-// prefix, shard after shard. The slices are valid during the call only. An error of visit ends the scan and is returned
-// as it is.
+// Scan calls visit for every key that begins with prefix, in order, on one consistent view; with [EveryShard] in the prefix, shard after shard. The
+// slices are valid during the call only. An error of visit ends the scan and is returned as it is.
 func (s *Store) Scan(prefix []byte, visit func(key, value []byte) error) error {
 	g := s.read()
 	if g == nil {
@@ -98,8 +97,7 @@ func (s *Store) Scan(prefix []byte, visit func(key, value []byte) error) error {
 	return s.scan(g, s.numbered, visit, key.Range{Prefix: prefix})
 }
 
-// ScanRanges calls visit for every key of the ranges, in no order: range after range and shard after shard. Otherwise
-// it is Scan.
+// ScanRanges calls visit for every key of the ranges, in no order: range after range and shard after shard. Otherwise it is Scan.
 func (s *Store) ScanRanges(visit func(key, value []byte) error, ranges ...key.Range) error {
 	g := s.read()
 	if g == nil {

@@ -128,9 +128,8 @@ func (r *replacement) Commit() error {
 		return ErrClosed
 	}
 	defer g.Leave()
-	// NB: with a range that has no end, Pebble would put the rows in place and leave the old ones.
-	// What the group had and has no more goes too: the group that it was divided from begins here without it. NB: asked
-	// now, as the group may have been divided here while the copy came.
+	// NB: with a range that has no end, Pebble would put the rows in place and leave the old ones. What the group had and has no more goes too: the
+	// group that it was divided from begins here without it. NB: asked now, as the group may have been divided here while the copy came.
 	rows := pebble.KeyRange{Start: key.ShardPrefix(nil, r.first), End: key.ShardEnd(nil, max(r.last, key.Shard(r.of.Last())))}
 	r.s.replicas.Uncover(r.of, int(r.last))
 	_, err := engine.Pebble(g).IngestAndExcise(context.Background(), r.paths, nil, nil, rows)

@@ -45,9 +45,8 @@ func (s *Store) forgetIndexStates(sh key.Shard) error {
 	return localRows{s, sh}.Write(replica.Synced, func(b replica.Batch) { b.DeleteRange(prefix, key.PrefixEnd(prefix)) })
 }
 
-// beginReplicas gives the store the format of one of a cluster, before its groups start. One that was
-// not founded, or not wholly, is refused: what it has would be in no group. A node that joins has
-// nothing, and then its replica of Meta first; one that is alone has nobody to join.
+// beginReplicas gives the store the format of one of a cluster, before its groups start. One that was not founded, or not wholly, is refused: what it
+// has would be in no group. A node that joins has nothing, and then its replica of Meta first; one that is alone has nobody to join.
 func (s *Store) beginReplicas() error {
 	if s.replicated {
 		return nil
@@ -123,9 +122,8 @@ func (s *Store) startReplicas() error {
 	return nil
 }
 
-// Join begins to take part in the group that begins with a shard. While the shard is in another group here, from which that
-// one was divided, it does nothing. A store that has nothing of the group gets it from the leader, once that has added this
-// node.
+// Join begins to take part in the group that begins with a shard. While the shard is in another group here, from which that one was divided, it does
+// nothing. A store that has nothing of the group gets it from the leader, once that has added this node.
 func (s *Store) Join(sh key.Shard) error {
 	s.replicas.mu.Lock()
 	defer s.replicas.mu.Unlock()
@@ -143,8 +141,7 @@ func (s *Store) join(sh key.Shard, elect bool) error {
 	return err
 }
 
-// divided has this node take part in a group that has begun with the shards from first to last of another one: an
-// Options.Divided of replica.
+// divided has this node take part in a group that has begun with the shards from first to last of another one: an Options.Divided of replica.
 func (s *Store) divided(first, last uint16, led bool) {
 	r := s.replicas
 	r.Clear(key.Shard(first), key.Shard(last)) // NB: before the old group has an epoch again, in which nobody may write here

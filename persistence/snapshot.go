@@ -7,9 +7,8 @@ import (
 	"troupe/persistence/key"
 )
 
-// Snapshot is one moment of the store, for any number of reads. It may contain
-// what is not durable yet; call [Store.AwaitDurable] after taking it and before
-// showing anything. It keeps old tables on disk, so it must be closed soon.
+// Snapshot is one moment of the store, for any number of reads. It may contain what is not durable yet; call [Store.AwaitDurable] after taking it and
+// before showing anything. It keeps old tables on disk, so it must be closed soon.
 //
 // A snapshot is safe for concurrent use; its cursors belong to one goroutine.
 type Snapshot struct {
@@ -62,8 +61,7 @@ func (sn *Snapshot) Scan(prefix []byte, visit func(key, value []byte) error) err
 // CountAll is [Store.CountAll] at this moment.
 func (sn *Snapshot) CountAll(prefix []byte) (int64, error) { return sumCounters(sn.Scan, prefix) }
 
-// Cursor returns a cursor over the keys from lower (nil: the first) up to but
-// not including upper (nil: no bound). It stands before the first key.
+// Cursor returns a cursor over the keys from lower (nil: the first) up to but not including upper (nil: no bound). It stands before the first key.
 func (sn *Snapshot) Cursor(lower, upper []byte) *Cursor {
 	return sn.cursor(lower, upper, false)
 }
@@ -107,8 +105,7 @@ type Cursor struct {
 	backward bool
 }
 
-// Next moves to the next key, which is the one before for a cursor that goes
-// backward. It is false at the end and after an error.
+// Next moves to the next key, which is the one before for a cursor that goes backward. It is false at the end and after an error.
 func (c *Cursor) Next() bool {
 	switch {
 	case c.err != nil:
@@ -180,8 +177,7 @@ func (c *Cursor) Close() error {
 	return c.it.Close()
 }
 
-// ScanRanges calls visit for every key of the ranges, in no order: range after range
-// and shard after shard. Otherwise it is Scan.
+// ScanRanges calls visit for every key of the ranges, in no order: range after range and shard after shard. Otherwise it is Scan.
 func (sn *Snapshot) ScanRanges(visit func(key, value []byte) error, ranges ...key.Range) error {
 	if sn.db == nil {
 		return ErrClosed
@@ -222,11 +218,10 @@ type Estimate struct {
 	Read  int64 // how many were
 }
 
-// Estimate counts the keys of ranges. Once a shard is done and enough were counted, it takes the other shards for like
-// those that it has read: ids are spread over them by a hash. It reads no more than most keys, most is not less than
-// enough, and all ranges are of EveryShard. visit is called with each key that it reads, and with nil before it looks
-// for the first one of a range in a shard, which costs as much as some keys. The slice is valid during the call only.
-// An error of visit ends it and is returned as it is.
+// Estimate counts the keys of ranges. Once a shard is done and enough were counted, it takes the other shards for like those that it has read: ids
+// are spread over them by a hash. It reads no more than most keys, most is not less than enough, and all ranges are of EveryShard. visit is called
+// with each key that it reads, and with nil before it looks for the first one of a range in a shard, which costs as much as some keys. The slice is
+// valid during the call only. An error of visit ends it and is returned as it is.
 func (sn *Snapshot) Estimate(enough, most int64, visit func(key []byte) error, ranges ...key.Range) (Estimate, error) {
 	var e Estimate
 	for i, sh := range sn.shards {

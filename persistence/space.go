@@ -23,8 +23,7 @@ const (
 
 // spaceLoop watches free space. It has a goroutine of its own because asking the file system can hang.
 //
-// The point is to refuse before Pebble meets the end of the disk: it would not
-// return an error, it would try again forever and block every writer.
+// The point is to refuse before Pebble meets the end of the disk: it would not return an error, it would try again forever and block every writer.
 func (s *Store) spaceLoop() {
 	defer close(s.spaceDone)
 	ticker := time.NewTicker(spaceInterval)

@@ -88,8 +88,7 @@ func (s *Store) Accepting() error { return s.commits.Gate.Refusal() }
 //
 //	-ldflags "-X troupe/persistence.mutant=nosync"
 //
-// has a bug on purpose: it acknowledges writes before they are durable. Harnesses that
-// look for lost writes are run against it and must find some.
+// has a bug on purpose: it acknowledges writes before they are durable. Harnesses that look for lost writes are run against it and must find some.
 var mutant string
 
 // ackBeforeSync says whether this program has that bug.
@@ -124,8 +123,7 @@ func (s applier) Answered() {
 	}
 }
 
-// feedEnd is the last row of a shard's feed. In a standalone store it is the applier's; with
-// replicas it is under the lock of the shard's group.
+// feedEnd is the last row of a shard's feed. In a standalone store it is the applier's; with replicas it is under the lock of the shard's group.
 type feedEnd struct {
 	known   bool
 	epoch   uint64 // in which it was read; 0 in a standalone store
@@ -137,8 +135,7 @@ type feedEnd struct {
 // of this node. It may be closed for nothing; who waits looks again.
 func (s *Store) Written() <-chan struct{} { return s.written.Await() }
 
-// read counts the caller in as a reader of the present generation; the caller must
-// call leave. It returns nil once the store is closed.
+// read counts the caller in as a reader of the present generation; the caller must call leave. It returns nil once the store is closed.
 func (s *Store) read() *engine.Generation {
 	for {
 		g := s.db.Load()
@@ -207,8 +204,7 @@ func (s *Store) Replica(sh key.Shard) *replica.Group {
 	return s.replicas.At(sh).Load()
 }
 
-// Epoch returns the epoch in which this node may read and write a shard, 0 when it
-// does not lead it. A standalone store has one epoch, for good.
+// Epoch returns the epoch in which this node may read and write a shard, 0 when it does not lead it. A standalone store has one epoch, for good.
 func (s *Store) Epoch(sh key.Shard) uint64 {
 	if s.replicas == nil {
 		return alone

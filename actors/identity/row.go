@@ -277,6 +277,12 @@ func parseCredential(kind Kind, id string, row []byte, sessionMax time.Duration)
 	return e, nil
 }
 
+// DropSessions removes all sessions, for who restores a store.
+func DropSessions(w *persistence.Batch) {
+	prefix := key.CredentialPrefix(nil, letter(Session))
+	w.DeleteRange(prefix, key.PrefixEnd(prefix))
+}
+
 func letter(k Kind) byte { return k.prefix()[0] }
 
 type confirmation func(error)

@@ -148,7 +148,11 @@ func (s *sender) read() (next int64) {
 		}
 	}
 	now, next := s.service.o.Clock(), int64(wait.Never)
+	held := s.service.o.Held()
 	for _, st := range s.streams {
+		if held && !isInside(st.name.queue) {
+			continue
+		}
 		if st.next <= now.UnixMilli() && len(st.busy) < window {
 			if err := s.fill(st, now); err != nil {
 				s.service.o.Log.Error().Err(err).Str("workflow", st.name.workflow).Str("queue", st.name.queue).Msg("the outbox cannot be read")
@@ -289,6 +293,10 @@ func (s *sender) done(r result) {
 	}
 	if r.err != nil { // it is found again by its row
 		r.stream.from, r.stream.next = nil, now.Add(againAfter).UnixMilli()
+		return
+	}
+	if s.service.o.Held() && !isInside(r.stream.name.queue) { // a person has dropped or retried one
+		r.stream.from, r.stream.next = nil, now.UnixMilli()
 		return
 	}
 	if err := s.tryFirst(r.stream, r.of, now); err != nil {

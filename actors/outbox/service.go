@@ -41,7 +41,9 @@ type Options struct {
 	Tell func(o *Outcome, done func(error))
 	// Inside makes one attempt to carry out a message to another instance, of package child.
 	Inside func(ctx context.Context, key key.Delivery, row *Delivery) Answer
-	Log    zerolog.Logger
+	// Held says that nothing is sent outside now. When that ends, Resumed is called.
+	Held func() bool
+	Log  zerolog.Logger
 }
 
 // Sender sends to the outside.
@@ -131,6 +133,15 @@ func (s *Service) Began(sh key.Shard, workflow, queue string, at time.Time) {
 	}
 	x.mu.Unlock()
 	wait.Notify(x.wake)
+}
+
+// Resumed has what was held looked at again.
+func (s *Service) Resumed() {
+	for sh := range s.led {
+		if x := s.led[sh].Load(); x != nil {
+			wait.Notify(x.wake)
+		}
+	}
 }
 
 var errEnough = errors.New("enough")

@@ -48,6 +48,7 @@ func (s *Service) List(read func(keys [][]byte, do func(load func(key []byte) ([
 }
 
 func (s *Service) states(all []catalog.Schedule, keys [][]byte, load func([]byte) ([]byte, error)) (out []State, err error) {
+	held := s.o.Held()
 	for i, sc := range all {
 		state := State{Workflow: sc.Workflow, Schedule: sc.Schedule}
 		r := &row{}
@@ -65,7 +66,10 @@ func (s *Service) states(all []catalog.Schedule, keys [][]byte, load func([]byte
 		if err == nil && !r.paused {
 			state.Next = sc.Spec.Next(r.upTo, zone)
 		}
-		state.Paused, state.Last, state.LastError = r.paused, r.last, r.lastError
+		if held {
+			state.Next = time.Time{}
+		}
+		state.Paused, state.Last, state.LastError = r.paused || held, r.last, r.lastError
 		if err != nil {
 			state.LastError = err.Error()
 		}
@@ -77,6 +81,9 @@ func (s *Service) states(all []catalog.Schedule, keys [][]byte, load func([]byte
 // Change does what a person wants with a schedule where its shard is led: failure.ErrNotFound, failure.ErrNotLeader,
 // and with Run the reason for which nothing was created.
 func (s *Service) Change(workflow, schedule string, action Action) error {
+	if action == Resume && s.o.Held() {
+		return failure.Refuse(failure.ErrConflict, "the store was restored from a backup, and all schedules are paused: resume all of them at once (`troupe schedule resume --all`)")
+	}
 	n := name{workflow, schedule}
 	var sc *statemachine.Schedule
 	for _, of := range s.o.Schedules() {

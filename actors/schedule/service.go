@@ -45,7 +45,9 @@ type Options struct {
 	Schedules func() []catalog.Schedule // Schedules returns all that there are now
 	// Create makes an instance. It returns when that is durable, and nil when it is there already.
 	Create func(c *Creation) error
-	Log    zerolog.Logger
+	// Held says that all schedules are paused now. What came due while they were is missed, as while no server ran.
+	Held func() bool
+	Log  zerolog.Logger
 }
 
 // Creation is an instance that a schedule creates.
@@ -130,6 +132,11 @@ func (x *shard) look() time.Duration {
 	seen := make(map[name]bool, len(all))
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.o.Held() {
+		x.since = now
+		x.forgetLocked(nil)
+		return pause
+	}
 	for _, sc := range all {
 		n := name{sc.Workflow, sc.Name}
 		seen[n] = true
@@ -144,12 +151,17 @@ func (x *shard) look() time.Duration {
 			pause = min(pause, e.next.Sub(now))
 		}
 	}
+	x.forgetLocked(seen)
+	return max(pause, time.Millisecond)
+}
+
+// forgetLocked drops what is known of schedules that were not seen and that nobody works with.
+func (x *shard) forgetLocked(seen map[name]bool) {
 	for n, e := range x.known {
 		if !seen[n] && e.users == 0 {
 			delete(x.known, n)
 		}
 	}
-	return max(pause, time.Millisecond)
 }
 
 // entryLocked returns what is known of a schedule, and notes when the epoch was noticed.

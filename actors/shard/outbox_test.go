@@ -60,6 +60,7 @@ func startSendings(t *testing.T) *sendings {
 	s.store, err = persistence.Open("store", persistence.Options{FS: s.disk, Log: zerolog.Nop()})
 	require.NoError(t, err)
 	s.Service = outbox.New(outbox.Options{
+		Held:  func() bool { return false },
 		Store: s.store, Clock: s.clock, Sender: s, Log: zerolog.Nop(),
 		Definition: func(string, uint64) (*statemachine.Definition, error) {
 			if s.badRules.Swap(false) {

@@ -72,6 +72,7 @@ func testRuns(t *testing.T, test func(b *bench), workflows ...string) {
 
 func (b *bench) begin() {
 	b.Service = schedule.New(schedule.Options{
+		Held:  func() bool { return false },
 		Store: b.store, Clock: func() time.Time { b.looks.Add(1); return time.Now() }, Log: zerolog.Nop(), Create: b.make,
 		Schedules: func() []catalog.Schedule {
 			if b.broken.Swap(false) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"troupe/actors/failure"
+	"troupe/actors/hold"
 	"troupe/actors/instance"
 	"troupe/actors/invoke"
 	"troupe/actors/message"
@@ -23,6 +24,7 @@ func (r *Router) makeInternal() {
 	if r.o.Sender != nil {
 		r.env.Outbox = outbox.New(outbox.Options{
 			Store: r.o.Store, Clock: r.o.Clock, Definition: r.o.Catalog.Version, Sender: r.o.Sender, Inside: r.deliverInside, Log: r.o.Log,
+			Held: func() bool { return r.hold.Holds(hold.Outbox) },
 			Tell: func(o *outbox.Outcome, done func(error)) {
 				r.postInternal(o.Workflow, o.Key.ID, instance.TellOutcome{Outcome: o}, done)
 			},
@@ -40,7 +42,10 @@ func (r *Router) makeInternal() {
 	})
 	r.Waiting = pending.New(r.o.Store, r.Queries, r.o.Catalog, r.env.Outbox, r.o.Clock, r.Fanout)
 	r.env.Timers = timer.New(timer.Options{Store: r.o.Store, Clock: r.o.Clock, Fire: r.fire, Log: r.o.Log})
-	r.schedules = schedule.New(schedule.Options{Store: r.o.Store, Clock: r.o.Clock, Schedules: r.o.Catalog.Schedules, Create: r.createScheduled, Log: r.o.Log})
+	r.schedules = schedule.New(schedule.Options{
+		Store: r.o.Store, Clock: r.o.Clock, Schedules: r.o.Catalog.Schedules, Create: r.createScheduled, Log: r.o.Log,
+		Held: func() bool { return r.hold.Holds(hold.Schedules) },
+	})
 }
 
 func (r *Router) background() []shard.Background {

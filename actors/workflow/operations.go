@@ -6,6 +6,7 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/child"
 	"troupe/actors/failure"
+	"troupe/actors/hold"
 	"troupe/actors/identity"
 	"troupe/actors/incident"
 	"troupe/actors/instance"
@@ -47,6 +48,21 @@ func (r *Router) ChangeDelivery(ctx context.Context, id string, action outbox.Ac
 	}
 	return failure.In(string(action), "delivery "+id, err)
 }
+
+// Resume lets a restored store do what it holds back, durably. Without anything to resume it does nothing.
+func (r *Router) Resume(what hold.What) error {
+	err := r.accepting()
+	if err == nil {
+		err = r.hold.Resume(what)
+	}
+	if err == nil && r.env.Outbox != nil {
+		r.env.Outbox.Resumed()
+	}
+	return failure.In("resume", string(what), err)
+}
+
+// Held is nil, or says what a restored store does not do yet.
+func (r *Router) Held() error { return r.hold.Ready() }
 
 // ChangeIncident gives an instance the event that failed once more, or drops it: failure.ErrNotFound, ErrConflict when nothing keeps
 // the event, ErrExecution when it fails again, which says why to a caller who may read it, and otherwise the errors of Send.

@@ -28,6 +28,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/fanout"
 	"troupe/actors/guard"
+	"troupe/actors/hold"
 	"troupe/actors/identity"
 	"troupe/actors/incident"
 	"troupe/actors/instance"
@@ -71,6 +72,7 @@ type Router struct {
 
 	invokes   *invoke.Service   // whether children may be created
 	schedules *schedule.Service // creates instances at their times
+	hold      *hold.Hold        // what is not done after a restore
 	// eventQuota and createQuota are those of users; nil without one.
 	eventQuota, createQuota *quota.Buckets
 
@@ -88,9 +90,13 @@ func Start(o Options) (*Router, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
+	held, err := hold.Open(o.Store, o.Log)
+	if err != nil {
+		return nil, err
+	}
 	ids := instanceid.NewGenerator()
 	r := &Router{
-		o: o, keys: retry.NewKeys(), stop: make(chan struct{}),
+		o: o, hold: held, keys: retry.NewKeys(), stop: make(chan struct{}),
 		eventQuota:  quota.NewBuckets("event", o.Quotas.EventsPerSecond),
 		createQuota: quota.NewBuckets("create", o.Quotas.CreatesPerSecond),
 		env: &instance.Env{

@@ -113,17 +113,53 @@ func (c *Client) Publish(ctx context.Context, archive []byte, dryRun bool) (api.
 	return answer.PublishedHome, nil
 }
 
+// Checkpoint has the server make a checkpoint of its store, in a folder below that of the store. The folder is there until
+// done is called, or the server stops, which closes stopped.
+func (c *Client) Checkpoint(ctx context.Context) (folder string, stopped <-chan struct{}, done func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	response, err := c.send(ctx, http.MethodPost, pathMoment, nil)
+	if err != nil {
+		cancel()
+		return "", nil, nil, err
+	}
+	var answer checkpointReply
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		cancel()
+		return "", nil, nil, errors.Join(fmt.Errorf("%w: the answer is not valid: %w", ErrFailed, err), response.Body.Close())
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = io.Copy(io.Discard, response.Body) // it ends with the connection
+		_ = response.Body.Close()
+	}()
+	return answer.Folder, ended, func() { cancel(); <-ended }, nil
+}
+
 // call sends one request and reads its answer. The body is JSON, []byte is sent as it is, and nil sends none.
 func call[O any](ctx context.Context, c *Client, method, path string, body any) (answer O, err error) {
+	response, err := c.send(ctx, method, path, body)
+	if err != nil {
+		return answer, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return *new(O), fmt.Errorf("%w: the answer is not valid: %w", ErrFailed, err)
+	}
+	return answer, nil
+}
+
+// send returns an answer that is none of an error; its body must be closed.
+func (c *Client) send(ctx context.Context, method, path string, body any) (_ *http.Response, err error) {
 	text, _ := body.([]byte)
 	if body != nil && text == nil {
 		if text, err = json.Marshal(body); err != nil {
-			return answer, fmt.Errorf("encode the request: %w", err)
+			return nil, fmt.Errorf("encode the request: %w", err)
 		}
 	}
 	request, err := http.NewRequestWithContext(ctx, method, "http://admin"+path, bytes.NewReader(text))
 	if err != nil {
-		return answer, err
+		return nil, err
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
@@ -131,16 +167,13 @@ func call[O any](ctx context.Context, c *Client, method, path string, body any) 
 		if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 			err = wrapped.Err
 		}
-		return answer, fmt.Errorf("ask the server at %s: %w", c.path, err)
+		return nil, fmt.Errorf("ask the server at %s: %w", c.path, err)
 	}
-	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return answer, readError(response.Body)
+		defer func() { _ = response.Body.Close() }()
+		return nil, readError(response.Body)
 	}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return *new(O), fmt.Errorf("%w: the answer is not valid: %w", ErrFailed, err)
-	}
-	return answer, nil
+	return response, nil
 }
 
 // remoteError is an error of the server: its text, and the cause that it wraps.

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -48,6 +49,9 @@ type Options struct {
 	Check func() (faults, warnings document.Faults, err error)
 	// Actors returns the tree of the actors of this process, to be encoded as JSON. Nil: there is none.
 	Actors func() any
+	// Checkpoint makes a checkpoint of the store in a folder, for a command that copies it; the server removes the folder
+	// when the command has gone. Nil: commands that ask for one are ErrUnknownRequest.
+	Checkpoint func() (dir string, err error)
 	// Homes publishes homes. Nil: the server is standalone, and what asks for it is failure.ErrConflict.
 	Homes Homes
 	// Cluster is the node that the server is. Nil: the server is standalone.
@@ -75,6 +79,7 @@ type Server struct {
 	options  Options
 	http     *http.Server
 	served   chan struct{} // closed when serving has ended
+	stopping chan struct{} // closed when it is to end
 	stopOnce sync.Once
 }
 
@@ -84,7 +89,7 @@ func Start(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen at %s: %w", o.Path, err)
 	}
-	s := &Server{options: o, served: make(chan struct{})}
+	s := &Server{options: o, served: make(chan struct{}), stopping: make(chan struct{})}
 	s.http = &http.Server{
 		Handler:           s.routes(true),
 		ReadHeaderTimeout: readMax,
@@ -109,6 +114,7 @@ func (s *Server) run(l net.Listener) {
 // removes the socket. Calling it again waits for the first call. It has no error.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() {
+		close(s.stopping)
 		// NB: the file goes first, so that the file of a new server is not removed.
 		if err := os.Remove(s.options.Path); err != nil {
 			s.options.Log.Warn().Err(err).Msg("admin socket could not be removed")
@@ -146,6 +152,9 @@ func (s *Server) routes(passes bool) http.Handler {
 		handle("GET "+pathActors, func(*http.Request) (any, error) { return s.options.Actors(), nil })
 	}
 	handleUpTo(home.MaxPackedBytes, "PUT "+pathHome, s.publish)
+	if s.options.Checkpoint != nil {
+		mux.HandleFunc("POST "+pathMoment, s.checkpoint)
+	}
 	s.clusterRoutes(handle)
 	if s.options.Operator != nil {
 		mux.Handle("/workflow/", s.options.Operator)
@@ -240,6 +249,31 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, do func(*http.Re
 		}
 	}
 	s.answer(w, r, value, err)
+}
+
+// checkpoint keeps a folder for a command until it goes or the server stops.
+func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
+	dir, err := s.options.Checkpoint()
+	if err != nil {
+		s.answer(w, r, nil, err)
+		return
+	}
+	defer func() {
+		if err := os.RemoveAll(dir); err != nil {
+			s.options.Log.Warn().Err(err).Str("folder", dir).Msg("a checkpoint could not be removed; the next start does it")
+		}
+	}()
+	c := http.NewResponseController(w)
+	if err := errors.Join(c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{})); err != nil {
+		s.answer(w, r, nil, err)
+		return
+	}
+	s.answer(w, r, checkpointReply{Folder: filepath.Base(dir)}, nil)
+	_ = c.Flush() // NB: an error means that the command has gone, and so does the end of its context
+	select {
+	case <-r.Context().Done():
+	case <-s.stopping:
+	}
 }
 
 // answer writes a value as JSON, or an error as errorMappings says.

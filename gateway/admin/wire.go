@@ -37,6 +37,7 @@ import (
 //	GET    /v1/faults                                  → faultList
 //	PUT    /v1/home[?dryRun=true]     a tar archive    → publishReply
 //	GET    /v1/actors                                  → actors.Branch
+//	POST   /v1/checkpoint                              → checkpointReply, then nothing until the command goes
 //	GET    /v1/cluster                                 → cluster.Status
 //	POST   /v1/cluster/invite         inviteRequest    → inviteReply
 //	DELETE /v1/cluster/nodes/{id}[?lost=true]          → emptyReply
@@ -47,6 +48,7 @@ const (
 	pathFaults   = "/v1/faults"
 	pathHome     = "/v1/home"
 	pathActors   = "/v1/actors"
+	pathMoment   = "/v1/checkpoint"
 	pathCluster  = "/v1/cluster"
 	pathInvite   = pathCluster + "/invite"
 	pathNodes    = pathCluster + "/nodes"
@@ -101,6 +103,11 @@ func faultsFromWire(wire []api.FileFault) (faults document.Faults) {
 }
 
 type emptyReply struct{}
+
+// checkpointReply names a folder below that of the store. It is there as long as the connection is.
+type checkpointReply struct {
+	Folder string `json:"folder"`
+}
 
 // errorReply is the body of every status but 200: a label of errorMappings, and the text of the server's error.
 type errorReply struct {

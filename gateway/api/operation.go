@@ -135,9 +135,9 @@ type Schedule struct {
 	LastError  string  `json:"lastError"` // why the last run created none
 }
 
-// OperationRequest is the body of POST outbox/{id}, incidents/{id} and schedules/{workflowId}/{name}.
+// OperationRequest is the body of POST outbox, outbox/{id}, incidents/{id}, schedules and schedules/{workflowId}/{name}.
 type OperationRequest struct {
-	Action string `json:"action"` // "retry" or "drop", and of a schedule "pause", "resume" or "run"
+	Action string `json:"action"` // "retry" or "drop", of a schedule "pause", "resume" or "run", of all that is held back "resume"
 }
 
 // StopRequest is the body of POST instance/{workflowId}/{instanceId}/stop.

@@ -163,6 +163,18 @@ func (c *Client) ChangeSchedule(ctx context.Context, workflowID, name, action st
 	return c.operate(ctx, []string{"schedules", workflowID, name}, api.OperationRequest{Action: action})
 }
 
+// ResumeOutbox lets a restored store send what it holds back.
+func (c *Client) ResumeOutbox(ctx context.Context) (err error) {
+	defer asking(&err, "resume the outbox")
+	return c.operate(ctx, []string{"outbox"}, api.OperationRequest{Action: Resume})
+}
+
+// ResumeSchedules lets a restored store run its schedules.
+func (c *Client) ResumeSchedules(ctx context.Context) (err error) {
+	defer asking(&err, "resume schedules")
+	return c.operate(ctx, []string{"schedules"}, api.OperationRequest{Action: Resume})
+}
+
 // Definitions lists the workflows with their versions, by id. It needs mod-workflows.
 func (c *Client) Definitions(ctx context.Context) (all []api.PublishedWorkflow, err error) {
 	defer asking(&err, "list definitions")

@@ -83,8 +83,11 @@ func Entry(dst []byte, sh Shard, id ID, seq uint64) []byte {
 // EntryPrefix appends the prefix of all history entries of an instance; they
 // follow each other in the order of their sequence numbers.
 func EntryPrefix(dst []byte, sh Shard, id ID) []byte {
-	return append(appendHead(dst, sh, entryTable), id[:]...)
+	return append(EntriesPrefix(dst, sh), id[:]...)
 }
+
+// EntriesPrefix appends the prefix of all history entries in sh, in the order of the instances.
+func EntriesPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, entryTable) }
 
 // Node appends the key that says that machine of instance id is in node.
 func Node(dst []byte, sh Shard, workflow, node, machine string, id ID) []byte {
@@ -358,8 +361,11 @@ func Count(dst []byte, sh Shard, workflow string, version uint64) []byte {
 
 // CountPrefix appends the prefix of the counters of a workflow in sh, in the order of its versions.
 func CountPrefix(dst []byte, sh Shard, workflow string) []byte {
-	return appendText(appendHead(dst, sh, countTable), workflow)
+	return appendText(CountsPrefix(dst, sh), workflow)
 }
+
+// CountsPrefix appends the prefix of all counters in sh.
+func CountsPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, countTable) }
 
 // Definition appends the key of one version of a definition, in [Meta].
 func Definition(dst []byte, workflow string, version uint64) []byte {

@@ -101,7 +101,7 @@ func built(k Parts) (key []byte, prefixes []covers) {
 	case "reply":
 		return Reply(nil, sh, id, k.Reply), []covers{{ReplyPrefix(nil, sh, id), idOf}}
 	case "count":
-		return Count(nil, sh, k.Workflow, k.Number), []covers{{CountPrefix(nil, sh, k.Workflow), workflowOf}}
+		return Count(nil, sh, k.Workflow, k.Number), []covers{{CountPrefix(nil, sh, k.Workflow), workflowOf}, {CountsPrefix(nil, sh), anyOf}}
 	case "definition":
 		return Definition(nil, k.Workflow, k.Number), []covers{{DefinitionPrefix(nil, k.Workflow), workflowOf}}
 	case "setting":

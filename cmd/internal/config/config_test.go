@@ -64,7 +64,7 @@ func TestPrecedence(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			inFile, inEnvironment, inFlag := samples(f)[0], samples(f)[1], samples(f)[2]
 			empty, home := clitest.HomeWith(t, ""), clitest.HomeWith(t, inSettings(f.Name, inFile))
-			for _, first := range []string{"oidc.issuer", "repository.bucket", "mail.host"} { // the rest of its group needs it
+			for _, first := range []string{"oidc.issuer", "repository.bucket", "mail.host", "backup.to"} { // the rest of its group needs it
 				if group, _, _ := strings.Cut(first, "."); strings.HasPrefix(f.Name, group+".") && f.Name != first {
 					t.Setenv(envName(first), "https://login.example.com")
 				}

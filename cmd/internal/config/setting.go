@@ -44,6 +44,9 @@ type Config struct {
 	mail     outbox.MailOptions
 	Store    persistence.Options
 	Cluster  cluster.Options
+	Backup   BackupOptions
+	// UsesBucket says that the settings of the object store are for a backup, so that no bucket of the repository is needed.
+	UsesBucket bool
 
 	readConsistency string // of a cluster: there is one
 	endpoints       endpointMap
@@ -68,7 +71,7 @@ type setting struct {
 func (c *Config) table() []setting {
 	g, w, s := &c.Gateway, &c.Workflow, &c.Store
 	o, b := &c.Provider, &c.bucket
-	return []setting{
+	return append([]setting{
 		{"home", cli.Text(&c.Home), "./troupe-home", "folder with the text files and the store"},
 		{"listen", cli.Checked(cli.Text(&g.Addr), isAddress), "", "address of the service, host:port"},
 		{"admin", cli.Checked(cli.Text(&c.Admin), isAddressOrEmpty), "", "address of metrics and profiles, host:port; empty: off"},
@@ -141,7 +144,7 @@ func (c *Config) table() []setting {
 		{"cluster.name", cli.Checked(cli.Text(&c.Cluster.Name), isNodeName), "", "name of the node for users, such as its machine; empty: its address"},
 		{"cluster.replicas", cli.Checked(cli.Count(&c.Cluster.Replicas), among("must be 1, 3 or 5: an even number survives no more losses than the next lower one", "1", "3", "5")), "", "nodes with a vote in each shard, if there are that many: 1, 3 or 5"},
 		{"cluster.read-consistency", cli.Checked(cli.Text(&c.readConsistency), among("must be leader", "leader")), "leader", "consistency of reads: leader shows all that the leader has acknowledged; there is no weaker one"},
-	}
+	}, c.backupTable()...)
 }
 
 // New returns the settings with their defaults, as flags that a command can take.
@@ -178,6 +181,7 @@ func packageDefaults() []setting {
 	c.Workflow.EnsureDefaults()
 	c.Provider.EnsureDefaults()
 	c.bucket.EnsureDefaults()
+	c.Backup.EnsureDefaults()
 	c.Cluster.EnsureDefaults()
 	c.Store = c.Store.EnsureDefaults()
 	return c.table()
@@ -185,11 +189,14 @@ func packageDefaults() []setting {
 
 func (c *Config) validate() error {
 	var faults []error
-	for _, first := range []string{"oidc.issuer", "repository.bucket", "mail.host"} { // without it the rest of its group means nothing
+	for _, first := range []string{"oidc.issuer", "repository.bucket", "mail.host", "backup.to"} { // without it the rest of its group means nothing
 		if c.Flags.Lookup(first).Value.String() != "" {
 			continue
 		}
 		group, _, _ := strings.Cut(first, ".")
+		if group == "repository" && (c.UsesBucket || strings.HasPrefix(c.Backup.To, BucketScheme)) {
+			continue
+		}
 		for _, s := range c.Settings {
 			if strings.HasPrefix(s.Name, group+".") && s.Name != first && c.sources[s.Name] != "default" {
 				faults = append(faults, fmt.Errorf("%s is set, but %s is not", KeyName(s.Name), first))

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
 
+	"troupe/cmd/internal/backup"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
 	"troupe/cmd/internal/cluster"
@@ -43,7 +44,7 @@ func run(m *testing.M) int {
 
 // commands are those of the program that are asked for here.
 func commands(example fs.FS) *cobra.Command {
-	return cli.NewRoot("", "", slices.Concat([]*cobra.Command{serve.Command(example), cluster.Command(example)}, credential.Commands())...)
+	return cli.NewRoot("", "", slices.Concat([]*cobra.Command{serve.Command(example), cluster.Command(example), cli.Group("store", "", "", backup.Commands()...)}, credential.Commands())...)
 }
 
 func binary() string {

@@ -17,6 +17,7 @@ import (
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/cmd/internal/backup"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/connect"
@@ -259,7 +260,7 @@ func retiringOffline(ctx context.Context, dir string) (retire func(string, uint6
 }
 
 func newStore() *cobra.Command {
-	return cli.Group("store", "Manage the store of a home", "  troupe store create --home ./troupe-home", newStoreCreate())
+	return cli.Group("store", "Manage the store of a home", "  troupe store backup --home ./troupe-home backup.tar.zst", append(backup.Commands(), newStoreCreate())...)
 }
 
 func newStoreCreate() *cobra.Command {

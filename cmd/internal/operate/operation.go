@@ -23,7 +23,20 @@ func newOutbox() *cobra.Command {
 		newOperation("retry", "Retry deliveries now",
 			"A dead delivery gets all its attempts again. It may arrive after later deliveries of its instance.", "outbox", (*client.Client).ChangeDelivery),
 		newOperation("drop", "Remove deliveries",
-			"A pending delivery counts as failed for its instance, and the next delivery is sent.", "outbox", (*client.Client).ChangeDelivery))
+			"A pending delivery counts as failed for its instance, and the next delivery is sent.", "outbox", (*client.Client).ChangeDelivery),
+		newOutboxResume())
+}
+
+func newOutboxResume() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "resume", Short: "Send webhooks and mails after a restore (needs mod-workflows)",
+		Long: `A store that was restored from a backup sends nothing until then, so that a copy of a store does not send what the
+original sends. Drop what must not be sent again first.`,
+		Example: "  troupe outbox resume --home ./troupe-home",
+	}
+	return operating(cmd, nil, func(cmd *cobra.Command, c *client.Client, _ *cli.Output, _ []string) error {
+		return c.ResumeOutbox(cmd.Context())
+	})
 }
 
 func newIncident() *cobra.Command {
@@ -80,13 +93,16 @@ func newScheduleChange(action, short string) *cobra.Command {
 	}
 	all := false
 	if action == client.Resume {
-		cmd.Flags().BoolVar(&all, "all", false, "all paused schedules")
+		cmd.Flags().BoolVar(&all, "all", false, "all paused schedules, and those of a restored store")
 	}
 	return operating(cmd, nil, func(cmd *cobra.Command, c *client.Client, _ *cli.Output, args []string) error {
 		if all == (len(args) > 0) {
 			return cli.Usage(errors.New("WORKFLOW/NAME is missing: troupe schedule " + action + " WORKFLOW/NAME"))
 		}
 		if all {
+			if err := c.ResumeSchedules(cmd.Context()); err != nil {
+				return err
+			}
 			list, err := c.Schedules(cmd.Context())
 			if err != nil {
 				return err

@@ -28,6 +28,7 @@ import (
 	"troupe/actors/repository"
 	"troupe/actors/template"
 	"troupe/actors/workflow"
+	"troupe/cmd/internal/backup"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/homedir"
@@ -96,6 +97,7 @@ type service struct {
 	templateParameters *template.Service
 	admin              *admin.Server
 	operations         *admin.Operations
+	backups            *backup.Service // nil: the home is not backed up
 	watcher            *home.Watcher
 	published          *home.Published  // nil on a standalone node
 	provider           *provider.Client // nil without one
@@ -184,6 +186,7 @@ func (s *service) nodeFailed() <-chan error {
 //	                             everything below still works
 //	identity provider            connections are closed
 //	watcher of the home          no more changed files are taken over
+//	backups                      one that is being written is given up
 //	operations, admin socket     commands that were accepted are answered
 //	portal, template parameters, list of files
 //	router                       instances are passivated
@@ -327,6 +330,7 @@ func (s *service) takeCommands() (err error) {
 	commands := admin.Options{
 		Path: filepath.Join(s.config.Home, homedir.AdminSocket), Identities: s.identities, Check: s.checkDefinitions,
 		Operator: s.gateway.OperatorHandler(), Actors: func() any { return s.system.Tree() }, Log: s.log,
+		Checkpoint: func() (string, error) { return backup.Checkpoint(s.store) },
 	}
 	if s.published != nil { // NB: a nil pointer in the interface would not be nil
 		commands.Homes = homes{s}
@@ -338,6 +342,12 @@ func (s *service) takeCommands() (err error) {
 		return err
 	}
 	s.started.push(s.admin)
+	if s.backups, err = backup.Start(s.config, s.store, s.log); err != nil {
+		return err
+	}
+	if s.backups != nil {
+		s.started.push(s.backups)
+	}
 	if s.config.Admin == "" {
 		return nil
 	}
@@ -382,11 +392,15 @@ func (s *service) serveRequests() {
 			{Name: "repository", Ready: s.repository.Ready, Optional: true},
 			{Name: "access", Ready: s.reloads.access.ready, Optional: true},
 			{Name: "definitions", Ready: s.reloads.definitionsReady, Optional: true},
+			{Name: "restored store", Ready: s.router.Held, Optional: true},
 			{Name: "stored definitions", Ready: s.catalog.Readable, Optional: true},
 		},
 	}
 	if s.published != nil {
 		services.Homes = homes{s}
+	}
+	if s.backups != nil {
+		services.Parts = append(services.Parts, gateway.Part{Name: "backup", Ready: s.backups.Ready, Optional: true})
 	}
 	if s.provider != nil { // NB: a nil client in the interface would not be nil
 		services.Provider = s.provider

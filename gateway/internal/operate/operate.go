@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"troupe/actors/hold"
 	"troupe/actors/identity"
 	"troupe/actors/message"
 	"troupe/actors/migration"
@@ -76,6 +77,8 @@ type Operations interface {
 	Schedules(context.Context) ([]schedule.State, error)
 	// ChangeSchedule returns when it is durable.
 	ChangeSchedule(workflowID, name string, action schedule.Action) error
+	// Resume lets a restored store do what it holds back. It returns when that is durable.
+	Resume(what hold.What) error
 	// ChangeIncident gives the instance its event once more, or drops the incident.
 	ChangeIncident(ctx context.Context, caller *identity.Principal, id string, drop bool) error
 	// StopTree ends an instance and all that it has invoked.

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"troupe/actors/failure"
+	"troupe/actors/hold"
 	"troupe/actors/home"
 	"troupe/actors/identity"
 	"troupe/actors/message"
@@ -26,6 +27,7 @@ func (g *Group) Routes() []kernel.Route {
 	return []kernel.Route{
 		base.Row("pending", "GET", "/instance/:workflowId/:instanceId/pending", g.listPending),
 		row("outbox", "GET", "/outbox", g.listDeliveries, "state", "limit", "cursor"),
+		row("resume-outbox", "POST", "/outbox", g.resume(hold.Outbox)),
 		row("change-delivery", "POST", "/outbox/:id", g.changeDelivery),
 		row("incidents", "GET", "/incidents", g.listIncidents, "limit", "cursor"),
 		row("change-incident", "POST", "/incidents/:id", g.changeIncident),
@@ -33,6 +35,7 @@ func (g *Group) Routes() []kernel.Route {
 		row("timers", "GET", "/timers", g.listTimers, "workflowId", "limit", "cursor"),
 		row("schedules", "GET", "/schedules", g.listSchedules),
 		row("migrate", "POST", "/instances/:workflowId/migrate", g.migrateInstances),
+		row("resume-schedules", "POST", "/schedules", g.resume(hold.Schedules)),
 		row("change-schedule", "POST", "/schedules/:workflowId/:name", g.changeSchedule),
 	}
 }
@@ -222,6 +225,19 @@ func (g *Group) changeSchedule(x *kernel.Exchange) error {
 		return err
 	}
 	return x.AnswerJSON(struct{}{})
+}
+
+// resume is for what a restored store holds back.
+func (g *Group) resume(what hold.What) func(*kernel.Exchange) error {
+	return func(x *kernel.Exchange) error {
+		if _, err := parse.Action(x.Body, schedule.Resume); err != nil {
+			return err
+		}
+		if err := g.Workflows.Resume(what); err != nil {
+			return err
+		}
+		return x.AnswerJSON(struct{}{})
+	}
 }
 
 func (g *Group) publishHome(x *kernel.Exchange) error {

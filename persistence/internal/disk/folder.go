@@ -127,17 +127,41 @@ func (f Folder) clear() error {
 	return nil
 }
 
-// Tidy removes what a crash can leave behind in a whole store: files that were being replaced, and CREATING.
+// CheckpointPrefix begins the names of folders below that of a store, each with a checkpoint of it.
+const CheckpointPrefix = "checkpoint-"
+
+// CopyMarks makes the files in another folder, which are those of a store, the store that is in this one.
+func (f Folder) CopyMarks(to string) error {
+	for _, name := range []string{IDName, FormatName} {
+		data, err := file.Read(f.FS, f.FS.PathJoin(f.Dir, name))
+		if errors.Is(err, fs.ErrNotExist) && name == IDName {
+			continue // a store without one gets it when it is opened
+		}
+		if err == nil {
+			err = file.Replace(f.FS, to, name, data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Tidy removes what a crash can leave behind in a whole store: files that were being replaced, CREATING, and checkpoints.
 func (f Folder) Tidy() error {
 	names, err := f.FS.List(f.Dir)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if name != CreatingName && !strings.HasSuffix(name, file.TmpSuffix) {
-			continue
+		path, err := f.FS.PathJoin(f.Dir, name), error(nil)
+		switch {
+		case name == CreatingName, strings.HasSuffix(name, file.TmpSuffix):
+			err = f.FS.Remove(path)
+		case strings.HasPrefix(name, CheckpointPrefix):
+			err = f.FS.RemoveAll(path)
 		}
-		if err := f.FS.Remove(f.FS.PathJoin(f.Dir, name)); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,98 @@
+package endtoend
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"troupe/gateway/wiretest"
+)
+
+// TestABackupUnderLoad holds persistence/PROMISES.md, "P32: A backup has what was acknowledged": backups of a program that
+// is under load, in increments and in one file, have each request that was acknowledged before they began, at its place,
+// and whole histories. The token of the original works, a session does not, and the original goes on.
+func TestABackupUnderLoad(t *testing.T) {
+	p := launch(t, newHome(t, map[string]string{"workflows/load.yaml": loadFlow}), binary(), "--mem-table-bytes", "65536")
+	p.ready()
+	l, g, token, session := newLedger(), newGate(), p.home.token("ann"), p.home.session("ann")
+	workers := newWorkers(16, l, token, seed(t))
+	var done sync.WaitGroup
+	for _, w := range workers {
+		done.Go(func() { g.work(w) })
+	}
+	g.open(p.address())
+	dir := t.TempDir()
+	folder, file := filepath.Join(dir, "backups"), filepath.Join(dir, "b.tar.zst")
+	type taken struct {
+		from   string
+		before map[string]int
+	}
+	var all []taken
+	for n := range 4 {
+		least := l.acknowledged() + 200
+		p.await("acknowledgements", func() bool { return l.acknowledged() >= least })
+		of := taken{folder, l.ackedPlaces()}
+		if n == 3 {
+			of.from = file
+			wantCommand(t, "store", "backup", "--home", p.home.dir, file)
+		} else {
+			wantCommand(t, "store", "backup", "--home", p.home.dir, "--to", folder)
+		}
+		all = append(all, of)
+	}
+	g.end()
+	done.Wait()
+	l.report(t)
+	p.quiet = true
+	p.kill()
+	for _, of := range all[2:] {
+		restored := newHome(t, nil)
+		restored.dir = filepath.Join(restored.dir, "restored")
+		t.Log(wantCommand(t, "store", "restore", "--home", restored.dir, of.from))
+		copied := launch(t, restored, binary())
+		copied.ready()
+		got, as := &killed{}, l.asOf(of.before)
+		got.check(t, copied.as(token), as, slices.Sorted(maps.Keys(as.mu.created)), nil)
+		assert.LessOrEqual(t, len(got.found.lost)+len(got.found.doubled)+len(got.found.broken), 0, &got.found)
+		assert.Greater(t, got.found.instances, 10)
+		credential := copied.withCookie(session).Credential
+		assert.Equal(t, 401, copied.Send(t, request{Method: "GET", Path: wiretest.Root + "/choices", Headers: credential}).Status, "the session")
+		copied.stop()
+	}
+}
+
+// ackedPlaces are the places of all requests that were acknowledged, by their keys.
+func (l *ledger) ackedPlaces() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	places := map[string]int{}
+	for key, p := range l.mu.promises {
+		if p.acked {
+			places[key] = p.position
+		}
+	}
+	return places
+}
+
+// asOf is the ledger as if only these requests had been acknowledged, and nothing had been shown.
+func (l *ledger) asOf(places map[string]int) *ledger {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	as := newLedger()
+	for id, created := range l.mu.created {
+		if _, acked := places[created.key]; !acked {
+			continue
+		}
+		as.mu.created[id] = created
+		for _, p := range l.mu.events[id] {
+			of := *p
+			of.position, of.acked = places[p.key], places[p.key] > 0
+			as.mu.events[id] = append(as.mu.events[id], &of)
+		}
+	}
+	return as
+}

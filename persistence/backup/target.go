@@ -1,0 +1,148 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Target is where backups are kept: names with slashes, and bytes.
+type Target interface {
+	// List returns all names with their sizes, without what is being written; none if there is nothing yet.
+	List(ctx context.Context) (map[string]int64, error)
+	// Get returns fs.ErrNotExist, wrapped, for a name that is not there.
+	Get(ctx context.Context, name string) (io.ReadCloser, error)
+	// Put returns when the content is durable under the name. Before, nothing is there.
+	Put(ctx context.Context, name string, size int64, content io.Reader) error
+	Remove(ctx context.Context, name string) error
+	// Lock makes the target if it is not there, keeps other runs out until release, and removes what killed ones left
+	// half written. ErrBusy.
+	Lock(ctx context.Context) (release func(), err error)
+	// String is what people know it by.
+	String() string
+}
+
+// markFile tells a folder with backups from others, and is locked by who writes there. partFolder has what is being
+// written.
+const (
+	markFile   = "troupe-backups"
+	partFolder = ".parts"
+)
+
+// Folder is a folder as a Target.
+type Folder string
+
+func (f Folder) String() string          { return string(f) }
+func (f Folder) path(name string) string { return filepath.Join(string(f), filepath.FromSlash(name)) }
+
+// isTarget says whether a folder has backups.
+func isTarget(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, markFile))
+	return err == nil
+}
+
+// List implements Target.
+func (f Folder) List(context.Context) (map[string]int64, error) {
+	names := map[string]int64{}
+	err := filepath.WalkDir(string(f), func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == partFolder:
+			return fs.SkipDir
+		case d.IsDir() || d.Name() == markFile:
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(string(f), path)
+		names[filepath.ToSlash(name)] = info.Size()
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) && len(names) == 0 {
+		err = nil
+	}
+	return names, err
+}
+
+// Get implements Target.
+func (f Folder) Get(_ context.Context, name string) (io.ReadCloser, error) {
+	return os.Open(f.path(name))
+}
+
+// Put implements Target.
+func (f Folder) Put(_ context.Context, name string, _ int64, content io.Reader) error {
+	dir := filepath.Dir(f.path(name))
+	_, missing := os.Stat(dir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	part, err := os.CreateTemp(f.path(partFolder), "*")
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(part, content)
+	if err = errors.Join(err, part.Sync(), part.Close()); err == nil {
+		err = os.Rename(part.Name(), f.path(name))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(part.Name()))
+	}
+	err = syncDir(dir)
+	for ; err == nil && missing != nil && dir != string(f) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		err = syncDir(filepath.Dir(dir))
+	}
+	return err
+}
+
+// Remove implements Target.
+func (f Folder) Remove(_ context.Context, name string) error { return os.Remove(f.path(name)) }
+
+// Lock implements Target.
+func (f Folder) Lock(context.Context) (release func(), err error) {
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(string(f))
+	if err != nil {
+		return nil, err
+	}
+	if !isTarget(string(f)) && hasFiles(entries) {
+		return nil, fmt.Errorf("%s has files that are not backups: give an empty or missing folder", f)
+	}
+	mark, err := os.OpenFile(f.path(markFile), os.O_CREATE|os.O_RDONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := lock(mark); err != nil {
+		return nil, errors.Join(err, mark.Close())
+	}
+	err = errors.Join(os.RemoveAll(f.path(partFolder)), os.Mkdir(f.path(partFolder), 0o700))
+	if err != nil {
+		return nil, errors.Join(err, mark.Close())
+	}
+	return func() { _ = mark.Close() }, nil // nothing was written to it
+}
+
+func hasFiles(entries []fs.DirEntry) bool {
+	for _, e := range entries {
+		if e.Name() != "lost+found" {
+			return true
+		}
+	}
+	return false
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
