@@ -220,10 +220,14 @@ func (i *Actor) putReply(w *persistence.Batch, ch *change, reply *message.Reply)
 	if ch.form == nil {
 		row.Head, row.Tail = reply.AppendHead(nil), reply.AppendTail(nil)
 	}
-	if !ch.created {
+	digest := retry.DigestOf(ch.caller, ch.retry.Key)
+	switch {
+	case !ch.created:
 		i.forgetKeys(w)
+	case ch.form == nil:
+		retry.KeepCreate(w, i.shard, i.id, digest, row.At)
 	}
-	key := key.Reply(nil, i.shard, scope, retry.DigestOf(ch.caller, ch.retry.Key))
+	key := key.Reply(nil, i.shard, scope, digest)
 	w.Set(key, row.Append(nil))
 }
 

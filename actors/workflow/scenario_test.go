@@ -396,6 +396,8 @@ func (s *scenario) step(line string) (string, error) {
 	case "delete": // USER NAME, a form
 		of := s.load(who, a.at(2))
 		return "", s.DeleteForm(who, of.WorkflowID, of.InstanceID)
+	case "erase": // USER NAME [tree]: an instance
+		return "", s.Router.Router.Delete(ctx, a.at(1), s.of[s.id(a.at(2))], s.id(a.at(2)), a.at(3) == "tree")
 	case "child": // NAME CHILD [STATUS]: the last one gets a name
 		children := slices.DeleteFunc(s.pending(s.of[s.id(a.at(1))], s.id(a.at(1))).Children, func(c message.Child) bool {
 			return a.at(3) != "" && c.Status.String() != a.at(3)
