@@ -40,8 +40,8 @@ func (s *Service) Forget(ctx context.Context, instances ...string) error {
 		if errors.Is(err, failure.ErrNotLeader) && s.o.Elsewhere != nil {
 			err = s.o.Elsewhere(ctx, uint16(sh), rows) //nolint:gosec // likewise
 		}
-		if err != nil {
-			return err
+		if err != nil { // NB: another node's shard is not where the instance is
+			return failure.Errorf(failure.ErrUnavailable, "incidents of shard %d: %w", sh, err)
 		}
 	}
 	return nil

@@ -42,8 +42,8 @@ const (
 	// limit.
 	Loop Kind = "loop"
 	Tree Kind = "tree"
-	// erased is no failure: it takes what is known of Row.Instance, which is about to be deleted, out of the incidents of
-	// a shard (Service.Forget).
+	// erased takes what is known of Row.Instance, which is about to be deleted, out of the incidents of a shard
+	// (Service.Forget).
 	erased Kind = "erased"
 )
 

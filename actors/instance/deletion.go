@@ -102,4 +102,3 @@ func (req Delete) run(i *Actor, c *Call) error {
 }
 
 func (req Delete) traits() traits { return traits{deletes: true} }
-
