@@ -13,6 +13,7 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/internal/retry"
 	"troupe/actors/outbox"
+	"troupe/actors/retention"
 	"troupe/actors/task"
 	"troupe/actors/timer"
 	"troupe/persistence"
@@ -67,6 +68,9 @@ func (in *Instance) Put(w *persistence.Batch, store *persistence.Store) error {
 		return err
 	}
 	if err := in.putLists(w, store); err != nil {
+		return err
+	}
+	if err := retention.Remove(w, store, in.Shard, in.Workflow, in.ID); err != nil {
 		return err
 	}
 	if err := retry.BareCreate(w, store, in.Shard, in.ID); err != nil {

@@ -10,6 +10,7 @@ import (
 	"troupe/actors/instance"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/internal/wait"
+	"troupe/persistence/key"
 	"troupe/statemachine/data"
 )
 
@@ -20,6 +21,8 @@ const (
 	hearAll          = 10 * time.Second
 	// OfInstance is the action of Options.Audit for a deletion; its target is WORKFLOW/INSTANCE.
 	OfInstance = "instance.delete"
+	// ByRetention, with a workflow behind it, is the actor of a deletion that its definition asks for. No user is called so.
+	ByRetention = "retention:"
 )
 
 // Delete deletes an instance with all that the store has of it, in one commit, and returns when that is durable. who is
@@ -63,6 +66,11 @@ func (r *Router) erase(ctx context.Context, who string, at child.Ref, cascade bo
 		r.o.Audit(ctx, who, OfInstance, at.Workflow+"/"+at.Instance)
 	}
 	return err
+}
+
+// expire deletes an instance that was done for as long as its workflow says.
+func (r *Router) expire(ctx context.Context, workflowID string, id key.ID) error {
+	return r.Delete(ctx, ByRetention+workflowID, workflowID, instanceid.Text(id), false)
 }
 
 func (r *Router) kinOf(at child.Ref) (*instance.Kin, error) {

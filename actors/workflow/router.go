@@ -40,6 +40,7 @@ import (
 	"troupe/actors/pending"
 	"troupe/actors/query"
 	"troupe/actors/quota"
+	"troupe/actors/retention"
 	"troupe/actors/schedule"
 	"troupe/actors/shard"
 	"troupe/actors/task"
@@ -69,8 +70,9 @@ type Router struct {
 	// Fanout asks other nodes what these need of their shards, and answers them; nil without Options.Peers.
 	Fanout *fanout.Service
 
-	invokes   *invoke.Service   // whether children may be created
-	schedules *schedule.Service // creates instances at their times
+	invokes   *invoke.Service    // whether children may be created
+	schedules *schedule.Service  // creates instances at their times
+	retention *retention.Service // deletes instances that were done for long enough
 	// eventQuota and createQuota are those of users; nil without one.
 	eventQuota, createQuota *quota.Buckets
 

@@ -39,6 +39,13 @@ func (s *scenario) clock() time.Time {
 	return time.Now().Add(time.Duration(s.set.Load()))
 }
 
+// audit is told who has deleted what.
+func (s *scenario) audit(_ context.Context, actor, action, target string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noted = append(s.noted, actor+" "+action+" "+target)
+}
+
 // principal is who somebody is now.
 func (s *scenario) principal(id identity.UserID) (*identity.Principal, error) {
 	if who := s.user(id); who != nil {
