@@ -130,6 +130,10 @@ func (f *fakeWorkflows) StopTree(workflowID, instanceID, user string) error {
 	return f.ask(func() { f.asked = workflowID + "/" + instanceID + " " + user })
 }
 
+func (f *fakeWorkflows) Delete(_ context.Context, user, workflowID, instanceID string, cascade bool) error {
+	return f.ask(func() { f.asked = fmt.Sprint(user, " deletes ", workflowID, "/", instanceID, " ", cascade) })
+}
+
 func (f *fakeWorkflows) Schedules(context.Context) ([]schedule.State, error) {
 	return canned[[]schedule.State]("schedules"), f.ask()
 }

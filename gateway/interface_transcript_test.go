@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -23,6 +24,7 @@ import (
 	"troupe/actors/actorstest"
 	"troupe/actors/identity"
 	"troupe/actors/identity/password"
+	"troupe/actors/outbox"
 	"troupe/actors/quota"
 	"troupe/actors/template/templatetest"
 	"troupe/gateway/wiretest"
@@ -33,10 +35,11 @@ const annsPassword = `an "old" oak, 1843`
 
 // TestInterface plays the transcripts in testdata/interface, one subject a file, each at a service of its own:
 //
-//	home NAME base=PATH cookie=NAME proxy=PREFIX password query alone quota
+//	home NAME base=PATH cookie=NAME proxy=PREFIX password query alone quota sends
 //	                            a new service with the files of testdata/home/NAME, or none, and those of the input, "FILE: TEXT",
 //	                            where ann has annsPassword; with alone not on several nodes, with query none has time, with quota a
-//	                            user has ten events per second, and an instance 12 entries and two events at once
+//	                            user has ten events per second, and an instance 12 entries and two events at once; with sends
+//	                            parents and children reach each other
 //	USER desk brief show=(A, B) same times step=DURATION repeat=N each=(A, B) at-once=N follow
 //	                            the requests of the input in the name of a user or of nobody; $i counts, $x is one of each,
 //	                            which may be lines behind "each" as well
@@ -215,6 +218,8 @@ func (s *transcript) start(t *testing.T, cmd *datadriven.TestData) string {
 	o.Identity = identity.Options{PasswordCost: password.Cost{MemoryKiB: 8, Passes: 1, Lanes: 1}, FlushEvery: time.Hour}
 	for _, arg := range cmd.CmdArgs[1:] {
 		switch arg.Key {
+		case "sends":
+			o.Workflow.Sender = deaf{}
 		case "query":
 			o.Workflow.QueryTimeMax = time.Nanosecond
 		case "quota":
@@ -232,6 +237,15 @@ func (s *transcript) start(t *testing.T, cmd *datadriven.TestData) string {
 	}
 	return "ok\n"
 }
+
+// deaf answers nothing that instances send out.
+type deaf struct{}
+
+func (deaf) Send(ctx context.Context, _ outbox.Attempt) outbox.Answer {
+	<-ctx.Done()
+	return outbox.Answer{Err: ctx.Err()}
+}
+func (deaf) URL(outbox.Attempt) string { return "" }
 
 // identities changes who may do what.
 func (s *transcript) identities(t *testing.T, what string, arg func(int) string) {

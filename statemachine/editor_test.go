@@ -101,7 +101,7 @@ var unseen = []struct{ fault, why string }{
 	{`is applied in every state|"apply" cannot hold|the rule is empty: |takes all the data`, "keys that depend on others"},
 	{`JSON Schema: `, "the schemas inside, which have a schema of their own"},
 	{`a constant cannot be an expression|cannot be the name of a constant`, "texts that are expressions, and the words of their language"},
-	{`a delay is at most|"(P|P1DT|1e3)": a delay is a duration`, "the range of a delay, and numbers that are written otherwise"},
+	{`a delay is at most|must be longer than 0|"(P|P1DT|1e3)": a delay is a duration`, "the range of a delay, and numbers that are written otherwise"},
 	{`failed to parse int from MOON|it is never due`, "what the fields of cron say"},
 	{`a text for people may not read|this text cannot have an expression|cannot be seen|longer than|stands twice`, "what stands in the texts for people"},
 	{`mail: to is|": a webhook is http`, "addresses"},

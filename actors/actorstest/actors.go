@@ -116,6 +116,7 @@ func (a *Actors) run(o Options, rights *repository.Rights) {
 	o.Workflow.NameOf = func(user string) string { return cmp.Or(a.Identities.Directory().Name(identity.UserID(user)), user) }
 	if a.Node != nil {
 		o.Workflow.Current, o.Workflow.Peers = a.Node.Current, cluster.Questions{Node: a.Node}
+		o.Workflow.Elsewhere, o.Workflow.PutElsewhere = a.tellElsewhere, a.putElsewhere
 	}
 	var err error
 	a.Workflows, err = workflow.Start(o.Workflow)

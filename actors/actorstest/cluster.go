@@ -12,11 +12,15 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/child"
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
+	"troupe/actors/failure"
 	"troupe/actors/formportal"
 	"troupe/actors/home"
 	"troupe/actors/identity"
+	"troupe/actors/incident"
+	"troupe/actors/workflow"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/persistence/replica"
@@ -200,6 +204,31 @@ func (a *Actors) readDirectory(take func(*identity.Directory)) {
 	if err := a.published.ReadAccess(func(access home.Access) { take(access.Directory) }); err != nil {
 		a.t.Errorf("actorstest: read the users: %v", err)
 	}
+}
+
+func (a *Actors) leaderOf(shard uint16) (*workflow.Router, error) {
+	for _, n := range a.nodes {
+		if n.Workflows != nil && n.Store.Epoch(key.Shard(shard)) != 0 {
+			return n.Workflows, nil
+		}
+	}
+	return nil, failure.ErrUnavailable
+}
+
+func (a *Actors) tellElsewhere(ctx context.Context, shard uint16, m *child.Message) (refused string, err error) {
+	leader, err := a.leaderOf(shard)
+	if err != nil {
+		return "", err
+	}
+	return leader.Inside(ctx, m)
+}
+
+func (a *Actors) putElsewhere(ctx context.Context, shard uint16, rows []incident.Row) error {
+	leader, err := a.leaderOf(shard)
+	if err != nil {
+		return err
+	}
+	return leader.Incidents.Put(ctx, shard, rows)
 }
 
 func (a *Actors) tookAccess(access home.Access) {

@@ -175,31 +175,52 @@ type Schedule struct {
 
 // Schedules returns those of the current versions, by workflow and then as the definition has them.
 func (c *Catalog) Schedules() (out []Schedule) {
-	all := *c.current.Load()
-	for _, id := range slices.Sorted(maps.Keys(all)) {
-		o := all[id]
-		if !o.listed || o.Definition == nil && !c.mayHaveSchedules(versionKey{id, o.version}) {
-			continue
-		}
-		d, err := c.rules(id, o)
-		if err != nil {
-			continue
-		}
+	c.eachTimed(func(id string, d *statemachine.Definition) {
 		for _, s := range d.Schedules {
 			out = append(out, Schedule{id, s})
 		}
-	}
+	})
 	return out
 }
 
+// Retention is how long instances of a workflow are kept that are done.
+type Retention struct {
+	Workflow string
+	Done     time.Duration
+}
+
+// Retentions returns those of the current versions, by workflow.
+func (c *Catalog) Retentions() (out []Retention) {
+	c.eachTimed(func(id string, d *statemachine.Definition) {
+		if d.Retention > 0 {
+			out = append(out, Retention{id, d.Retention})
+		}
+	})
+	return out
+}
+
+// eachTimed visits, by workflow, the current versions in which something comes with time, beside their instances.
+func (c *Catalog) eachTimed(visit func(id string, d *statemachine.Definition)) {
+	all := *c.current.Load()
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		o := all[id]
+		if !o.listed || o.Definition == nil && !c.mayBeTimed(versionKey{id, o.version}) {
+			continue
+		}
+		if d, err := c.rules(id, o); err == nil {
+			visit(id, d)
+		}
+	}
+}
+
 // NB: it is asked every second; content under a number is replaced only by what is among the versions then.
-func (c *Catalog) mayHaveSchedules(k versionKey) bool {
+func (c *Catalog) mayBeTimed(k versionKey) bool {
 	_, isRead := c.versions.Load(k)
 	if _, isTimeless := c.timeless.Load(k); isRead || isTimeless {
 		return isRead
 	}
 	text, err := c.store.Load(key.Definition(nil, k.workflow, k.version))
-	if err != nil || bytes.Contains(text, []byte("schedules")) {
+	if err != nil || bytes.Contains(text, []byte("schedules")) || bytes.Contains(text, []byte("retention")) {
 		return err == nil
 	}
 	c.timeless.Store(k, struct{}{})

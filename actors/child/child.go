@@ -38,7 +38,7 @@ func ID(parent key.ID, part statemachine.ElementID, begun time.Time) key.ID {
 	return key.ID(id)
 }
 
-// Message is one of the five.
+// Message is one of these.
 type Message struct {
 	From  Ref    `json:"from,omitzero"` // who sends it: the parent, and with News the child
 	Part  Part   `json:"part"`          // how the parent calls the child
@@ -47,6 +47,7 @@ type Message struct {
 	News  *News  `json:"news,omitempty"`
 	Event *Event `json:"event,omitempty"`
 	Join  *Join  `json:"join,omitempty"`
+	Erase *Erase `json:"erase,omitempty"`
 }
 
 // Part is a statemachine.ElementID.
@@ -73,6 +74,12 @@ type Start struct {
 type Join struct {
 	Root  Ref    `json:"root"`
 	Child string `json:"child"`
+}
+
+// Erase has the child deleted, with all that it has invoked. It is not a delivery either: the parent goes after it.
+type Erase struct {
+	Child Ref    `json:"child"`
+	By    string `json:"by"`
 }
 
 // End has the child cancelled.
@@ -140,7 +147,7 @@ func Of(sender key.ID, out *statemachine.Delivery) data.Value {
 	return data.Value(bytes.TrimSpace(body.Bytes()))
 }
 
-// ErrMessage: it is none of the five.
+// ErrMessage: it is none of them.
 var ErrMessage = errors.New("a message between parent and child cannot be read")
 
 // Parse reads the body of a delivery.
@@ -167,10 +174,10 @@ func (s *Start) Data() (public, private data.Value, err error) {
 	return public, private, err
 }
 
-// Check returns nil for one of the five messages.
+// Check returns nil for one message.
 func (m *Message) Check() error {
 	n := 0
-	for _, there := range []bool{m.Start != nil, m.End != nil, m.News != nil, m.Event != nil, m.Join != nil} {
+	for _, there := range []bool{m.Start != nil, m.End != nil, m.News != nil, m.Event != nil, m.Join != nil, m.Erase != nil} {
 		if there {
 			n++
 		}
@@ -206,6 +213,8 @@ func (m *Message) To() Ref {
 		return m.Event.To
 	case m.Join != nil:
 		return m.Join.Root
+	case m.Erase != nil:
+		return m.Erase.Child
 	}
 	return m.News.Parent
 }

@@ -11,7 +11,9 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/form"
+	"troupe/actors/internal/retry"
 	"troupe/actors/outbox"
+	"troupe/actors/retention"
 	"troupe/actors/task"
 	"troupe/actors/timer"
 	"troupe/persistence"
@@ -30,12 +32,33 @@ type Instance struct {
 	Indexes  []*catalog.Index // those that commits of the workflow maintain
 }
 
-// Refusal is failure.ErrInUse for an instance that has a parent, or has invoked others; else nil.
-func Refusal(of *statemachine.Instance) error {
-	if of.Parent() != nil || len(of.Children()) > 0 {
-		return failure.ErrInUse
+// Refusal is failure.ErrInUse for an instance that others need, as far as it knows itself: those that it has invoked run,
+// or a message to them or to its parent is on its way. Whether its parent waits for it, the router asks before.
+func (in *Instance) Refusal(store *persistence.Store) error {
+	for _, c := range in.State.Children() {
+		if c.Status == statemachine.ChildRuns {
+			return failure.Refuse(failure.ErrInUse, "an instance of %s that it invoked is running", c.Workflow)
+		}
 	}
-	return nil
+	tells, err := in.Tells(store)
+	if err == nil && tells {
+		err = failure.Refuse(failure.ErrInUse, "a message to its parent, or to an instance that it invoked, has not arrived yet")
+	}
+	return err
+}
+
+// Tells reports whether a message to a parent or a child is on its way.
+func (in *Instance) Tells(store *persistence.Store) (tells bool, err error) {
+	for _, queue := range []string{outbox.ChildQueue, outbox.ParentQueue} {
+		err = store.Scan(key.DeliveryQueuePrefix(nil, in.Shard, in.ID, queue), func(_, _ []byte) error { return errEnough })
+		if err != nil {
+			break
+		}
+	}
+	if errors.Is(err, errEnough) {
+		return true, nil
+	}
+	return false, failure.OfStore(err)
 }
 
 // Put writes the deletion into w, which is of the instance's shard. The errors are those of package failure; w is useless
@@ -45,6 +68,12 @@ func (in *Instance) Put(w *persistence.Batch, store *persistence.Store) error {
 		return err
 	}
 	if err := in.putLists(w, store); err != nil {
+		return err
+	}
+	if err := retention.Remove(w, store, in.Shard, in.Workflow, in.ID); err != nil {
+		return err
+	}
+	if err := retry.BareCreate(w, store, in.Shard, in.ID); err != nil {
 		return err
 	}
 	for _, prefix := range key.InstancePrefixes(in.Shard, in.ID) {

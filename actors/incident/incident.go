@@ -42,6 +42,9 @@ const (
 	// limit.
 	Loop Kind = "loop"
 	Tree Kind = "tree"
+	// erased takes what is known of Row.Instance, which is about to be deleted, out of the incidents of a shard
+	// (Service.Forget).
+	erased Kind = "erased"
 )
 
 // OfService is the workflow in incidents that are of none, but of the service itself: its background work.
@@ -174,6 +177,7 @@ type Service struct {
 
 	mu      sync.Mutex
 	waiting map[key.ID]*Row
+	gone    gone // guarded by mu
 	// writing has for each shard who changes its rows, from reading them on until it is known whether that is durable.
 	writing []chan struct{}
 }
@@ -317,7 +321,11 @@ func (s *Service) Put(ctx context.Context, shard uint16, rows []Row) error {
 		there, err := s.load(sh)
 		if err == nil {
 			for k := range rows {
-				there = put(w, sh, there, &rows[k])
+				if rows[k].Kind == erased {
+					s.erase(w, there, &rows[k])
+				} else {
+					there = put(w, sh, there, s.without(&rows[k]))
+				}
 			}
 		}
 		return err
@@ -425,6 +433,11 @@ func (s *Service) change(ctx context.Context, sh key.Shard, fill func(*persisten
 		w.Discard()
 		<-done.writing
 		return failure.OfStore(err)
+	}
+	if w.Len() == 0 { // nothing was to be forgotten
+		w.Discard()
+		<-done.writing
+		return nil
 	}
 	s.o.Store.Append(w, done)
 	select {

@@ -12,6 +12,7 @@ import (
 	"troupe/actors/internal/history"
 	"troupe/actors/internal/retry"
 	"troupe/actors/message"
+	"troupe/actors/retention"
 	"troupe/actors/watch"
 	"troupe/persistence"
 	"troupe/persistence/key"
@@ -103,6 +104,9 @@ func (i *Actor) commit(c *Call, ch *change, withHistory bool) (err error) {
 		i.putForm(w, ch, states)
 		i.putRecord(w)
 		i.putNodes(w, positions)
+		if i.of.IsDone(&i.state) && (ch.created || !definition.IsDone(&was)) {
+			retention.Put(w, i.shard, i.workflowID, i.id, i.state.UpdatedAt)
+		}
 	}
 	if !ch.hasEntry && (tasksChanged || ch.caller == statemachine.System) { // its timers, or what is known of its children or parent
 		i.putRecord(w)
@@ -220,10 +224,14 @@ func (i *Actor) putReply(w *persistence.Batch, ch *change, reply *message.Reply)
 	if ch.form == nil {
 		row.Head, row.Tail = reply.AppendHead(nil), reply.AppendTail(nil)
 	}
-	if !ch.created {
+	digest := retry.DigestOf(ch.caller, ch.retry.Key)
+	switch {
+	case !ch.created:
 		i.forgetKeys(w)
+	case ch.form == nil:
+		retry.KeepCreate(w, i.shard, i.id, digest, row.At)
 	}
-	key := key.Reply(nil, i.shard, scope, retry.DigestOf(ch.caller, ch.retry.Key))
+	key := key.Reply(nil, i.shard, scope, digest)
 	w.Set(key, row.Append(nil))
 }
 

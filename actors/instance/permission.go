@@ -185,6 +185,8 @@ func (a *access) mayDeleteForm() error {
 		return failure.ErrNotFound
 	case a.form.Moved(), a.form.SubmissionID != "":
 		return failure.Refuse(failure.ErrNotAllowed, "the form has been submitted, and what was submitted stays")
+	case a.state.Parent() != nil, len(a.state.Children()) > 0:
+		return failure.ErrInUse
 	}
 	return nil
 }

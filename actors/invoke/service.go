@@ -225,6 +225,19 @@ func (s *Service) readFrom(from query.Loader, at child.Ref) (relative, error) {
 	return r, nil
 }
 
+// IsAwaited reports whether a parent, wherever it is, waits for a child.
+func (s *Service) IsAwaited(ctx context.Context, p *statemachine.Parent, of child.Ref) (yes bool, err error) {
+	parent := child.Ref{Workflow: p.Workflow, Instance: p.Instance}
+	failed := s.readEach(ctx, []child.Ref{parent}, func(_ child.Ref, above relative, notRead error) error {
+		yes, err = above.runs && slices.Contains(above.children, of), notRead
+		return nil
+	})
+	if errors.Is(err, failure.ErrNotFound) {
+		err = nil
+	}
+	return yes, errors.Join(failed, err)
+}
+
 func (s *Service) find(user identity.UserID) *identity.Principal {
 	p, err := s.o.Principal(user)
 	if err != nil {

@@ -45,6 +45,7 @@ type Item struct {
 	Shard    key.Shard
 	Place    key.FeedPlace // in the feed of the shard in the store; 0 without a row there
 	Gap      bool          // here, entries may be missing; all else is zero
+	Gone     bool          // the instance was deleted; all but Shard is zero
 }
 
 func (i *Item) size() int {

@@ -104,11 +104,16 @@ func (s follower) Written(sh key.Shard, each func(visit func(key, value []byte))
 			place = key.FeedPlace(max(uint64(place), k.Number)) // the other one is the floor
 		}
 	})
-	if entry == nil || record == nil || at.ID != of.ID {
+	gone := of.Table != "" && record == nil
+	if !gone && (entry == nil || record == nil || at.ID != of.ID) {
 		return // no step of an instance
 	}
 	feeds := s.feeds.of(of.Workflow, of.ID)
 	if feeds == nil {
+		return
+	}
+	if gone {
+		publish(feeds, &Item{Gone: true, Shard: sh})
 		return
 	}
 	item := s.itemOf(of, record, entry)
@@ -117,6 +122,10 @@ func (s follower) Written(sh key.Shard, each func(visit func(key, value []byte))
 		return
 	}
 	item.Shard, item.Place = sh, place
+	publish(feeds, item)
+}
+
+func publish(feeds []*Feed, item *Item) {
 	for _, f := range feeds {
 		f.Publish(item)
 	}

@@ -330,8 +330,11 @@ func (w *watcher) deliver(item *Item) error {
 	if w.id != (key.ID{}) {
 		return w.deliverOne(item)
 	}
+	if item.Gone { // NB: who reads a whole list again for each is busy with nothing else while many are deleted
+		return nil
+	}
 	if item.Gap {
-		return w.tell(Event{Kind: Lost, ID: w.position(), Data: []byte(`{"message":"entries may be missing here; read the present state again"}`)})
+		return w.tellLost("entries may be missing here; read the present state again")
 	}
 	if item.Place > 0 {
 		if item.Place <= w.seen[item.Shard] {
@@ -345,8 +348,15 @@ func (w *watcher) deliver(item *Item) error {
 	return w.show(item.Name, item.Sequence, item.Entry, item.States, w.position())
 }
 
+func (w *watcher) tellLost(why string) error {
+	return w.tell(Event{Kind: Lost, ID: w.position(), Data: append(data.AppendString([]byte(`{"message":`), why), '}')})
+}
+
 // deliverOne is deliver for a watch of one instance, which can fill gaps.
 func (w *watcher) deliverOne(item *Item) error {
+	if item.Gone {
+		return w.tellLost("the instance was deleted")
+	}
 	if item.Gap {
 		return nil // the next entry shows what is missing
 	}

@@ -38,14 +38,20 @@ func (r *Router) deliverInside(ctx context.Context, key key.Delivery, row *outbo
 		}
 	}
 	m.SetMark(key)
-	refused, err := r.Inside(ctx, &m)
-	if errors.Is(err, failure.ErrNotLeader) && r.o.Elsewhere != nil {
-		refused, err = r.o.Elsewhere(ctx, failure.Of(err).Shard, &m)
-	}
+	refused, err := r.carry(ctx, &m)
 	if err == nil && refused != "" {
 		return outbox.Answer{Err: errors.New(refused), Final: true}
 	}
 	return outbox.Answer{Err: err}
+}
+
+// carry has a message carried out where the shard of its instance is led.
+func (r *Router) carry(ctx context.Context, m *child.Message) (refused string, err error) {
+	refused, err = r.Inside(ctx, m)
+	if errors.Is(err, failure.ErrNotLeader) && r.o.Elsewhere != nil {
+		refused, err = r.o.Elsewhere(ctx, failure.Of(err).Shard, m)
+	}
+	return refused, err
 }
 
 // Inside carries out a message between a parent and its child where the shard of its instance is led, else
@@ -56,6 +62,9 @@ func (r *Router) Inside(ctx context.Context, m *child.Message) (refused string, 
 	}
 	if m.Join != nil {
 		return r.invokes.Join(ctx, m.Join)
+	}
+	if m.Erase != nil {
+		return "", r.erase(ctx, m.Erase.By, m.Erase.Child, true)
 	}
 	piece, err := r.env.Work.Begin(ctx, m.From.Workflow)
 	if err != nil {

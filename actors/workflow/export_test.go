@@ -107,12 +107,6 @@ func (r *Router) Store() *persistence.Store { return r.o.Store }
 // BoundTasks has pages of tasks look at so much.
 func (r *Router) BoundTasks(to task.Bounds) { r.Worklists.Bounds = to }
 
-// Delete deletes an instance, whoever may.
-func (r *Router) Delete(workflowID, id string) error {
-	_, err := r.ask(workflowID, id, instance.Delete{May: func(*instance.Actor) error { return nil }})
-	return err
-}
-
 // Panic has an instance panic as it handles a request.
 func (r *Router) Panic(workflowID, id string) error {
 	_, err := r.ask(workflowID, id, instance.Delete{May: func(*instance.Actor) error { panic("planted") }})

@@ -1,6 +1,8 @@
 package workflow
 
 import (
+	"context"
+
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
@@ -73,6 +75,11 @@ func (r *Router) DeleteForm(caller *identity.Principal, workflowID, instanceID s
 	err := r.accepting()
 	if err == nil {
 		_, err = r.ask(workflowID, instanceID, instance.DeleteForm(caller))
+	}
+	if err == nil {
+		if left := r.Incidents.Forget(context.Background(), instanceID); left != nil {
+			r.o.Log.Warn().Err(left).Str("workflow", workflowID).Str("instance", instanceID).Msg("incidents may quote a form that was deleted")
+		}
 	}
 	return failure.In("delete form", workflowID+"/"+instanceID, err)
 }

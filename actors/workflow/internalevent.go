@@ -12,6 +12,7 @@ import (
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
 	"troupe/actors/query"
+	"troupe/actors/retention"
 	"troupe/actors/schedule"
 	"troupe/actors/shard"
 	"troupe/actors/timer"
@@ -42,6 +43,7 @@ func (r *Router) makeInternal() {
 	})
 	r.Waiting = pending.New(r.o.Store, r.Queries, r.o.Catalog, r.env.Outbox, r.o.Clock, r.Fanout)
 	r.env.Timers = timer.New(timer.Options{Store: r.o.Store, Clock: r.o.Clock, Fire: r.fire, Log: r.o.Log})
+	r.retention = retention.New(retention.Options{Store: r.o.Store, Clock: r.o.Clock, Log: r.o.Log, Retentions: r.o.Catalog.Retentions, Delete: r.expire})
 	r.schedules = schedule.New(schedule.Options{
 		Store: r.o.Store, Clock: r.o.Clock, Schedules: r.o.Catalog.Schedules, Create: r.createScheduled, Log: r.o.Log,
 		Held: func() bool { return r.hold.Holds(hold.Schedules) },
@@ -49,7 +51,7 @@ func (r *Router) makeInternal() {
 }
 
 func (r *Router) background() []shard.Background {
-	works := []shard.Background{{Name: "timers", Begin: r.env.Timers.Begin}, {Name: "schedules", Begin: r.schedules.Begin}}
+	works := []shard.Background{{Name: "timers", Begin: r.env.Timers.Begin}, {Name: "schedules", Begin: r.schedules.Begin}, {Name: "retention", Begin: r.retention.Begin}}
 	if r.env.Outbox != nil {
 		works = append(works, shard.Background{Name: "outbox", Begin: r.env.Outbox.Begin})
 	}

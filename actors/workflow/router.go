@@ -41,6 +41,7 @@ import (
 	"troupe/actors/pending"
 	"troupe/actors/query"
 	"troupe/actors/quota"
+	"troupe/actors/retention"
 	"troupe/actors/schedule"
 	"troupe/actors/shard"
 	"troupe/actors/task"
@@ -70,9 +71,10 @@ type Router struct {
 	// Fanout asks other nodes what these need of their shards, and answers them; nil without Options.Peers.
 	Fanout *fanout.Service
 
-	invokes   *invoke.Service   // whether children may be created
-	schedules *schedule.Service // creates instances at their times
-	hold      *hold.Hold        // what is not done after a restore
+	invokes   *invoke.Service    // whether children may be created
+	schedules *schedule.Service  // creates instances at their times
+	hold      *hold.Hold         // what is not done after a restore
+	retention *retention.Service // deletes instances that were done for long enough
 	// eventQuota and createQuota are those of users; nil without one.
 	eventQuota, createQuota *quota.Buckets
 

@@ -2,6 +2,7 @@ package workflow_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,6 +37,13 @@ func (s *scenario) clock() time.Time {
 		<-time.After(d)
 	}
 	return time.Now().Add(time.Duration(s.set.Load()))
+}
+
+// audit is told who has deleted what.
+func (s *scenario) audit(_ context.Context, actor, action, target string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noted = append(s.noted, actor+" "+action+" "+target)
 }
 
 // principal is who somebody is now.
@@ -146,6 +154,14 @@ func (s *scenario) stepOfStore(a args) (string, error) {
 			}
 		})
 		return fmt.Sprintf("%d\n", n), nil
+	case "holding": // TEXT: how many rows have it, in their key or value, by table
+		rows := map[string]int{}
+		s.EachRow(func(k key.Parts, text, value []byte) {
+			if bytes.Contains(text, []byte(a.at(1))) || bytes.Contains(value, []byte(a.at(1))) {
+				rows[k.Table]++
+			}
+		})
+		return cmp.Or(strings.TrimSpace(tally(rows)), "none") + "\n", nil
 	case "moved": // PLACE PLACE: that are not the same
 		return map[bool]string{true: "moved\n", false: "the same\n"}[s.places[a.at(1)] != s.places[a.at(2)]], nil
 	case "first": // WORKFLOW NAME: the first instance gets a name
@@ -168,7 +184,7 @@ func (s *scenario) stepOfStore(a args) (string, error) {
 		}
 		return map[bool]string{true: "as much\n", false: "another\n"}[sizes[0] == sizes[1]], nil
 	case "remove": // NAME, whoever may
-		return "", s.Delete(s.of[s.id(a.at(1))], s.id(a.at(1)))
+		return "", s.Router.Router.Delete(context.Background(), "", s.of[s.id(a.at(1))], s.id(a.at(1)), false)
 	case "repair": // NAME, what was spoiled
 		id := s.ID(s.id(a.at(1)))
 		s.Overwrite(s.Store.ShardOf(id), key.Record(nil, s.Store.ShardOf(id), s.of[s.id(a.at(1))], id), s.spoiled)

@@ -94,6 +94,7 @@ type scenario struct {
 
 	mu    sync.Mutex
 	sent  []string                 // guarded by mu; what left since the step that showed it
+	noted []string                 // guarded by mu; who has done what since the step that showed it
 	hosts map[string]outbox.Answer // guarded by mu; how they answer, by queue and, before that, by queue and body
 	holds map[string]chan struct{} // guarded by mu; of the queues that are held
 }
@@ -145,7 +146,7 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 		s.look.Store(0)
 		s.set.Store(0)
 		s.harness = &harness{workflowtest.Start(t, workflowtest.Options{Disk: storetest.NewDisk(), Workflow: workflow.Options{
-			Clock: s.clock, Sender: s, TreeInstancesMax: tree, Quotas: limits, Principal: s.user,
+			Clock: s.clock, Sender: s, TreeInstancesMax: tree, Quotas: limits, Principal: s.user, Audit: s.audit,
 		}}), t}
 		if s.texts = texts; texts[0] == "" {
 			return "ok\n"
@@ -396,6 +397,14 @@ func (s *scenario) step(line string) (string, error) {
 	case "delete": // USER NAME, a form
 		of := s.load(who, a.at(2))
 		return "", s.DeleteForm(who, of.WorkflowID, of.InstanceID)
+	case "erase": // USER NAME [tree]: an instance
+		return "", s.Router.Router.Delete(ctx, a.at(1), s.of[s.id(a.at(2))], s.id(a.at(2)), a.at(3) == "tree")
+	case "noted": // who has deleted what
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		out := strings.Join(s.noted, "\n") + "\n"
+		s.noted = nil
+		return out, nil
 	case "child": // NAME CHILD [STATUS]: the last one gets a name
 		children := slices.DeleteFunc(s.pending(s.of[s.id(a.at(1))], s.id(a.at(1))).Children, func(c message.Child) bool {
 			return a.at(3) != "" && c.Status.String() != a.at(3)

@@ -123,6 +123,18 @@ func (c *Client) StopTree(ctx context.Context, workflowID, instanceID string) (e
 	return c.operate(ctx, []string{"instance", workflowID, instanceID, "stop"}, api.StopRequest{Tree: true})
 }
 
+// DeleteInstance deletes an instance with everything that is stored of it; with cascade, everything that it has invoked
+// goes before it. After an error of the network it may have been done, and is 404 then.
+func (c *Client) DeleteInstance(ctx context.Context, workflowID, instanceID string, cascade bool) (err error) {
+	defer asking(&err, "delete %s/%s", workflowID, instanceID)
+	var query url.Values
+	if cascade {
+		query = url.Values{"cascade": {"true"}}
+	}
+	_, err = c.call(ctx, &request{method: http.MethodDelete, path: []string{"instance", workflowID, instanceID}, query: query})
+	return err
+}
+
 func (c *Client) operate(ctx context.Context, path []string, body any) error {
 	text, err := encode(body)
 	if err != nil {

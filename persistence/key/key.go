@@ -51,9 +51,11 @@ const (
 	settingTable    table = 's' // name                      -> setting
 	credentialTable table = 't' // kind, id                  -> credential
 	taskDraftTable  table = 'u' // id, sequence, number, user -> draft
+	doneTable       table = 'v' // workflow, when, id        -> nothing
 	timerTable      table = 'w' // deadline, id, sequence, number -> workflow
 	incidentTable   table = 'x' // id, sequence, number      -> incident
 	scheduleTable   table = 'y' // workflow, name            -> what happened to the schedule's runs
+	doneTimeTable   table = 'z' // id                        -> when it was done
 )
 
 // longText marks a text of 255 bytes or more: two length bytes follow.
@@ -139,7 +141,24 @@ func InstancePrefixes(sh Shard, id ID) [][]byte {
 		TaskPrefix(nil, sh, id),
 		TaskDraftsPrefix(nil, sh, id),
 		ActivityPrefix(nil, sh, id),
+		DoneTime(nil, sh, id),
 	}
+}
+
+// Done appends the key that says that instance id of a workflow was done at a time in Unix milliseconds, 0 or later.
+func Done(dst []byte, sh Shard, workflow string, when int64, id ID) []byte {
+	return append(appendPlace(DonePrefix(dst, sh, workflow), when), id[:]...)
+}
+
+// DonePrefix appends the prefix of the instances of a workflow that are done, in the order of the times; they are
+// [TimePlace]s.
+func DonePrefix(dst []byte, sh Shard, workflow string) []byte {
+	return appendText(appendHead(dst, sh, doneTable), workflow)
+}
+
+// DoneTime appends the key of when an instance was done.
+func DoneTime(dst []byte, sh Shard, id ID) []byte {
+	return append(appendHead(dst, sh, doneTimeTable), id[:]...)
 }
 
 // Draft appends the key of what user has written for instance id and not sent.

@@ -110,6 +110,10 @@ func built(k Parts) (key []byte, prefixes []covers) {
 		return Credential(nil, k.Kind, k.Name), []covers{{CredentialPrefix(nil, k.Kind), func(k Parts) any { return k.Kind }}}
 	case "schedule":
 		return Schedule(nil, sh, k.Workflow, k.Name), []covers{{SchedulePrefix(nil, sh), anyOf}}
+	case "done":
+		return Done(nil, sh, k.Workflow, k.Due, id), []covers{{DonePrefix(nil, sh, k.Workflow), workflowOf}}
+	case "donetime":
+		return DoneTime(nil, sh, id), []covers{{DoneTime(nil, sh, id), idOf}}
 	case "feed":
 		return Feed(nil, sh, FeedPlace(k.Number)), []covers{{FeedPrefix(nil, sh), anyOf}}
 	case "timer":

@@ -10,16 +10,16 @@ import (
 //
 // Which fields are set depends on Table; the others are zero.
 type Parts struct {
-	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential", "timer", "incident", "delivery", "attempt", "schedule", "task", "taskdraft", "work", "activity", "feed" or "replica"
+	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential", "timer", "incident", "delivery", "attempt", "schedule", "task", "taskdraft", "work", "activity", "feed", "done", "donetime" or "replica"
 	Shard    Shard
-	Workflow string   // record, node, count, definition, schedule; work of an upper-case kind
+	Workflow string   // record, node, count, definition, schedule, done; work of an upper-case kind
 	Node     string   // node
 	Machine  string   // node
-	ID       ID       // record, entry, draft, node, list, index, timer, incident, delivery, attempt, task, taskdraft, work, activity; the scope of a reply
+	ID       ID       // record, entry, draft, node, list, index, timer, incident, delivery, attempt, task, taskdraft, work, activity, done, donetime; the scope of a reply
 	Value    string   // index
 	Reply    [16]byte // reply
 	Number   uint64   // sequence of an entry; version of a count or definition; number of an index or index state; time of a list; index of a replica's log; sequence of a timer, incident, delivery, attempt, task, taskdraft, work or activity; place in a feed
-	Due      int64    // timer, attempt
+	Due      int64    // timer, attempt; time of done
 	Place    uint32   // number of a timer, incident, delivery, attempt, task, taskdraft, work or activity
 	Sorted   uint64   // work: the value by which it is sorted
 	Order    byte     // work
@@ -57,6 +57,8 @@ var layouts = map[table]layout{
 	taskDraftTable:  {"taskdraft", "iqpn", "draft of %[6]s for task %[4]d.%[5]d of %[3]x in shard %[1]d"},
 	activityTable:   {"activity", "iqp", "activity %[4]d.%[5]d of %[3]x in shard %[1]d"},
 	incidentTable:   {"incident", "iqp", "incident %[4]d.%[5]d of %[3]x in shard %[1]d"},
+	doneTable:       {"done", "wdi", "%[3]x in the done instances of %[2]s in shard %[1]d"},
+	doneTimeTable:   {"donetime", "i", "time when %[3]x was done in shard %[1]d"},
 	replicaTable:    {"replica", "R", "row %[7]q %[4]d of the replica of shard %[1]d"},
 }
 
@@ -206,6 +208,16 @@ func ParseTimer(key []byte) (place []byte, t Timer, ok bool) {
 	place = p.rest
 	t = Timer{Due: int64(p.uint64()), ID: p.id(), Sequence: p.uint64(), Number: p.uint32()}
 	return place, t, ok && p.done() && t.Due >= 0
+}
+
+// ParseDone returns the time and the instance of the key of one that is done, and its place, which is a part of key.
+func ParseDone(key []byte) (place []byte, when int64, id ID, ok bool) {
+	p := parser{rest: key}
+	ok = p.head(doneTable)
+	p.skipText()
+	place = p.rest
+	when, id = int64(p.uint64()), p.id()
+	return place, when, id, ok && p.done() && when >= 0
 }
 
 // ParseDelivery returns a delivery's key taken apart.

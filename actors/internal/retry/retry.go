@@ -3,6 +3,7 @@
 package retry
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -26,6 +27,9 @@ func DigestOf(user, key string) Digest {
 	sum := sha256.Sum256(append(append([]byte(user), 0), key...))
 	return Digest(sum[:16])
 }
+
+// OfCreate is where an instance remembers under which key it was created: that of no user.
+var OfCreate = DigestOf("", "create")
 
 // First is the first answer to a request with an idempotency key, without its history. The rest is rebuilt from entries
 // 1 to Sequence.
@@ -124,12 +128,48 @@ type Row struct {
 	at  int64 // Unix ms
 }
 
-// Rows reads the rows under a prefix.
+// KeepCreate writes, into the commit of a create, that its key's row is of this instance.
+func KeepCreate(w *persistence.Batch, sh key.Shard, id key.ID, digest Digest, at int64) {
+	row := First{Instance: key.ID(digest), At: at}
+	w.Set(key.Reply(nil, sh, id, OfCreate), row.Append(nil))
+}
+
+// BareCreate leaves of the key with which an instance was created, if there was one, what a repetition must know: the
+// data of the answer goes.
+func BareCreate(w *persistence.Batch, store *persistence.Store, sh key.Shard, id key.ID) error {
+	own, err := store.Load(key.Reply(nil, sh, id, OfCreate))
+	if errors.Is(err, persistence.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return failure.OfStore(err)
+	}
+	of, err := Parse(own)
+	if err != nil {
+		return err
+	}
+	row := key.Reply(nil, sh, key.ID{}, of.Instance)
+	stored, err := store.Load(row)
+	if errors.Is(err, persistence.ErrNotFound) { // it was forgotten
+		return nil
+	}
+	if err != nil {
+		return failure.OfStore(err)
+	}
+	first, err := Parse(stored)
+	if err == nil && first.Instance == id {
+		first.Head, first.Tail = nil, nil
+		w.Set(row, first.Append(nil))
+	}
+	return err
+}
+
+// Rows reads the rows under a prefix, but for that of OfCreate.
 func Rows(store *persistence.Store, prefix []byte) ([]Row, error) {
 	var rows []Row
 	err := store.Scan(prefix, func(key, value []byte) error {
 		f, err := Parse(value)
-		if err != nil {
+		if err != nil || bytes.HasSuffix(key, OfCreate[:]) {
 			return err
 		}
 		rows = append(rows, Row{slices.Clone(key), f.At})

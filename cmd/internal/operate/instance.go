@@ -34,7 +34,7 @@ func newInstance() *cobra.Command {
 		"  troupe instance create leave-request --public '{\"from\": \"2026-12-21\"}'\n"+
 			"  troupe instance list leave-request --filter '{\"states.nodeId\": \"review\"}'",
 		newInstanceList(), newInstanceShow(), newInstanceCreate(), newInstanceSend(),
-		newInstanceHistory(), newInstanceActivity(), newInstanceComment(), newInstancePending(), newInstanceWatch(), newInstanceEvents(), newInstanceMigrate(), newInstanceStop())
+		newInstanceHistory(), newInstanceActivity(), newInstanceComment(), newInstancePending(), newInstanceWatch(), newInstanceEvents(), newInstanceMigrate(), newInstanceStop(), newInstanceDelete())
 }
 
 // Commands are those that work with what runs.
@@ -59,6 +59,25 @@ error names its parent.`,
 			return err
 		}
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s/%s was stopped, and everything it invoked is being stopped\n", client.Printable(args[0]), client.Printable(args[1]))
+		return err
+	})
+}
+
+func newInstanceDelete() *cobra.Command {
+	cascade := false
+	cmd := &cobra.Command{
+		Use: "delete WORKFLOW INSTANCE", Short: "Delete an instance and everything stored of it (needs mod-workflows)",
+		Long: `Record, history, data, drafts, comments, tasks, timers and deliveries go in one commit. There is no way back. An
+instance that another one needs is refused: its parent waits for it, or an instance that it invoked is running.`,
+		Example: "  troupe instance delete purchase 01M7YZAB2GNTJFQE62690KHSQT\n" +
+			"  troupe instance delete purchase 01M7YZAB2GNTJFQE62690KHSQT --cascade",
+	}
+	cmd.Flags().BoolVar(&cascade, "cascade", false, "stop and delete everything it invoked first; a waiting parent hears that it failed")
+	return operating(cmd, nil, func(cmd *cobra.Command, c *client.Client, _ *cli.Output, args []string) error {
+		if err := c.DeleteInstance(cmd.Context(), args[0], args[1], cascade); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s/%s was deleted\n", client.Printable(args[0]), client.Printable(args[1]))
 		return err
 	})
 }

@@ -32,6 +32,7 @@ func (g *Group) Routes() []kernel.Route {
 		row("incidents", "GET", "/incidents", g.listIncidents, "limit", "cursor"),
 		row("change-incident", "POST", "/incidents/:id", g.changeIncident),
 		row("stop", "POST", "/instance/:workflowId/:instanceId/stop", g.stopInstance),
+		row("delete-instance", "DELETE", "/instance/:workflowId/:instanceId", g.deleteInstance, "cascade"),
 		row("timers", "GET", "/timers", g.listTimers, "workflowId", "limit", "cursor"),
 		row("schedules", "GET", "/schedules", g.listSchedules),
 		row("migrate", "POST", "/instances/:workflowId/migrate", g.migrateInstances),
@@ -196,6 +197,22 @@ func (g *Group) stopInstance(x *kernel.Exchange) error {
 		return failure.Refuse(failure.ErrInvalid, "tree must be true: everything that the instance invoked is stopped with it")
 	}
 	if err := g.Workflows.StopTree(x.Params.ByName("workflowId"), x.Params.ByName("instanceId"), string(x.Caller.ID)); err != nil {
+		return err
+	}
+	return x.AnswerJSON(struct{}{})
+}
+
+func (g *Group) deleteInstance(x *kernel.Exchange) error {
+	if err := x.CheckIdentifiers(); err != nil {
+		return err
+	}
+	q := parse.Parameters{Values: x.Query}
+	cascade := q.Flag("cascade")
+	if q.Err != nil {
+		return q.Err
+	}
+	err := g.Workflows.Delete(x.Request.Context(), string(x.Caller.ID), x.Params.ByName("workflowId"), x.Params.ByName("instanceId"), cascade)
+	if err != nil {
 		return err
 	}
 	return x.AnswerJSON(struct{}{})

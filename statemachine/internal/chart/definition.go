@@ -3,6 +3,7 @@ package chart
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
@@ -50,6 +51,9 @@ type Definition struct {
 	Invokes       []Reference // workflows, in document order, each once
 	Addressees    []Reference // user:NAME and role:NAME; those that an expression gives are not known
 	Schedules     []*Schedule
+
+	// Retention is how long an instance is kept that is done; 0: for ever.
+	Retention time.Duration
 
 	// People: texts, and work for them. HasTasks: some node has work. RaisesOverdue: something takes the event of a task that
 	// becomes overdue.

@@ -10,7 +10,7 @@ import (
 var (
 	DefinitionKeys = []string{
 		"$schema", "id", "name", "description", "version", "semantics", "owners", "allow", "unmatched", "const", "context", "create",
-		"schema", "indexes", "title", "columns", "events", "stateMachines", "guards", "actions", "webhooks", "schedules", "tags", "meta",
+		"schema", "indexes", "title", "columns", "events", "stateMachines", "guards", "actions", "webhooks", "schedules", "retention", "tags", "meta",
 	}
 	// DocumentKeys are those of context, create and schema.
 	DocumentKeys = []string{"svcPublic", "svcPrivate"}
@@ -35,6 +35,7 @@ var (
 	MailKeys       = []string{"to", "subject", "body"}
 	WebhookKeys    = []string{"url", "retry", "onDone", "onError"}
 	ScheduleKeys   = []string{"cron", "zone", "create", "missed", "as"}
+	RetentionKeys  = []string{"done"}
 	RetryKeys      = []string{"limit", "delay", "backoff", "jitter", "maxDelay"}
 	IfKeys         = []string{"if", "then", "elseif", "else"}
 	BranchKeys     = []string{"if", "then"} // of elseif
@@ -66,9 +67,3 @@ var (
 	StyleWords     = map[string]chart.Style{"default": chart.DefaultStyle, "primary": chart.PrimaryStyle, "danger": chart.DangerStyle}
 	ApplyWords     = map[string]chart.ApplyRule{"merge": chart.ApplyMerge, "replace": chart.ApplyReplace, "none": chart.ApplyNone}
 )
-
-// Later names keys that definitions are to have, and that this version does not run, with what they
-// are for (statemachine/DEFINITION.md, "Later versions").
-var Later = map[string]string{
-	"retention": "how long instances are kept",
-}

@@ -58,7 +58,7 @@ type Reader struct {
 }
 
 // Mapping reports whether n is there and is a mapping, and adds a fault for each key of it
-// that is not allowed. Keys of later versions have a text of their own.
+// that is not allowed.
 func (b *Reader) Mapping(n *document.Node, allowed []string) bool {
 	if n == nil {
 		return false
@@ -67,16 +67,7 @@ func (b *Reader) Mapping(n *document.Node, allowed []string) bool {
 		b.Add(n, "must be a mapping")
 		return false
 	}
-	rest := *n
-	rest.Fields = nil
-	for _, f := range n.Fields {
-		if what, ok := Later[f.Key.Text]; ok && !slices.Contains(allowed, f.Key.Text) {
-			b.Add(f.Key, "%q is not supported by this version (%s)", f.Key.Text, what)
-			continue
-		}
-		rest.Fields = append(rest.Fields, f)
-	}
-	b.Known(&rest, allowed...)
+	b.Known(n, allowed...)
 	return true
 }
 

@@ -36,6 +36,23 @@ func (b *Reader) Schedules(n *document.Node) {
 	}
 }
 
+// Retention reads how long an instance is kept that is done.
+func (b *Reader) Retention(n *document.Node) {
+	if n == nil || !b.Mapping(n, RetentionKeys) {
+		return
+	}
+	at := n.Field("done")
+	if at == nil {
+		b.Add(n, "retention needs \"done\": how long an instance is kept after it is done")
+		return
+	}
+	before := b.Count()
+	b.Definition.Retention = b.constantDelay(at)
+	if b.Count() == before && b.Definition.Retention <= 0 {
+		b.Add(at, "%q: must be longer than 0", data.Shorten(at.Text)).Suggestion = "such as P90D"
+	}
+}
+
 func (b *Reader) schedule(f document.Field) *chart.Schedule {
 	if !b.Mapping(f.Value, ScheduleKeys) {
 		return nil

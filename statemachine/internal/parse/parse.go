@@ -158,6 +158,7 @@ func (b *builder) definition(n *document.Node) {
 	b.Events(n.Field("events"))
 	b.Webhooks(n.Field("webhooks"))
 	b.Schedules(n.Field("schedules"))
+	b.Retention(n.Field("retention"))
 	b.NamedGuards = b.Named(n.Field("guards"))
 	b.namedActions = b.Named(n.Field("actions"))
 	b.Tree = n

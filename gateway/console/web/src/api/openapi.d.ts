@@ -125,7 +125,15 @@ export interface paths {
         get: operations["getInstance"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Delete an instance
+         * @description Deletes the instance with everything that is stored of it, in one commit: record, history, data, drafts, comments, tasks, timers,
+         *     incidents, waiting deliveries, and rows of lists and indexes. It cannot be undone. The keys of its requests answer 404 from then on.
+         *     It is 409 `InUse` while its parent waits for it, an instance that it has invoked runs, or a message between them has not arrived.
+         *     With `cascade=true`, a waiting parent is told that its child has failed, and everything that the instance has invoked is stopped and
+         *     deleted before it; after a 503 or 504, the same request deletes the rest.
+         */
+        delete: operations["deleteInstance"];
         options?: never;
         head?: never;
         patch?: never;
@@ -3301,6 +3309,15 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
+        /** @description Its parent, or an instance that it has invoked, needs it. */
+        InstanceInUse: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Fault"];
+            };
+        };
         /** @description Another instance has invoked this one. */
         HasParent: {
             headers: {
@@ -4110,6 +4127,43 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["AccessDenied"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    deleteInstance: {
+        parameters: {
+            query?: {
+                /** @description Also delete what it has invoked. */
+                cascade?: boolean;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description An instance.
+                 * @example 01JD0000000000000000000001
+                 */
+                instanceId: components["parameters"]["InstanceID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Nothing"];
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["InstanceInUse"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["Busy"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];

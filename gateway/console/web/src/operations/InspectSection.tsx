@@ -16,6 +16,7 @@ import { formatNumber, readable } from "../words";
 import { inspectPath, pathOf } from "./address";
 import type { Incident, PendingDelivery, Timer } from "./api";
 import { eventName, incidentName } from "./names";
+import { DeleteInstance } from "./DeleteInstance";
 import { DropIncident, useIncidentRepair } from "./IncidentsSection";
 import { MoveCard } from "./MoveCard";
 import { deliveryName, DeliveryState, DropDelivery, LastAnswer, useDeliveryRepair } from "./OutboxSection";
@@ -44,6 +45,7 @@ function Inspect({ of }: { of: Instance }) {
   const isRoot = incidents.data?.incidents.some(({ kind, instanceId }) => kind === "tree" && instanceId === of.instanceId) ?? false;
   const isHidden = isRefusal(summary.error);
   const shown = isHidden ? undefined : summary.data;
+  const name = shown?.title ?? readable(of.workflowId);
   // Of an instance that is hidden nothing says whether it has children.
   const mayStop = isHidden || (pending.data?.ended === null && (running.length > 0 || isRoot));
   return (
@@ -54,7 +56,17 @@ function Inspect({ of }: { of: Instance }) {
           {t("inspect.back")}
         </Link>
       </p>
-      <Head of={of} summary={shown} ended={pending.data?.ended ?? null} stop={mayStop && <StopTree of={of} name={shown?.title ?? readable(of.workflowId)} running={running} tell={tell} />} />
+      <Head
+        of={of}
+        summary={shown}
+        ended={pending.data?.ended ?? null}
+        buttons={
+          <>
+            {mayStop && <StopTree of={of} name={name} running={running} tell={tell} />}
+            <DeleteInstance of={of} name={name} tell={tell} />
+          </>
+        }
+      />
       {news}
       {isHidden ? (
         <div className="stack">
@@ -105,10 +117,10 @@ interface HeadProps {
   of: Instance;
   summary: Summary | undefined;
   ended: "done" | "cancelled" | null;
-  stop: ReactNode;
+  buttons: ReactNode;
 }
 
-function Head({ of, summary, ended, stop }: HeadProps) {
+function Head({ of, summary, ended, buttons }: HeadProps) {
   const t = useText();
   return (
     <div className="ops-head">
@@ -119,7 +131,7 @@ function Head({ of, summary, ended, stop }: HeadProps) {
             <SquareArrowOutUpRight aria-hidden />
             {t("inspect.page")}
           </Link>
-          {stop}
+          {buttons}
         </span>
       </div>
       <p className="ops-facts">

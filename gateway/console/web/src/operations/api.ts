@@ -104,6 +104,11 @@ export async function stopTree(workflowId: string, instanceId: string): Promise<
   await ask(`${api}/instance/${encode(workflowId)}/${encode(instanceId)}/stop`, { method: "POST", body: { tree: true } });
 }
 
+/** Deletes an instance with all that is stored of it, and before it all that it has invoked. */
+export async function deleteInstance(workflowId: string, instanceId: string): Promise<void> {
+  await ask(`${api}/instance/${encode(workflowId)}/${encode(instanceId)}?cascade=true`, { method: "DELETE" });
+}
+
 export type ScheduleAction = "pause" | "resume" | "run";
 
 export async function changeSchedule(of: Schedule, action: ScheduleAction): Promise<void> {

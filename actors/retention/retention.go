@@ -1,0 +1,162 @@
+// Package retention deletes instances that have been done for as long as the newest version of their workflow says. The
+// commit in which an instance is done notes when that was, whatever the workflow says then; so what is due is the
+// beginning of a list, and another version changes it at once. A goroutine for each shard looks there every few seconds
+// while the shard is led here. It remembers nothing that a start could lose.
+package retention
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors/catalog"
+	"troupe/actors/failure"
+	"troupe/actors/internal/instanceid"
+	"troupe/actors/internal/wait"
+	"troupe/persistence"
+	"troupe/persistence/key"
+)
+
+const (
+	// lookEvery is the time between two looks at a shard.
+	lookEvery = 10 * time.Second
+	// atOnce is how many instances all shards together delete at a time: it leaves the store and the processors to callers.
+	atOnce = 2
+	// pageMax is how many rows are read at a time.
+	pageMax = 64
+	// loggedMax is how many instances that cannot be deleted a shard remembers, so that each is logged once.
+	loggedMax = 1000
+)
+
+// Put writes when an instance was done, into the commit in which it is.
+func Put(w *persistence.Batch, sh key.Shard, workflow string, id key.ID, at time.Time) {
+	ms := at.UnixMilli()
+	w.Set(key.Done(nil, sh, workflow, ms, id), nil)
+	w.Set(key.DoneTime(nil, sh, id), binary.AppendVarint(nil, ms))
+}
+
+// Remove removes that into a commit that deletes the instance, and whose key.InstancePrefixes it removes as well.
+func Remove(w *persistence.Batch, store *persistence.Store, sh key.Shard, workflow string, id key.ID) error {
+	stored, err := store.Load(key.DoneTime(nil, sh, id))
+	if errors.Is(err, persistence.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return failure.OfStore(err)
+	}
+	ms, n := binary.Varint(stored)
+	if n != len(stored) {
+		return failure.Errorf(failure.ErrExecution, "when an instance was done: %w", persistence.ErrCorrupt)
+	}
+	w.Delete(key.Done(nil, sh, workflow, ms, id))
+	return nil
+}
+
+// Options configures a Service. All fields are required.
+type Options struct {
+	Store *persistence.Store
+	Clock func() time.Time
+	Log   zerolog.Logger
+	// Retentions returns those of the newest versions.
+	Retentions func() []catalog.Retention
+	// Delete deletes an instance, and returns when that is durable.
+	Delete func(ctx context.Context, workflow string, id key.ID) error
+}
+
+// Service deletes what is due in all shards that are led here.
+type Service struct {
+	o     Options
+	turns chan struct{} // has room for atOnce
+}
+
+// New returns a service that deletes nothing before Begin.
+func New(o Options) *Service { return &Service{o, make(chan struct{}, atOnce)} }
+
+// Begin is that of shard.Background.
+func (s *Service) Begin(ctx context.Context, sh key.Shard, _ uint64) (run func()) {
+	x := &shard{Service: s, number: sh, ctx: ctx, logged: map[key.ID]struct{}{}}
+	return x.run
+}
+
+type shard struct {
+	*Service
+	number key.Shard
+	ctx    context.Context //nolint:containedctx // of the epoch
+	logged map[key.ID]struct{}
+}
+
+func (x *shard) run() {
+	for x.ctx.Err() == nil {
+		for _, r := range x.o.Retentions() {
+			if err := x.delete(r); err != nil && x.ctx.Err() == nil && !errors.Is(err, failure.ErrNotLeader) && !errors.Is(err, persistence.ErrClosed) {
+				x.o.Log.Warn().Err(err).Str("workflow", r.Workflow).Msg("instances that are due are not deleted now")
+			}
+		}
+		wait.Sleep(x.ctx, lookEvery)
+	}
+}
+
+// delete deletes what is due of a workflow, the oldest first. Its error is of the shard; what keeps a single instance
+// keeps no other one.
+func (x *shard) delete(r catalog.Retention) error {
+	of := key.Range{Prefix: key.DonePrefix(nil, x.number, r.Workflow)}
+	for x.ctx.Err() == nil {
+		of.To = key.TimePlace(x.o.Clock().Add(-r.Done).UnixMilli() + 1)
+		ids, last, err := x.page(of)
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		of.From = append(last, 0)
+		for _, id := range ids {
+			if err := x.deleteOne(r.Workflow, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var errEnough = errors.New("enough")
+
+func (x *shard) page(of key.Range) (ids []key.ID, last []byte, err error) {
+	err = x.o.Store.ScanRanges(func(row, _ []byte) error {
+		place, _, id, ok := key.ParseDone(row)
+		if !ok {
+			return fmt.Errorf("%w: list of done instances", persistence.ErrCorrupt)
+		}
+		ids, last = append(ids, id), append(last[:0], place...)
+		if len(ids) == pageMax {
+			return errEnough
+		}
+		return nil
+	}, of)
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return ids, last, failure.OfStore(err)
+}
+
+func (x *shard) deleteOne(workflow string, id key.ID) error {
+	select {
+	case x.turns <- struct{}{}:
+		defer func() { <-x.turns }()
+	case <-x.ctx.Done():
+		return x.ctx.Err()
+	}
+	err := x.o.Delete(x.ctx, workflow, id)
+	switch {
+	case err == nil, errors.Is(err, failure.ErrNotFound), errors.Is(err, failure.ErrInUse): // that one is tried again at the next look
+		return nil
+	case errors.Is(err, failure.ErrExecution): // its row cannot be read
+		if _, known := x.logged[id]; !known && len(x.logged) < loggedMax {
+			x.logged[id] = struct{}{}
+			x.o.Log.Error().Err(err).Str("workflow", workflow).Str("instance", instanceid.Text(id)).Msg("an instance is due to be deleted, and cannot be")
+		}
+		return nil
+	}
+	return err
+}
