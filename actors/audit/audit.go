@@ -46,7 +46,7 @@ type Entry struct {
 	Count  uint64 `json:"count,omitempty"`
 }
 
-// Log is the audit log. Its methods are safe for concurrent use. On nil, Record, Read and Refuse do nothing.
+// Log is the audit log. Its methods are safe for concurrent use. Nil has no rows and records nothing.
 type Log struct {
 	o    Options
 	turn chan struct{} // has room for the one who appends
@@ -95,12 +95,17 @@ func (l *Log) Stop(ctx context.Context) error {
 // recordMax is how long a row may take. It does not depend on the caller: who hangs up is recorded all the same.
 const recordMax = 10 * time.Second
 
+// lastMax is how long Stop writes refusals.
+const lastMax = 2 * time.Second
+
 // Record appends a row and returns when it is durable. An error says that this is not known, and is of the kind
 // failure.ErrOutcomeUnknown: what was done is done.
 func (l *Log) Record(ctx context.Context, actor string, action Action, target string) error {
 	if l == nil {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordMax)
+	defer cancel()
 	if err := l.record(ctx, Entry{Actor: actor, Action: action, Target: target}); err != nil {
 		return failure.Errorf(failure.ErrOutcomeUnknown, "record %s in the audit log: %w", action, err)
 	}
@@ -108,8 +113,6 @@ func (l *Log) Record(ctx context.Context, actor string, action Action, target st
 }
 
 func (l *Log) record(ctx context.Context, e Entry) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordMax)
-	defer cancel()
 	if l.o.Lead != nil {
 		return l.o.Lead(ctx, e)
 	}

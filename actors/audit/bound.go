@@ -74,28 +74,32 @@ func (l *Log) writeRefusals() {
 	for {
 		select {
 		case e := <-l.refusals.queue:
-			l.writeRefusal(e, 1)
+			l.writeRefusal(context.Background(), e, 1)
 		case <-tick.C:
-			l.writeFolded()
+			l.writeFolded(context.Background())
 		case <-l.stopping.Done():
+			ctx, cancel := context.WithTimeout(context.Background(), lastMax)
+			defer cancel()
 			for len(l.refusals.queue) > 0 {
-				l.writeRefusal(<-l.refusals.queue, 1)
+				l.writeRefusal(ctx, <-l.refusals.queue, 1)
 			}
-			l.writeFolded()
+			l.writeFolded(ctx)
 			return
 		}
 	}
 }
 
-func (l *Log) writeFolded() {
+func (l *Log) writeFolded(ctx context.Context) {
 	for action, n := range l.refusals.takeFolded() {
-		l.writeRefusal(Entry{Action: action, Target: "*", Count: n}, n)
+		l.writeRefusal(ctx, Entry{Action: action, Target: "*", Count: n}, n)
 	}
 }
 
 // What cannot be written is told of later.
-func (l *Log) writeRefusal(e Entry, n uint64) {
-	if err := l.record(context.Background(), e); err != nil {
+func (l *Log) writeRefusal(ctx context.Context, e Entry, n uint64) {
+	ctx, cancel := context.WithTimeout(ctx, recordMax)
+	defer cancel()
+	if err := l.record(ctx, e); err != nil {
 		l.o.Log.Debug().Err(err).Msg("a refusal is not in the audit log yet")
 		l.refusals.fold(e.Action, n)
 	}
