@@ -233,8 +233,8 @@ func (s *service) reloadAccess() (again bool) {
 	}
 	again, news := s.reloads.access.ended(s.log, access.Digest, err)
 	if news {
-		s.log.Info().Int("users", len(access.Directory.Users())).Msg("changed users and rights are in use")
 		s.recordTaken(audit.RightsChange)
+		s.log.Info().Int("users", len(access.Directory.Users())).Msg("changed users and rights are in use")
 	}
 	return again
 }
@@ -251,8 +251,8 @@ func (s *service) reloadDefinitions() (again bool) {
 	}
 	again, news := s.reloads.definitions.ended(s.log, definitions, err)
 	if news {
-		s.log.Info().Int("workflows", s.catalog.Len()).Int("templates", s.formTemplates.Len()).Msg("changed workflows and templates are in use")
 		s.recordTaken(audit.HomeReload)
+		s.log.Info().Int("workflows", s.catalog.Len()).Int("templates", s.formTemplates.Len()).Msg("changed workflows and templates are in use")
 	}
 	return again
 }
