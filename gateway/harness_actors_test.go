@@ -341,19 +341,32 @@ const (
 )
 
 // requestOf asks a route in the right way.
+// asksNobody: no actor and no service that could fail, or be elsewhere.
+func asksNobody(rt *kernel.Route) bool {
+	return slices.Contains([]string{"choices", "session", "health", "users", "user", "roles", "audit", "verify-audit"}, rt.Name)
+}
+
+// isOfIdentities: it has to do with tokens and sessions.
+func isOfIdentities(rt *kernel.Route) bool {
+	return slices.Contains([]string{"sessions", "revoke-session", "tokens", "create-token", "revoke-token"}, rt.Name)
+}
+
 func requestOf(t testing.TB, rt *kernel.Route) request {
 	t.Helper()
-	path := strings.NewReplacer(":workflowId", "leave", ":instanceId", "i1", ":roleId", "clerk", ":kind", "form", ":formId", "leave-form", ":taskId", instanceOne+"-2-0", ":version", "1", ":name", assetName(t), ":file", "form.schema.json").Replace(rt.Path)
+	path := strings.NewReplacer(":workflowId", "leave", ":instanceId", "i1", ":roleId", "clerk", ":kind", "form", ":formId", "leave-form", ":taskId", instanceOne+"-2-0", ":userId", "ann", ":version", "1", ":name", assetName(t), ":file", "form.schema.json").Replace(rt.Path)
 	query := map[string]string{"report-parameters": "?rml=/a.rml", "document-parameters": "?docx=/a.docx", "list-files": "?extension=rml"}
 	body := map[string]string{
 		"create": createBody, "event": eventBody, "batch": "[" + eventBody + "," + createBody + "]", "create-form": formBody, "create-checklist": checklistBody, "save-draft": draftBody, "save-task-draft": draftBody, "submit-task": taskSubmitBody, "submit-form": submitBody,
 		"sign-in": signInBody, "publish-home": "an archive", "change-delivery": operationBody, "change-incident": operationBody, "stop": `{"tree": true}`, "change-schedule": scheduleBody, "resume-outbox": resumeBody, "resume-schedules": resumeBody, "change-task": taskBody, "comment": commentBody, "migrate": migrationBody, "publish-definition": definitionBody, "publish-definition-version": definitionBody,
 	}
+	if rt.Name == "create-token" {
+		body[rt.Name] = "{}"
+	}
 	credential := withToken
 	if rt.Access.Kinds == identity.Session {
 		credential = withPortal
 	}
-	if rt.Privilege == identity.Admin {
+	if rt.Privilege == identity.Admin || rt.Privilege == identity.APITokens {
 		credential = "Cookie: session=" + sessionOf(privilegeAdmin)
 	}
 	if rt.Privilege == identity.Workflows {

@@ -162,6 +162,24 @@ func (f *fakeSessions) SignOut(_ context.Context, session string) error {
 	return errors.Join(f.endFails, f.ask(func() { f.ended = append(f.ended, session) }))
 }
 
+func (*fakeSessions) Directory() *identity.Directory {
+	d, err := identity.ParseDirectory("identity.yaml", []byte("roles: [{id: clerk}]\nusers: [{id: ann, roles: [clerk]}]\n"))
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+func (f *fakeSessions) Create(_ context.Context, kind identity.Kind, c identity.CreateCredential) (string, identity.Credential, error) {
+	return tokenAnn, identity.Credential{ID: tokenAnn[:20], Kind: kind, User: c.User}, f.ask()
+}
+
+func (f *fakeSessions) Credentials(context.Context, identity.Kind) ([]identity.Credential, error) {
+	return nil, f.ask()
+}
+
+func (f *fakeSessions) Revoke(context.Context, identity.Kind, string) error { return f.ask() }
+
 // fakeProvider takes one cookie, and brings back whom the parameter user names.
 type fakeProvider struct {
 	planned
@@ -377,7 +395,7 @@ func startServerOn(t testing.TB, o Options, workflows *fakeWorkflows, listen lis
 		s.workflows = new(fakeWorkflows)
 	}
 	s.sessions, s.portal, s.provider = new(fakeSessions), new(fakePortal), new(fakeProvider)
-	s.Open(s.workflows.with(Services{Presentations: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions, Portal: s.portal, Provider: s.provider, Repository: fakeFiles{}, Templates: fakeFiles{}, Homes: s.workflows, Definitions: s.workflows, Migrations: s.workflows, Vitals: s.workflows.vitals}))
+	s.Open(s.workflows.with(Services{Presentations: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions, Identities: s.sessions, Portal: s.portal, Provider: s.provider, Repository: fakeFiles{}, Templates: fakeFiles{}, Homes: s.workflows, Definitions: s.workflows, Migrations: s.workflows, Vitals: s.workflows.vitals}))
 	return s
 }
 

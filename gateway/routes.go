@@ -5,7 +5,9 @@ import (
 	"net"
 	"slices"
 
+	"troupe/actors/audit"
 	"troupe/gateway/api"
+	"troupe/gateway/internal/administration"
 	"troupe/gateway/internal/design"
 	"troupe/gateway/internal/files"
 	"troupe/gateway/internal/forward"
@@ -29,6 +31,7 @@ type groups struct {
 	session   session.Group
 	pages     *pages.Group
 	files     files.Group
+	admin     administration.Group
 }
 
 // newGroups makes the groups of a server whose paths begin with basePath.
@@ -40,7 +43,7 @@ func newGroups(basePath string) *groups {
 func (g *groups) routes() []kernel.Route {
 	return slices.Concat(
 		g.instances.Routes(), g.design.Routes(), g.operate.Routes(), g.tasks.Routes(), g.portal.Routes(),
-		g.session.Routes(), g.pages.Routes(), g.operate.ProbeRoutes(), g.files.Routes(), g.operate.AdminRoutes(),
+		g.session.Routes(), g.pages.Routes(), g.operate.ProbeRoutes(), g.files.Routes(), g.operate.AdminRoutes(), g.admin.Routes(),
 	)
 }
 
@@ -55,6 +58,7 @@ func (g *groups) open(s *Services, addr func() net.Addr) {
 	g.tasks.Workflows, g.tasks.Worklists, g.tasks.Watches, g.tasks.Users = s.Workflows, s.Worklists, s.TaskWatches, s.Users
 	g.portal.Portal, g.portal.Presentations, g.portal.Users = s.Portal, s.Presentations, s.Users
 	g.session.Sessions, g.session.Links, g.session.Provider, g.session.Addr = s.Sessions, s.Links, s.Provider, addr
+	g.admin.Identities, g.admin.Audit = s.Identities, s.Audit
 	g.files.Repository, g.files.Templates = s.Repository, s.Templates
 }
 
@@ -89,6 +93,9 @@ type Services struct {
 	Waiting     operate.Waiting
 
 	Credentials kernel.Credentials
+	// Identities has users, tokens and sessions, for those who manage them.
+	Identities administration.Identities
+	Audit      *audit.Log // who did what; nil: nothing is recorded
 	// Presentations has how people see workflows and instances.
 	Presentations design.Presentations
 	Portal        portal.Portal

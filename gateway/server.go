@@ -139,7 +139,7 @@ func (s *Server) Addr() net.Addr {
 func (s *Server) Open(services Services) {
 	s.services = services
 	s.groups.open(&services, s.Addr)
-	s.kernel.Open(&kernel.Services{Credentials: services.Credentials, Users: services.Users, Locate: services.Locate})
+	s.kernel.Open(&kernel.Services{Credentials: services.Credentials, Users: services.Users, Audit: services.Audit, Locate: services.Locate})
 }
 
 // Stop drains and closes the server: /readyz and new requests are answered with 503, requests that were accepted before

@@ -16,8 +16,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors"
+	"troupe/actors/audit"
 	"troupe/actors/catalog"
 	"troupe/actors/cluster"
+	"troupe/actors/cluster/peer"
 	"troupe/actors/failure"
 	"troupe/actors/formportal"
 	"troupe/actors/home"
@@ -52,6 +54,7 @@ type Actors struct {
 	Store         *persistence.Store
 	Node          *cluster.Node // nil where it is standalone
 	Identities    identity.Identities
+	Audit         *audit.Log
 	Workflows     *workflow.Router
 	Presentations *presentation.Service // how people see workflows and instances
 	Migrations    *migration.Service    // Migrations has no other nodes
@@ -88,7 +91,8 @@ func Start(t testing.TB, o Options) *Actors {
 	identities, err := identity.Start(o.Identity)
 	a.must(err)
 	a.stopAtEnd(identities)
-	a.Identities = identities
+	a.startAudit(o, nil)
+	a.Identities = &audit.Identities{Identities: identities, Log: a.Audit}
 	a.run(o, set.Rights)
 	return a
 }
@@ -106,6 +110,22 @@ func (a *Actors) openDefinitions(log zerolog.Logger) {
 	a.must(err)
 	a.templates, err = formportal.OpenTemplates(a.Store, log)
 	a.must(err)
+}
+
+func (a *Actors) startAudit(o Options, current func(context.Context) error) {
+	of := audit.Options{Store: a.Store, Current: current, Clock: o.Clock, Log: o.Log}
+	if a.Node != nil {
+		take := func(ctx context.Context, _ peer.NodeID, e audit.Entry) (struct{}, error) {
+			return struct{}{}, a.Audit.Here(ctx, e)
+		}
+		of.Lead = func(ctx context.Context, e audit.Entry) error {
+			_, err := cluster.Ask(ctx, a.Node, "/cluster/audit", take, e)
+			return err
+		}
+		cluster.Handle(a.Node, "/cluster/audit", take)
+	}
+	a.Audit = audit.Start(of)
+	a.stopAtEnd(a.Audit)
 }
 
 func (a *Actors) run(o Options, rights *repository.Rights) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/audit"
 	"troupe/actors/child"
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
@@ -192,7 +193,8 @@ func (a *Actors) runNode(o Options) {
 	})
 	a.must(err)
 	a.stopAtEnd(identities)
-	a.Identities = identities
+	a.startAudit(o, a.current)
+	a.Identities = &audit.Identities{Identities: identities, Log: a.Audit}
 	a.run(o, access.Rights)
 	a.published.Start()
 	a.stopAtEnd(a.published)

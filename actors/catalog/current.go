@@ -44,6 +44,13 @@ func SetCaller(c *statemachine.Caller, p *identity.Principal) {
 	*c = statemachine.Caller{ID: string(p.ID), FullName: p.Name, Roles: p.Roles, Privileges: p.Privileges, OverridesClaims: p.Has(identity.Workflows)}
 }
 
+// WithoutPrivileges is a caller who has only roles.
+func WithoutPrivileges(c *statemachine.Caller) *statemachine.Caller {
+	without := *c
+	without.Privileges = nil
+	return &without
+}
+
 // Len returns how many workflows have a file in the current set, or were published singly.
 func (c *Catalog) Len() int {
 	n := 0

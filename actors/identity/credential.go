@@ -34,7 +34,8 @@ type CreateCredential struct {
 	User UserID // the owner; required, and enabled at present
 	// Expires is the time from now to the end. Zero means never for a token and Options.SessionMax for a session.
 	Expires time.Duration
-	Note    string // Note says what the credential is for: at most 200 bytes of printable text
+	Ends    time.Time // in place of Expires, when it is not zero
+	Note    string    // Note says what the credential is for: at most 200 bytes of printable text
 }
 
 // The text form of a credential is "<id>.<secret>". The id has a prefix that tells people and secret scanners what it

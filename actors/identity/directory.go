@@ -391,6 +391,9 @@ func (p *Principal) Has(want Privilege) bool {
 	return found
 }
 
+// IsOperator reports whether the principal runs workflows or the service.
+func (p *Principal) IsOperator() bool { return p.Has(Workflows) || p.Has(Admin) }
+
 // fileSchema is held against ParseDirectory by tests, both ways.
 //
 //go:embed identity.schema.json

@@ -311,6 +311,9 @@ func (s *Service) drawEntry(kind Kind, c CreateCredential) (*entry, string, erro
 	if err := checkNote(c.Note); err != nil {
 		return nil, "", err
 	}
+	if !c.Ends.IsZero() {
+		c.Expires = cmp.Or(c.Ends.Sub(s.options.Clock()).Truncate(time.Millisecond), -1)
+	}
 	if c.Expires < 0 {
 		return nil, "", failure.Refuse(failure.ErrInvalid, "it would have expired already")
 	}
@@ -325,7 +328,10 @@ func (s *Service) drawEntry(kind Kind, c CreateCredential) (*entry, string, erro
 		id: id, kind: kind, user: c.User, note: c.Note, digest: digest(secret),
 		created: s.options.Clock().UnixMilli(),
 	}
-	if c.Expires > 0 {
+	switch {
+	case !c.Ends.IsZero():
+		e.expires = c.Ends.UnixMilli()
+	case c.Expires > 0:
 		e.expires = e.created + max(1, c.Expires.Milliseconds())
 	}
 	return e, secret, nil

@@ -80,6 +80,9 @@ func (i *Actor) visible(req *message.Load) (access, error) {
 	if err == nil {
 		err = a.mayRead()
 	}
+	if err == nil && req.Caller.IsOperator() {
+		req.ByPrivilege = !a.rules.MayRead(a.view(), catalog.WithoutPrivileges(a.as), a.now)
+	}
 	return a, err
 }
 

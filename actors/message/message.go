@@ -64,6 +64,8 @@ type Load struct {
 	WorkflowID, InstanceID string
 	WithHistory            bool
 
+	// ByPrivilege is set with the answer: the caller is an operator who sees the instance only because of a privilege.
+	ByPrivilege bool
 	Looked
 }
 
@@ -117,6 +119,8 @@ type History struct {
 	WithData bool
 	// Descending: the newest entry comes first. A cursor is of one order.
 	Descending bool
+	// ByPrivilege is that of Load.
+	ByPrivilege bool
 }
 
 // Page is a part of a history, in the order that was asked for.
@@ -300,6 +304,8 @@ type TaskChange struct {
 	Action TaskAction
 	// To has it then; only of Assign. Nil: there is no such user.
 	To *identity.Principal
+	// OfOther is set with the answer: an operator has changed what is not the operator's own.
+	OfOther bool
 }
 
 var (
@@ -314,6 +320,7 @@ func (req *TaskChange) Decide(of *task.Whole, t *statemachine.Task, now time.Tim
 	if err := mayWork(of, t, caller, now, caller.OverridesClaims && req.Action != Claim); err != nil {
 		return "", 0, err
 	}
+	req.OfOther = caller.OverridesClaims && req.Action != Claim && t.Assignee != caller.ID
 	switch req.Action {
 	case Claim:
 		return caller.ID, activity.Claimed, nil

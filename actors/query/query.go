@@ -100,6 +100,7 @@ func (s *Service) newQuery(req *Request, yield func(found) error) (*query, error
 		out:    batch[found]{yield: yield}, end: &End{}, begun: time.Now(), explain: Explain{Considered: []Considered{}},
 	}
 	q.right = d.ReadRight(q.caller, q.now)
+	req.ByPrivilege = req.Caller.IsOperator() && d.ReadRight(catalog.WithoutPrivileges(q.caller), q.now) != q.right
 	manages := req.Caller.Has(identity.Workflows)
 	switch {
 	case q.right == statemachine.Denied && !req.Everyones:

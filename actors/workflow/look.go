@@ -52,10 +52,12 @@ func (r *Router) history(req *message.History) (*message.Page, error) {
 		}
 		seen, begun = binary.BigEndian.Uint64(position), true
 	}
-	id, last, err := r.Locate(req.Caller, req.WorkflowID, req.InstanceID) // entries up to last are durable, and may be seen
+	load := message.Load{Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID}
+	id, last, err := r.locate(&load) // entries up to last are durable, and may be seen
 	if err != nil {
 		return nil, err
 	}
+	req.ByPrivilege = load.ByPrivilege
 	if seen > last || req.Descending && begun && seen < 2 {
 		return nil, query.ErrCursor
 	}
@@ -87,6 +89,10 @@ func (r *Router) View(req *message.Load, f func(message.View)) error {
 
 // Locate implements watch.Instances.
 func (r *Router) Locate(caller *identity.Principal, workflowID, instanceID string) (id key.ID, sequence uint64, err error) {
-	err = r.View(&message.Load{Caller: caller, WorkflowID: workflowID, InstanceID: instanceID}, func(v message.View) { id, sequence = v.ID, v.Instance.Sequence })
+	return r.locate(&message.Load{Caller: caller, WorkflowID: workflowID, InstanceID: instanceID})
+}
+
+func (r *Router) locate(of *message.Load) (id key.ID, sequence uint64, err error) {
+	err = r.View(of, func(v message.View) { id, sequence = v.ID, v.Instance.Sequence })
 	return id, sequence, err
 }

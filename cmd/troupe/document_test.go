@@ -138,15 +138,15 @@ func TestHomeHasEveryCommand(t *testing.T) {
 		for _, below := range c.Commands() {
 			visit(below)
 		}
-		if c.HasSubCommands() {
-			return // a group
-		}
 		var flags []string
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if f.Name != "help" {
 				flags = append(flags, f.Name)
 			}
 		})
+		if c == root || c.HasSubCommands() && len(flags) == 0 {
+			return // a group
+		}
 		known = append(known, commandRow(strings.TrimSuffix(c.UseLine(), " [flags]"), flags))
 	}
 	visit(root)

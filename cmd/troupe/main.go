@@ -62,10 +62,10 @@ var groups = []struct {
 	title    string
 	commands []string
 }{
-	{"Run a service", []string{"serve", "init", "config", "doctor", "store", "cluster", "actors"}},
+	{"Run a service", []string{"serve", "init", "config", "doctor", "store", "cluster", "actors", "audit"}},
 	{"Write workflows", []string{"new", "check", "publish", "diagram", "definition", "import", "export", "parameters", "schema"}},
 	{"Work with instances and tasks", []string{"workflow", "instance", "task"}},
 	{"Operate workflows", []string{"incident", "outbox", "timer", "schedule"}},
-	{"Manage access", []string{"token", "session", "password", "context"}},
+	{"Manage access", []string{"user", "role", "token", "session", "password", "context"}},
 	{"Measure and find out more", []string{"bench", "version", "help", "man", "completion"}},
 }

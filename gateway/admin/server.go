@@ -158,6 +158,7 @@ func (s *Server) routes(passes bool) http.Handler {
 	s.clusterRoutes(handle)
 	if s.options.Operator != nil {
 		mux.Handle("/workflow/", s.options.Operator)
+		mux.Handle("/admin/api/", s.options.Operator)
 	}
 	handle("/", func(*http.Request) (any, error) { return nil, ErrUnknownRequest })
 	return mux

@@ -56,6 +56,7 @@ const (
 	incidentTable   table = 'x' // id, sequence, number      -> incident
 	scheduleTable   table = 'y' // workflow, name            -> what happened to the schedule's runs
 	doneTimeTable   table = 'z' // id                        -> when it was done
+	auditTable      table = 'A' // number                    -> row of the audit log
 )
 
 // longText marks a text of 255 bytes or more: two length bytes follow.
@@ -416,6 +417,14 @@ func Credential(dst []byte, kind byte, id string) []byte {
 func CredentialPrefix(dst []byte, kind byte) []byte {
 	return append(appendHead(dst, Meta, credentialTable), kind)
 }
+
+// Audit appends the key of a row of the audit log, in [Meta]; they follow each other in the order of their numbers.
+func Audit(dst []byte, number uint64) []byte {
+	return binary.BigEndian.AppendUint64(AuditPrefix(dst), number)
+}
+
+// AuditPrefix appends the prefix of all rows of the audit log.
+func AuditPrefix(dst []byte) []byte { return appendHead(dst, Meta, auditTable) }
 
 // ReplicaPrefix appends the prefix of the rows that say how far the replica of sh is.
 // They are the first of the shard, and are copied with it.

@@ -42,7 +42,7 @@ func drawKey(t *rapid.T, label string) Parts {
 	}
 	at := rapid.SampledFrom(tables).Draw(t, label+" table")
 	k := Parts{Table: layouts[at].name, Shard: Shard(rapid.SampledFrom([]int{0, 1, 255, 256, 0xFFFF}).Draw(t, label+" shard"))}
-	if at == definitionTable || at == settingTable || at == credentialTable {
+	if at == definitionTable || at == settingTable || at == credentialTable || at == auditTable {
 		k.Shard = Meta
 	}
 	drawn := Parts{
@@ -114,6 +114,8 @@ func built(k Parts) (key []byte, prefixes []covers) {
 		return Done(nil, sh, k.Workflow, k.Due, id), []covers{{DonePrefix(nil, sh, k.Workflow), workflowOf}}
 	case "donetime":
 		return DoneTime(nil, sh, id), []covers{{DoneTime(nil, sh, id), idOf}}
+	case "audit":
+		return Audit(nil, k.Number), []covers{{AuditPrefix(nil), anyOf}}
 	case "feed":
 		return Feed(nil, sh, FeedPlace(k.Number)), []covers{{FeedPrefix(nil, sh), anyOf}}
 	case "timer":
@@ -239,6 +241,7 @@ func TestTheBytesOfKeysDoNotChange(t *testing.T) {
 		"00036b" + "0102030405060708090a0b0c0d0e0f10" + "0102030405060708090a0b0c0d0e0f10": Reply(nil, 3, id, id),
 		"000363" + "027766" + "0000000000000002":                                           Count(nil, 3, "wf", 2),
 		"ffff64" + "027766" + "0000000000000002":                                           Definition(nil, "wf", 2),
+		"ffff7a" + "0000000000000007":                                                      Audit(nil, 7),
 		"ffff73" + "0178":                                                                  Setting(nil, "x"),
 		"ffff74" + "54" + "0178":                                                           Credential(nil, 'T', "x"),
 		"000377" + "0000000000000009" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007" + "00000002": Timer{9, id, 7, 2}.Key(nil, 3),

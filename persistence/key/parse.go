@@ -10,7 +10,7 @@ import (
 //
 // Which fields are set depends on Table; the others are zero.
 type Parts struct {
-	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential", "timer", "incident", "delivery", "attempt", "schedule", "task", "taskdraft", "work", "activity", "feed", "done", "donetime" or "replica"
+	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential", "timer", "incident", "delivery", "attempt", "schedule", "task", "taskdraft", "work", "activity", "feed", "done", "donetime", "audit" or "replica"
 	Shard    Shard
 	Workflow string   // record, node, count, definition, schedule, done; work of an upper-case kind
 	Node     string   // node
@@ -18,7 +18,7 @@ type Parts struct {
 	ID       ID       // record, entry, draft, node, list, index, timer, incident, delivery, attempt, task, taskdraft, work, activity, done, donetime; the scope of a reply
 	Value    string   // index
 	Reply    [16]byte // reply
-	Number   uint64   // sequence of an entry; version of a count or definition; number of an index or index state; time of a list; index of a replica's log; sequence of a timer, incident, delivery, attempt, task, taskdraft, work or activity; place in a feed
+	Number   uint64   // sequence of an entry; version of a count or definition; number of an index or index state; time of a list; index of a replica's log; sequence of a timer, incident, delivery, attempt, task, taskdraft, work or activity; place in a feed; number of a row of the audit log
 	Due      int64    // timer, attempt; time of done
 	Place    uint32   // number of a timer, incident, delivery, attempt, task, taskdraft, work or activity
 	Sorted   uint64   // work: the value by which it is sorted
@@ -59,6 +59,7 @@ var layouts = map[table]layout{
 	incidentTable:   {"incident", "iqp", "incident %[4]d.%[5]d of %[3]x in shard %[1]d"},
 	doneTable:       {"done", "wdi", "%[3]x in the done instances of %[2]s in shard %[1]d"},
 	doneTimeTable:   {"donetime", "i", "time when %[3]x was done in shard %[1]d"},
+	auditTable:      {"audit", "q", "row %[4]d of the audit log"},
 	replicaTable:    {"replica", "R", "row %[7]q %[4]d of the replica of shard %[1]d"},
 }
 
@@ -72,7 +73,7 @@ func Parse(key []byte) (Parts, bool) {
 	for i := range len(l.parts) {
 		p.part(l.parts[i], &k)
 	}
-	meta := t == definitionTable || t == settingTable || t == credentialTable
+	meta := t == definitionTable || t == settingTable || t == credentialTable || t == auditTable
 	if !known || !p.done() || meta && k.Shard != Meta {
 		return Parts{}, false
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"troupe/actors/audit"
 	"troupe/actors/home"
 	"troupe/actors/identity"
 	"troupe/cmd/internal/cli"
@@ -55,16 +56,17 @@ func openAdminClient(ctx context.Context, c *config.Config) (adminClient, error)
 	if err != nil {
 		return nil, err
 	}
-	log := c.Logger()
-	store, err := c.OpenStore(log)
+	logger := c.Logger()
+	store, err := c.OpenStore(logger)
 	if err != nil {
 		return nil, err
 	}
-	service, err := c.StartIdentities(store, directory, log)
+	service, err := c.StartIdentities(store, directory, logger)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	return &localClient{service, store}, nil
+	log := audit.Start(audit.Options{Store: store, Log: logger})
+	return &localClient{&audit.Identities{Identities: service, Log: log}, store}, nil
 }
 
 type remoteClient struct{ *admin.Client }
@@ -72,12 +74,12 @@ type remoteClient struct{ *admin.Client }
 func (remoteClient) Close() error { return nil }
 
 type localClient struct {
-	*identity.Service
+	*audit.Identities
 	store *persistence.Store
 }
 
 func (d *localClient) Close() error {
-	return errors.Join(d.Stop(context.Background()), d.store.Close())
+	return errors.Join(d.Stop(context.Background()), d.Log.Stop(context.Background()), d.store.Close())
 }
 
 func newKind(kind identity.Kind, short string) *cobra.Command {

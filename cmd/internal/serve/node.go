@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"troupe/actors/audit"
 	"troupe/actors/catalog"
 	"troupe/actors/child"
 	"troupe/actors/cluster"
@@ -25,6 +26,7 @@ import (
 	"troupe/gateway/leader"
 	"troupe/persistence"
 	"troupe/persistence/key"
+	"troupe/statemachine"
 )
 
 // A node of a cluster opens the cluster port (claimNode), opens the store with Replication, greets the others, gets its
@@ -40,6 +42,7 @@ const (
 	pathMigrate     = "/cluster/migrate"
 	pathIncidents   = "/cluster/incidents"
 	pathVacate      = "/cluster/vacate"
+	pathAudit       = "/cluster/audit"
 )
 
 func (s *service) claimNode(ctx context.Context) (err error) {
@@ -148,7 +151,7 @@ func (s *service) startReplicated(directory *identity.Directory) (identity.Ident
 		return nil, err
 	}
 	cluster.Handle(s.node, pathUses, take)
-	return used, nil
+	return &audit.Identities{Identities: used, Log: s.audit}, nil
 }
 
 type insideAnswer struct {
@@ -228,7 +231,9 @@ func (s *service) flowKey() func() ([]byte, error) {
 	if !s.config.IsNode() {
 		return nil
 	}
-	return func() ([]byte, error) { return s.identities.(*identity.Replicated).FlowKey() } // NB: requests come when it is there
+	return func() ([]byte, error) {
+		return s.identities.(*audit.Identities).Identities.(*identity.Replicated).FlowKey()
+	} // NB: requests come when it is there
 }
 
 func (s *service) serveNode() {
@@ -254,10 +259,17 @@ func (p peers) Locate(instance string) (leader.Place, bool) {
 	return leader.Place{Node: string(s.Leader), Self: string(p.node.Self()), First: s.First, Last: s.Last, Slots: s.N}, ok
 }
 
-type members struct{ *cluster.Node }
+type members struct {
+	*cluster.Node
+	audit *audit.Log
+}
 
 func (m members) Remove(ctx context.Context, id string, lost bool) error {
-	return m.Node.Remove(ctx, peer.NodeID(strings.ToUpper(id)), lost)
+	id = strings.ToUpper(id)
+	if err := m.Node.Remove(ctx, peer.NodeID(id), lost); err != nil {
+		return err
+	}
+	return m.audit.Record(ctx, statemachine.System, audit.NodeRemove, id)
 }
 
 func (m members) Status() any { return m.Node.Status() }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 
+	"troupe/actors/audit"
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/home"
@@ -129,7 +130,11 @@ func (h homes) PublishHome(ctx context.Context, caller *identity.Principal, arch
 
 // Publish implements admin.Homes for a node that leads the shard Meta.
 func (h homes) Publish(ctx context.Context, archive []byte, dryRun bool) (api.PublishedHome, error) {
-	return h.publish(ctx, archive, homedir.AdminSocket, dryRun)
+	published, err := h.publish(ctx, archive, homedir.AdminSocket, dryRun)
+	if err == nil && !dryRun {
+		err = h.audit.Record(ctx, statemachine.System, audit.HomePublish, "")
+	}
+	return published, err
 }
 
 func (h homes) publish(ctx context.Context, archive []byte, by string, dryRun bool) (api.PublishedHome, error) {

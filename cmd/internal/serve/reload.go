@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/audit"
 	"troupe/actors/home"
 	"troupe/actors/identity"
 	"troupe/actors/repository"
@@ -174,10 +175,11 @@ func (s *service) firstSets() (again bool, err error) {
 	if access.Directory == nil || accessErr != nil && !before {
 		return false, s.allFaults(accessErr)
 	}
-	s.identities, err = s.config.StartIdentities(s.store, access.Directory, s.log)
+	identities, err := s.config.StartIdentities(s.store, access.Directory, s.log)
 	if err != nil {
 		return false, err
 	}
+	s.identities = &audit.Identities{Identities: identities, Log: s.audit}
 	s.started.push(s.identities)
 	if s.rights = access.Rights; s.rights == nil {
 		// NB: rights are not kept, so there are none from before.
@@ -190,6 +192,8 @@ func (s *service) firstSets() (again bool, err error) {
 	}
 	again, _ = s.reloads.access.ended(s.log, access.Digest, accessErr)
 	more, _ := s.reloads.definitions.ended(s.log, definitions, definitionsErr)
+	s.recordTaken(audit.RightsChange)
+	s.recordTaken(audit.HomeReload)
 	return again || more, nil
 }
 
@@ -229,6 +233,7 @@ func (s *service) reloadAccess() (again bool) {
 	}
 	again, news := s.reloads.access.ended(s.log, access.Digest, err)
 	if news {
+		s.recordTaken(audit.RightsChange)
 		s.log.Info().Int("users", len(access.Directory.Users())).Msg("changed users and rights are in use")
 	}
 	return again
@@ -246,6 +251,7 @@ func (s *service) reloadDefinitions() (again bool) {
 	}
 	again, news := s.reloads.definitions.ended(s.log, definitions, err)
 	if news {
+		s.recordTaken(audit.HomeReload)
 		s.log.Info().Int("workflows", s.catalog.Len()).Int("templates", s.formTemplates.Len()).Msg("changed workflows and templates are in use")
 	}
 	return again

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"troupe/actors"
+	"troupe/actors/audit"
 	"troupe/actors/catalog"
 	"troupe/actors/cluster"
 	"troupe/actors/formportal"
@@ -86,6 +87,7 @@ type service struct {
 	queue              *home.Queue
 	catalog            *catalog.Catalog
 	formTemplates      *formportal.Templates
+	audit              *audit.Log
 	identities         identity.Identities
 	node               *cluster.Node // nil on a standalone server
 	system             *actors.System
@@ -192,6 +194,7 @@ func (s *service) nodeFailed() <-chan error {
 //	router                       instances are passivated
 //	actor system
 //	identities                   last uses are written
+//	audit log                    the last refusals are written
 //	node of a cluster            ends what it does on its own
 //	store                        everything appended is durable
 //	cluster port
@@ -262,6 +265,7 @@ func (s *service) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	s.startAudit()
 	if err := ignoreStoreID(c.Home); err != nil {
 		s.log.Warn().Err(err).Msg("the store's id cannot be added to .gitignore")
 	}
@@ -336,7 +340,7 @@ func (s *service) takeCommands() (err error) {
 		commands.Homes = homes{s}
 	}
 	if s.node != nil {
-		commands.Cluster, commands.Leader = members{s.node}, s.passToLeader
+		commands.Cluster, commands.Leader = members{s.node, s.audit}, s.passToLeader
 	}
 	if s.admin, err = admin.Start(commands); err != nil {
 		return err
@@ -382,6 +386,8 @@ func (s *service) serveRequests() {
 		Definitions:   s.definitions(), Migrations: s.migrations,
 		Portal:      s.portal,
 		Credentials: s.identities,
+		Identities:  s.identities,
+		Audit:       s.audit,
 		Sessions:    s.identities,
 		Users:       s.identities,
 		Repository:  s.repository,

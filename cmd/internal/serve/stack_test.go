@@ -64,7 +64,7 @@ func TestStack(t *testing.T) {
 }
 
 // startOrder is what start leaves on the stack, the top last.
-const startOrder = "disk.Disk persistence.Store identity.Service actors.System workflow.Router repository.Service template.Service " +
+const startOrder = "disk.Disk persistence.Store audit.Log audit.Identities actors.System workflow.Router repository.Service template.Service " +
 	"formportal.Portal admin.Server admin.Operations home.Watcher provider.Client gateway.Server"
 
 func (s *stack) names() string {
@@ -116,7 +116,7 @@ func TestAStartThatFailsStopsWhatWasStarted(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = taken.Close() }()
-	order := strings.Fields("disk.Disk gateway.Server persistence.Store home.Watcher identity.Service " +
+	order := strings.Fields("disk.Disk gateway.Server persistence.Store audit.Log home.Watcher audit.Identities " +
 		"actors.System workflow.Router repository.Service template.Service formportal.Portal admin.Server")
 	tests := []struct {
 		name          string
@@ -130,16 +130,16 @@ func TestAStartThatFailsStopsWhatWasStarted(t *testing.T) {
 		{"the store", func(s *service) { s.config.Store.Shards = -1 }, func(s *service) { s.config.Store.Shards = 0 }, 2},
 		{
 			"the home", func(s *service) { clitest.PutFile(t, s.config.Home, "forms/plain.yaml", faultyForm) },
-			func(s *service) { clitest.RemoveFile(t, s.config.Home, "forms/plain.yaml") }, 5,
+			func(s *service) { clitest.RemoveFile(t, s.config.Home, "forms/plain.yaml") }, 6,
 		},
-		{"the router", func(s *service) { s.config.Workflow.QueriesMax = -1 }, func(s *service) { s.config.Workflow.QueriesMax = 0 }, 6},
+		{"the router", func(s *service) { s.config.Workflow.QueriesMax = -1 }, func(s *service) { s.config.Workflow.QueriesMax = 0 }, 7},
 		{
 			"the socket", func(s *service) { clitest.PutFile(t, s.config.Home, homedir.AdminSocket, "no socket") },
-			func(s *service) { clitest.RemoveFile(t, s.config.Home, homedir.AdminSocket) }, 10,
+			func(s *service) { clitest.RemoveFile(t, s.config.Home, homedir.AdminSocket) }, 11,
 		},
 		{
 			"the operations listener", func(s *service) { s.config.Admin = taken.Addr().String() },
-			func(s *service) { s.config.Admin = "" }, 11,
+			func(s *service) { s.config.Admin = "" }, 12,
 		},
 	}
 	for _, test := range tests {

@@ -5,8 +5,11 @@ package design
 import (
 	"context"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
+	"troupe/actors/audit"
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/home"
@@ -139,6 +142,9 @@ func (g *Group) publishDefinition(x *kernel.Exchange) error {
 	if err != nil {
 		return x.AnswerFaults(err)
 	}
+	if !dryRun {
+		x.Note(audit.DefinitionPublish, published.ID+"/"+strconv.FormatUint(published.Version, 10))
+	}
 	return x.AnswerJSON(published)
 }
 
@@ -155,6 +161,7 @@ func (g *Group) retireDefinition(x *kernel.Exchange) error {
 	if err != nil {
 		return err
 	}
+	x.Note(audit.DefinitionRetire, strings.TrimSuffix(id+"/"+x.Params.ByName("version"), "/"))
 	return x.AnswerJSON(api.RetiredDefinition{ID: id, Versions: retired})
 }
 

@@ -160,6 +160,7 @@ func (g *Group) loadInstance(x *kernel.Exchange) error {
 	if err != nil {
 		return err
 	}
+	x.NoteInstance(&request)
 	x.SetInstanceHeaders(reply)
 	x.Out = append(x.Out, `{"state":`...)
 	x.Out = reply.AppendRecord(x.Out)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"troupe/actors/audit"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/message"
@@ -39,8 +40,16 @@ func (g *Group) queryInstances(x *kernel.Exchange) error {
 	}
 	x.Out = append(x.Out, `{"instances":[`...)
 	first := true
+	usesPrivate := strings.Contains(strings.Join(request.Fields, ",")+request.Filter+request.Sort, fieldPrivate)
+	note := func() {
+		if usesPrivate || request.ByPrivilege {
+			x.NoteRead(audit.InstanceList, request.WorkflowID)
+		}
+	}
 	end, err := g.Queries.Query(x.Request.Context(), request, func(instance []byte) error {
-		if !first {
+		if first {
+			note()
+		} else {
 			x.Out = append(x.Out, ',')
 		}
 		first = false
@@ -53,6 +62,9 @@ func (g *Group) queryInstances(x *kernel.Exchange) error {
 	x.RenewWriteTime()
 	if err != nil {
 		return err // NB: when a piece was sent, writeError closes the connection
+	}
+	if first {
+		note()
 	}
 	if err := appendQueryEnd(x, request, end); err != nil {
 		return err
@@ -114,6 +126,7 @@ func (g *Group) listHistory(x *kernel.Exchange) error {
 	if err != nil {
 		return err
 	}
+	x.NoteInstance(&message.Load{WorkflowID: request.WorkflowID, InstanceID: request.InstanceID, ByPrivilege: request.ByPrivilege})
 	x.SetLeader(request.InstanceID)
 	x.Out = append(x.Out, `{"history":[`...)
 	x.Out = append(x.Out, page.Entries...)

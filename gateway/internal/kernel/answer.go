@@ -41,6 +41,11 @@ const LargeAnswerBytes = 256 << 10
 // Send writes x.Out as the whole answer. The bytes of large answers are limited,
 // for all callers and for one: above the limit, answers to safe methods are shed.
 func (x *Exchange) Send(status int) {
+	if err := x.record(); err != nil {
+		x.Out = nil
+		x.writeError(err)
+		return
+	}
 	if size := int64(len(x.Out)); size >= LargeAnswerBytes && x.Usage != nil {
 		s := x.Kernel
 		// One answer may be of any size, but counts for no more than its caller may have.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/julienschmidt/httprouter"
 
+	"troupe/actors/audit"
 	"troupe/actors/identity"
 	"troupe/gateway/internal/listener"
 	"troupe/gateway/leader"
@@ -151,6 +152,7 @@ type Answer struct {
 	CacheControl []string         // how long the answer may be kept; nil is not at all
 	Vary         Vary             // the headers that the answer depends on, besides those of credentials
 	ErrorPage    func(status int) // what a handler puts in place of Route.ErrorPage
+	noted        noted            // what is recorded before the answer is sent
 	// Out is where the answer is built. It is kept from request to request.
 	Out []byte
 }
@@ -219,6 +221,7 @@ type Route struct {
 	Strict bool
 	// Secret marks answers that give out a credential or show whose it is: they are never compressed: see mayCompress.
 	Secret    bool
+	Operator  bool // who runs the service on its own machine may use it too, as with mod-workflows
 	Once      bool // although its method is safe, it is not repeated at another node
 	ReadsBody bool // Handle reads the body itself, which may be JSON in lines too
 	// Content is the type of the body, if it is not JSON, and ContentBytesMax its bound in place of
@@ -294,6 +297,7 @@ type Services struct {
 	Credentials Credentials
 	// Users says who there is. Nil: users have no names but their login names.
 	Users Users
+	Audit *audit.Log // nil: nothing is recorded
 	// Locate says who leads an instance, and false when that is not known. Nil: the node is standalone.
 	Locate func(instance string) (leader.Place, bool)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"troupe/actors/audit"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/gateway/internal/parse"
@@ -21,7 +22,7 @@ func (x *Exchange) authenticate() error {
 	if kinds == 0 && !x.Route.Access.SignIn {
 		return nil
 	}
-	if x.Route.Privilege == identity.Workflows && x.isOperator() {
+	if (x.Route.Privilege == identity.Workflows || x.Route.Operator) && x.isOperator() {
 		x.Kind, x.Caller = identity.Token, Operator
 		return nil
 	}
@@ -56,6 +57,7 @@ func (x *Exchange) authenticate() error {
 		if x.Route.OrPrivilege != "" {
 			p += " or " + x.Route.OrPrivilege
 		}
+		x.Services.Audit.Refuse(string(x.Caller.ID), audit.AccessRefuse, x.Route.Name)
 		return failure.Needs(p)
 	}
 	return nil

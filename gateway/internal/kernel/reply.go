@@ -148,6 +148,9 @@ func (x *Exchange) RenewWriteTime() {
 // ErrAborted.
 func (x *Exchange) Flush() error {
 	if x.Status == 0 {
+		if err := x.record(); err != nil {
+			return err
+		}
 		x.sendHeader(http.StatusOK, -1)
 	}
 	// A list may take longer in all than one answer may take to write.

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"troupe/actors/audit"
 	"troupe/actors/failure"
 	"troupe/actors/hold"
 	"troupe/actors/home"
@@ -167,6 +168,7 @@ func (g *Group) changeDelivery(x *kernel.Exchange) error {
 	if err := g.Workflows.ChangeDelivery(x.Request.Context(), x.Params.ByName("id"), action); err != nil {
 		return err
 	}
+	x.Note("delivery."+audit.Action(action), x.Params.ByName("id"))
 	return x.AnswerJSON(struct{}{})
 }
 
@@ -178,6 +180,7 @@ func (g *Group) changeIncident(x *kernel.Exchange) error {
 	if err := g.Workflows.ChangeIncident(x.Request.Context(), x.Caller, x.Params.ByName("id"), action == outbox.Drop); err != nil {
 		return err
 	}
+	x.Note("incident."+audit.Action(action), x.Params.ByName("id"))
 	return x.AnswerJSON(struct{}{})
 }
 
@@ -199,6 +202,7 @@ func (g *Group) stopInstance(x *kernel.Exchange) error {
 	if err := g.Workflows.StopTree(x.Params.ByName("workflowId"), x.Params.ByName("instanceId"), string(x.Caller.ID)); err != nil {
 		return err
 	}
+	x.Note(audit.InstanceStop, x.Params.ByName("workflowId")+"/"+x.Params.ByName("instanceId"))
 	return x.AnswerJSON(struct{}{})
 }
 
@@ -241,6 +245,7 @@ func (g *Group) changeSchedule(x *kernel.Exchange) error {
 	if err := g.Workflows.ChangeSchedule(x.Params.ByName("workflowId"), x.Params.ByName("name"), action); err != nil {
 		return err
 	}
+	x.Note("schedule."+audit.Action(action), x.Params.ByName("workflowId")+"/"+x.Params.ByName("name"))
 	return x.AnswerJSON(struct{}{})
 }
 
@@ -270,6 +275,9 @@ func (g *Group) publishHome(x *kernel.Exchange) error {
 	if err != nil {
 		return x.AnswerFaults(err)
 	}
+	if !dryRun {
+		x.Note(audit.HomePublish, "")
+	}
 	return x.AnswerJSON(published)
 }
 
@@ -285,6 +293,9 @@ func (g *Group) migrateInstances(x *kernel.Exchange) error {
 	answer, err := g.Migrations.Migrate(x.Request.Context(), request)
 	if err != nil {
 		return x.AnswerFaults(err)
+	}
+	if !request.DryRun {
+		x.Note(audit.InstanceMigrate, request.WorkflowID)
 	}
 	shown := api.MigrationAnswer{Matched: answer.Matched, Migrated: answer.Migrated, Refused: []api.MigrationRefusal{}}
 	for _, r := range answer.Refused {

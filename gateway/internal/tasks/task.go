@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"troupe/actors/activity"
+	"troupe/actors/audit"
 	"troupe/actors/identity"
 	"troupe/actors/message"
 	"troupe/actors/task"
@@ -104,6 +105,9 @@ func (g *Group) changeTask(x *kernel.Exchange) error {
 	item, err := g.Workflows.ChangeTask(x.Request.Context(), change)
 	if err != nil {
 		return err
+	}
+	if change.OfOther {
+		x.Note("task."+audit.Action(change.Action), change.TaskID)
 	}
 	return x.AnswerJSON(show.Task(item, x.Languages(), show.Names{Users: g.Users}))
 }
@@ -222,6 +226,7 @@ func (g *Group) listActivity(x *kernel.Exchange) error {
 	if err != nil {
 		return err
 	}
+	x.NoteInstance(&list.Load)
 	users := show.Names{Users: g.Users}
 	answer := api.ActivityList{Activity: []api.Activity{}, Next: x.LinkNext(page.Next)}
 	for _, i := range page.Items {

@@ -1631,6 +1631,193 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/api/v1/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the users
+         * @description In the order of `identity.yaml`. A page has 100 entries unless `limit` says otherwise.
+         */
+        get: operations["listUsers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/api/v1/users/{userId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a user
+         * @description With all privileges, and which role or entry gives them.
+         */
+        get: operations["showUser"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/api/v1/roles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the roles with their users
+         * @description In the order of `identity.yaml`. Roles that an identity provider gives to a session are not among those of its user.
+         */
+        get: operations["listRoles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/api/v1/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the sessions
+         * @description Oldest first, with those that ended within the last week. A page has 100 entries unless `limit` says otherwise.
+         */
+        get: operations["listSessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/api/v1/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a session
+         * @description It is refused at once. Ending it again does nothing.
+         */
+        delete: operations["revokeSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/api/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List API tokens
+         * @description Holders of `mod-admin` see all tokens, holders of `mod-api-tokens` their own. Oldest first, with those that ended within the last
+         *     week. A page has 100 entries unless `limit` says otherwise.
+         */
+        get: operations["listTokens"];
+        put?: never;
+        /**
+         * Create an API token
+         * @description Of the caller, or, for holders of `mod-admin`, of any user. The answer has the token, which is never shown again. After a 504 the list
+         *     may have a token whose secret nobody has: revoke it.
+         */
+        post: operations["createToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/api/v1/tokens/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke an API token
+         * @description It is refused at once. For holders of `mod-api-tokens` alone, other users' tokens are 404. Revoking it again does nothing.
+         */
+        delete: operations["revokeToken"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/api/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List who did what
+         * @description Rows of the audit log, in their order, with everything that was acknowledged before the request. Send `next` as `after` for what
+         *     follows, also later. A page may have fewer rows than `limit`, or none, while more follow.
+         */
+        get: operations["listAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/api/v1/audit/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Verify the audit log
+         * @description Walks along the whole chain of hashes, as the node that answers has it.
+         */
+        get: operations["verifyAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/session": {
         parameters: {
             query?: never;
@@ -3060,6 +3247,105 @@ export interface components {
             parts?: components["schemas"]["Part"][];
             cluster?: components["schemas"]["Cluster"];
         };
+        AuditRow: {
+            ts: components["schemas"]["Time"];
+            /** @description A user; `system` for the server and commands on its machine; empty if the caller is not known. */
+            actor: string;
+            /** @description Such as `token.create`. */
+            action: string;
+            /** @description An id. */
+            target: string;
+            /** @description Only of a row that stands for refusals: how many. */
+            count?: number;
+            /** @description SHA-256 of `prev`, `ts`, `actor`, `action`, `target` and, if there is one, `count`, joined by line feeds. */
+            hash: string;
+            /** @description `hash` of the row before. */
+            prev: string;
+        };
+        AuditPage: {
+            audit: components["schemas"]["AuditRow"][];
+            /** @description `after` of the next request; `null` at the end of a list with the newest first. */
+            next: string | null;
+        };
+        AuditChain: {
+            /** @description How many rows are whole. */
+            rows: number;
+            /** @description `hash` of the last of them. */
+            head: string;
+            /** @description Where and why the chain breaks first; `null`: it is whole. */
+            broken: string | null;
+        };
+        User: {
+            id: string;
+            name: string;
+            email?: string;
+            disabled: boolean;
+            roles: string[];
+            privileges: {
+                id: string;
+                /** @description `role:ROLE`, and `user` for the user's own entry. */
+                from: string[];
+            }[];
+        };
+        UserList: {
+            users: components["schemas"]["User"][];
+            next: string | null;
+        };
+        RoleList: {
+            roles: {
+                id: string;
+                name: string;
+                privileges: string[];
+                /** @description The enabled users who have it in `identity.yaml`. */
+                users: string[];
+            }[];
+        };
+        /** @description A token or a session, without its secret. */
+        Credential: {
+            id: string;
+            user: string;
+            note: string;
+            created: components["schemas"]["Time"];
+            /** @description `null`: never. */
+            expires: string | null;
+            /** @description At most a minute old; `null`: never. */
+            lastUsed: string | null;
+            /** @description When it was ended; `null` if it was not. */
+            revoked: string | null;
+        };
+        TokenList: {
+            tokens: components["schemas"]["Credential"][];
+            next: string | null;
+        };
+        SessionList: {
+            sessions: components["schemas"]["Credential"][];
+            next: string | null;
+        };
+        TokenRequest: {
+            /** @description The owner; the caller if missing. */
+            user?: string;
+            /**
+             * Format: date-time
+             * @description Never if missing.
+             */
+            expires?: string;
+            /** @description What it is for. */
+            note?: string;
+        };
+        CreatedToken: {
+            /** @description It is never shown again. */
+            token: string;
+            id: string;
+            user: string;
+            note: string;
+            created: components["schemas"]["Time"];
+            /** @description `null`: never. */
+            expires: string | null;
+            /** @description At most a minute old; `null`: never. */
+            lastUsed: string | null;
+            /** @description When it was ended; `null` if it was not. */
+            revoked: string | null;
+        };
         /** @description The health of the node that answers. `store` and `work` are missing where they are not counted. */
         Health: {
             ts: components["schemas"]["Time"];
@@ -3864,6 +4150,21 @@ export interface components {
          * @example 01JD0000000000000000000001-2-0
          */
         IncidentID: string;
+        /**
+         * @description A login name.
+         * @example john.doe
+         */
+        UserID: components["schemas"]["Identifier"];
+        /**
+         * @description The id of a token.
+         * @example tok_abcdefghijklmnop
+         */
+        CredentialID: string;
+        /**
+         * @description The id of a session.
+         * @example ses_abcdefghijklmnop
+         */
+        SessionID: string;
         /**
          * @description The reader's languages, for texts that the definition or template has in several languages (RFC 9110, 12.5.4). Unreadable parts are
          *     ignored.
@@ -6600,6 +6901,331 @@ export interface operations {
             };
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    listUsers: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of entries of a page. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The member `next` of the previous page. It requires `limit` where a list without `limit` has no pages. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of users. */
+            200: {
+                headers: {
+                    Link: components["headers"]["NextPage"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserList"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    showUser: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A login name.
+                 * @example john.doe
+                 */
+                userId: components["parameters"]["UserID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The user. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    listRoles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All roles. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoleList"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    listSessions: {
+        parameters: {
+            query?: {
+                /** @description Only those of this user. */
+                user?: string;
+                /** @description The maximum number of entries of a page. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The member `next` of the previous page. It requires `limit` where a list without `limit` has no pages. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of sessions. */
+            200: {
+                headers: {
+                    Link: components["headers"]["NextPage"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionList"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    revokeSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of a session.
+                 * @example ses_abcdefghijklmnop
+                 */
+                id: components["parameters"]["SessionID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It has ended for good. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Nothing"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            415: components["responses"]["UnsupportedMediaType"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    listTokens: {
+        parameters: {
+            query?: {
+                /** @description Only those of this user. */
+                user?: string;
+                /** @description The maximum number of entries of a page. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The member `next` of the previous page. It requires `limit` where a list without `limit` has no pages. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of tokens, without their secrets. */
+            200: {
+                headers: {
+                    Link: components["headers"]["NextPage"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenList"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    createToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TokenRequest"];
+            };
+        };
+        responses: {
+            /** @description The token. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedToken"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    revokeToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of a token.
+                 * @example tok_abcdefghijklmnop
+                 */
+                id: components["parameters"]["CredentialID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is revoked for good. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Nothing"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            415: components["responses"]["UnsupportedMediaType"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    listAudit: {
+        parameters: {
+            query?: {
+                /** @description Only rows from this time on. */
+                since?: string;
+                /** @description Only what this user did; `system` is the server and commands on its machine. */
+                actor?: string;
+                /** @description Only this action, such as `token.create`. */
+                action?: string;
+                /** @description `desc`: the newest first. */
+                order?: "asc" | "desc";
+                /** @description `next` of an earlier answer in the same order. */
+                after?: string;
+                /** @description The maximum number of entries of a page. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the log. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    verifyAudit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was found. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditChain"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["OutcomeUnknown"];

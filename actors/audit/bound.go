@@ -1,0 +1,141 @@
+package audit
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Refusals cost their callers nothing, so their rows are bounded: for each action refusalsAtOnce on a node, and then one
+// a minute. What is beyond is counted, and told of each minute by one row with the target "*".
+const (
+	refusalsAtOnce = 100
+	refusalsQueued = 128
+	refusalsEvery  = time.Minute
+)
+
+type refusals struct {
+	queue chan Entry
+
+	mu     sync.Mutex
+	limits map[Action]*rate.Limiter // guarded by mu
+	folded map[Action]uint64        // guarded by mu
+}
+
+// Refuse notes that something was refused. It does not wait: a crash can lose the last ones.
+func (l *Log) Refuse(actor string, action Action, target string) {
+	if l == nil {
+		return
+	}
+	e := Entry{Actor: actor, Action: action, Target: target}
+	if l.refusals.admit(action, l.o.Clock()) {
+		select {
+		case l.refusals.queue <- e:
+			return
+		default:
+		}
+	}
+	l.refusals.fold(action, 1)
+}
+
+func (r *refusals) admit(action Action, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	limit := r.limits[action]
+	if limit == nil {
+		limit = rate.NewLimiter(rate.Every(refusalsEvery), refusalsAtOnce)
+		if r.limits == nil {
+			r.limits, r.folded = map[Action]*rate.Limiter{}, map[Action]uint64{}
+		}
+		r.limits[action] = limit
+	}
+	return limit.AllowN(now, 1)
+}
+
+func (r *refusals) fold(action Action, n uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.folded[action] += n
+}
+
+func (r *refusals) takeFolded() map[Action]uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	taken := r.folded
+	r.folded = map[Action]uint64{}
+	return taken
+}
+
+func (l *Log) writeRefusals() {
+	tick := time.NewTicker(refusalsEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case e := <-l.refusals.queue:
+			l.writeRefusal(context.Background(), e, 1)
+		case <-tick.C:
+			l.writeFolded(context.Background())
+		case <-l.stopping.Done():
+			ctx, cancel := context.WithTimeout(context.Background(), lastMax)
+			defer cancel()
+			for len(l.refusals.queue) > 0 {
+				l.writeRefusal(ctx, <-l.refusals.queue, 1)
+			}
+			l.writeFolded(ctx)
+			return
+		}
+	}
+}
+
+func (l *Log) writeFolded(ctx context.Context) {
+	for action, n := range l.refusals.takeFolded() {
+		l.writeRefusal(ctx, Entry{Action: action, Target: "*", Count: n}, n)
+	}
+}
+
+// What cannot be written is told of later.
+func (l *Log) writeRefusal(ctx context.Context, e Entry, n uint64) {
+	ctx, cancel := context.WithTimeout(ctx, recordMax)
+	defer cancel()
+	if err := l.record(ctx, e); err != nil {
+		l.o.Log.Debug().Err(err).Msg("a refusal is not in the audit log yet")
+		l.refusals.fold(e.Action, n)
+	}
+}
+
+// readsFor is the time in which reads of the same by the same reader are one row.
+const readsFor = time.Hour
+
+// readsMax bounds those that are remembered.
+const readsMax = 10_000
+
+type reads struct {
+	mu sync.Mutex
+	at map[Entry]time.Time // guarded by mu; when its row was durable
+}
+
+// Read is Record for looking at something: what was recorded within the hour is not recorded again.
+func (l *Log) Read(ctx context.Context, actor string, action Action, target string) error {
+	if l == nil {
+		return nil
+	}
+	e, now := Entry{Actor: actor, Action: action, Target: target}, l.o.Clock()
+	l.reads.mu.Lock()
+	at, known := l.reads.at[e]
+	l.reads.mu.Unlock()
+	if known && now.Sub(at) < readsFor {
+		return nil
+	}
+	if err := l.Record(ctx, actor, action, target); err != nil {
+		return err
+	}
+	l.reads.mu.Lock()
+	defer l.reads.mu.Unlock()
+	if len(l.reads.at) >= readsMax {
+		clear(l.reads.at)
+	}
+	l.reads.at[e] = now
+	return nil
+}
