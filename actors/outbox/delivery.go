@@ -125,16 +125,37 @@ func Put(w *persistence.Batch, of Origin, outs []statemachine.Delivery) {
 // KindOf says what a delivery of a queue is: "webhook", "mail" or "invoke", and the name of the webhook or the workflow that it
 // goes to.
 func (d *Delivery) KindOf(queue string) (kind, name string) {
-	switch {
-	case queue == MailQueue:
-		return "mail", ""
-	case isInside(queue):
+	switch kind = QueueKind(queue); kind {
+	case "webhook":
+		name = queue
+	case "invoke":
 		if m, err := child.Parse(d.Body); err == nil {
 			name = m.To().Workflow
 		}
-		return "invoke", name
 	}
-	return "webhook", queue
+	return kind, name
+}
+
+// Kinds are what deliveries are.
+var Kinds = []string{"webhook", "mail", "invoke"}
+
+// QueueKind says which of Kinds those of a queue are.
+func QueueKind(queue string) string {
+	switch {
+	case queue == MailQueue:
+		return "mail"
+	case isInside(queue):
+		return "invoke"
+	}
+	return "webhook"
+}
+
+// StateOf reads the state alone of the stored form; "" of what cannot be read.
+func StateOf(stored []byte) State {
+	if len(stored) < 2 || stored[0] != deliveryFormat || int(stored[1]) >= len(states) {
+		return ""
+	}
+	return states[stored[1]]
 }
 
 // Origin is the event that sends out.

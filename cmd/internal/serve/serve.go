@@ -31,9 +31,9 @@ import (
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/homedir"
+	"troupe/cmd/internal/metric"
 	"troupe/gateway"
 	"troupe/gateway/admin"
-	"troupe/gateway/api"
 	"troupe/gateway/login"
 	"troupe/gateway/provider"
 	"troupe/persistence"
@@ -95,7 +95,7 @@ type service struct {
 	repository         *repository.Service
 	templateParameters *template.Service
 	admin              *admin.Server
-	operations         *admin.Operations
+	latency            *metric.Latency // nil: nobody can ask
 	watcher            *home.Watcher
 	published          *home.Published  // nil on a standalone node
 	provider           *provider.Client // nil without one
@@ -221,6 +221,10 @@ func (s *service) start(ctx context.Context) error {
 
 func (s *service) listen() (err error) {
 	c := s.config
+	if c.Admin != "" {
+		s.latency = metric.NewLatency()
+		c.Gateway.Latency = s.latency.Of
+	}
 	if s.gateway, err = c.NewGateway(s.log); err != nil {
 		return err
 	}
@@ -338,30 +342,7 @@ func (s *service) takeCommands() (err error) {
 		return err
 	}
 	s.started.push(s.admin)
-	if s.config.Admin == "" {
-		return nil
-	}
-	sources := []admin.MetricsSource{
-		{Name: "gateway", Metrics: func() any { return s.gateway.Metrics() }},
-		{Name: "formportal", Metrics: func() any { return s.portal.Metrics() }},
-		{Name: "workflow", Metrics: func() any { return s.router.Metrics() }},
-		{Name: "template", Metrics: func() any { return s.templateParameters.Metrics() }},
-		{Name: "repository", Metrics: func() any { return s.repository.Metrics() }},
-		{Name: "identity", Metrics: func() any { return s.identities.Metrics() }},
-		{Name: "store", Metrics: func() any { return s.store.Metrics() }},
-		{Name: "reload", Metrics: func() any { return s.reloads.metrics() }},
-	}
-	if s.node != nil {
-		sources = append(sources, admin.MetricsSource{Name: "cluster", Metrics: func() any { return s.node.Metrics() }})
-	}
-	if s.operations, err = admin.StartOperations(admin.OperationsOptions{
-		Addr: s.config.Admin, Sources: sources,
-		Log: s.log,
-	}); err != nil {
-		return config.ExplainAddress(err, "admin")
-	}
-	s.started.push(s.operations)
-	return nil
+	return s.startOperations()
 }
 
 func (s *service) serveRequests() {
@@ -423,20 +404,3 @@ func stopMax(c *config.Config) time.Duration {
 
 // stopMargin is more than the gateway and the admin socket take to close their connections.
 const stopMargin = 10 * time.Second
-
-// vitals is what the process holds and has done, for those who run the service.
-func (s *service) vitals() api.Vitals {
-	store, work := s.store.Metrics(), s.router.Metrics()
-	return api.Vitals{
-		Store: api.StoreVitals{
-			DiskBytes: store.DiskBytes, FreeBytes: store.FreeBytes, Waiting: store.Waiting,
-			Committed: store.Committed, Syncs: store.Syncs, SyncMicroseconds: store.SyncMean.Microseconds(),
-			Stalls: store.Stalls, Faults: store.BackgroundErrors + store.CorruptReads + store.CorruptBlocks,
-		},
-		Work: api.WorkVitals{
-			Awake: work.Awake, Creates: work.Creates, Events: work.Events, Incidents: work.Incidents,
-			Fired: work.Timers.Fired, LateMilliseconds: work.Timers.LateMilliseconds,
-			Delivered: work.Outbox.Delivered, Dead: work.Outbox.Dead,
-		},
-	}
-}

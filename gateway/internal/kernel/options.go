@@ -73,6 +73,10 @@ type Options struct {
 	// DrainMax bounds the time that Stop gives to accepted requests. Zero is 8 s.
 	DrainMax time.Duration
 
+	// Latency returns what takes how long the answers of a route to a method take. It is asked once for each status of
+	// them. Nil: nobody.
+	Latency func(route, method string) Observer
+
 	// Log takes panics and internal errors (error), troubles of the listener
 	// (warning), start and stop (info), and requests (debug).
 	Log zerolog.Logger

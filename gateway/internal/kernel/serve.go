@@ -137,14 +137,18 @@ func (x *Exchange) writeErrorInTime(err error) {
 
 // finish counts and logs the request. It reports whether the connection must be closed.
 func (x *Exchange) finish() (aborted bool) {
-	x.Route.metrics.count(x.Status)
+	took, method := time.Since(x.begun), x.Request.Method
+	if x.Route.Name == Outside && !slices.Contains(x.Kernel.methods, method) {
+		method = otherMethod
+	}
+	x.Route.metrics.count(method, x.Status, took)
 	if aborted = x.Status == statusAborted; aborted {
 		x.Kernel.metrics.aborted.Add(1)
 	}
 	if x.Kernel.logsRequests {
 		e := x.Kernel.Options.Log.Debug().Str("request", x.RequestID()).
 			Str("method", x.Request.Method).Str("route", x.Route.Name).
-			Int("status", x.Status).Dur("tookMs", time.Since(x.begun))
+			Int("status", x.Status).Dur("tookMs", took)
 		if x.Caller != nil {
 			e = e.Str("user", string(x.Caller.ID))
 		}
@@ -164,10 +168,7 @@ const outBytesKept = 1 << 20
 // Acquire takes an exchange from the pool.
 func (s *Kernel) Acquire(rt *Route, w http.ResponseWriter, r *http.Request, params httprouter.Params) *Exchange {
 	x := s.Exchanges.Get().(*Exchange)
-	*x = Exchange{Kernel: s, Route: rt, Writer: w, Request: r, Params: params, Connection: listener.Of(r), Hop: Hop{Sender: senderOf(r)}, Answer: Answer{Out: x.Out[:0]}}
-	if s.logsRequests {
-		x.begun = time.Now()
-	}
+	*x = Exchange{Kernel: s, Route: rt, Writer: w, Request: r, Params: params, Connection: listener.Of(r), Hop: Hop{Sender: senderOf(r)}, Answer: Answer{Out: x.Out[:0]}, begun: time.Now()}
 	return x
 }
 
@@ -217,7 +218,8 @@ func (s *Kernel) register(rt *Route) (err error) {
 	case slices.ContainsFunc(s.metrics.routes, func(m *routeMetrics) bool { return m.name == rt.Name }):
 		return errors.New("its name is taken")
 	}
-	rt.metrics = s.metrics.add(rt.Name)
+	rt.metrics = s.newRouteMetrics(rt.Name, rt.Path)
+	s.metrics.routes = append(s.metrics.routes, rt.metrics)
 	// NB: httprouter panics on paths that are in each other's way.
 	defer func() {
 		if reason := recover(); reason != nil {
