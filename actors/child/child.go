@@ -47,6 +47,7 @@ type Message struct {
 	News  *News  `json:"news,omitempty"`
 	Event *Event `json:"event,omitempty"`
 	Join  *Join  `json:"join,omitempty"`
+	Trace string `json:"trace,omitempty"` // of the delivery that brings it
 }
 
 // Part is a statemachine.ElementID.

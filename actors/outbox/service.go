@@ -16,6 +16,7 @@ import (
 
 	"troupe/actors/internal/semaphore"
 	"troupe/actors/internal/wait"
+	"troupe/actors/trace"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
@@ -29,7 +30,7 @@ const (
 	againAfter = time.Second
 )
 
-// Options configures a Service. All fields are required.
+// Options configures a Service. All fields but Tracer are required.
 type Options struct {
 	Store *persistence.Store
 	Clock func() time.Time
@@ -41,6 +42,7 @@ type Options struct {
 	Tell func(o *Outcome, done func(error))
 	// Inside makes one attempt to carry out a message to another instance, of package child.
 	Inside func(ctx context.Context, key key.Delivery, row *Delivery) Answer
+	Tracer *trace.Tracer // nil: nobody collects traces
 	Log    zerolog.Logger
 }
 
@@ -79,6 +81,7 @@ type Outcome struct {
 	Data     data.Value
 	Refused  string                   // with a message to another instance: why it will never be carried out
 	Writes   func(*persistence.Batch) // Writes adds what the outcome changes in the outbox
+	Span     *trace.Span              // of the attempt; nil: nobody follows it
 }
 
 // Service sends what the instances of all shards that are led here send out.

@@ -28,10 +28,12 @@ import (
 	"troupe/actors/repository"
 	"troupe/actors/template"
 	"troupe/actors/workflow"
+	"troupe/cmd/internal/build"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/homedir"
 	"troupe/cmd/internal/metric"
+	"troupe/cmd/internal/otlp"
 	"troupe/gateway"
 	"troupe/gateway/admin"
 	"troupe/gateway/login"
@@ -225,6 +227,14 @@ func (s *service) listen() (err error) {
 		s.latency = metric.NewLatency()
 		c.Gateway.Latency = s.latency.Of
 	}
+	traces, err := otlp.Open(context.Background(), build.This().Version, s.log)
+	if err != nil {
+		return err
+	}
+	if traces != nil {
+		s.started.push(traces)
+	}
+	c.Gateway.Tracer, c.Workflow.Tracer = traces.Tracer(), traces.Tracer()
 	if s.gateway, err = c.NewGateway(s.log); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/julienschmidt/httprouter"
 
 	"troupe/actors/identity"
+	"troupe/actors/trace"
 	"troupe/gateway/internal/listener"
 	"troupe/gateway/leader"
 	"troupe/gateway/toll"
@@ -93,6 +94,7 @@ type Exchange struct {
 	Answer
 	id    string // see RequestID
 	begun time.Time
+	Span  *trace.Span // nil: nobody follows the request
 }
 
 // RequestID names the request in the log and in the answers to internal errors. It is made when it is first asked for.

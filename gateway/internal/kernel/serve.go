@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/julienschmidt/httprouter"
+	"github.com/rs/zerolog"
 
 	"troupe/actors/failure"
+	"troupe/actors/trace"
 	"troupe/gateway/internal/listener"
 )
 
@@ -52,6 +54,7 @@ func (s *Kernel) serve(rt *Route, w http.ResponseWriter, r *http.Request, params
 		}
 	}()
 	if !rt.Access.Probe {
+		x.beginSpan()
 		inFlight := s.InFlight.Add(1)
 		x.Counted = true
 		defer x.EndAdmission()
@@ -142,12 +145,14 @@ func (x *Exchange) finish() (aborted bool) {
 		method = otherMethod
 	}
 	x.Route.metrics.count(method, x.Status, took)
+	x.Span.Answered(x.Status)
+	x.Span.End(nil)
 	if aborted = x.Status == statusAborted; aborted {
 		x.Kernel.metrics.aborted.Add(1)
 	}
 	if x.Kernel.logsRequests {
-		e := x.Kernel.Options.Log.Debug().Str("request", x.RequestID()).
-			Str("method", x.Request.Method).Str("route", x.Route.Name).
+		e := x.logged(x.Kernel.Options.Log.Debug()).
+			Str("method", x.Request.Method).
 			Int("status", x.Status).Dur("tookMs", took)
 		if x.Caller != nil {
 			e = e.Str("user", string(x.Caller.ID))
@@ -161,6 +166,26 @@ func (x *Exchange) finish() (aborted bool) {
 		e.Msg("request")
 	}
 	return aborted
+}
+
+// beginSpan begins the span of the request, which is above those of another node that it is forwarded to.
+func (x *Exchange) beginSpan() {
+	t := x.Kernel.Options.Tracer
+	if t == nil {
+		return
+	}
+	x.Span = t.Begin(x.Request.Header.Get(trace.Header), x.Route.Method+" "+x.Route.Path, trace.Server)
+	x.Span.Set("http.request.method", x.Route.Method, "http.route", x.Route.Path, "troupe.request", x.RequestID())
+	x.Request.Header.Set(trace.Header, x.Span.Parent())
+}
+
+// logged adds to a line of the log which request it is about.
+func (x *Exchange) logged(e *zerolog.Event) *zerolog.Event {
+	e = e.Str("request", x.RequestID()).Str("route", x.Route.Name)
+	if x.Span != nil {
+		e = e.Str("trace", x.Span.ID())
+	}
+	return e
 }
 
 const outBytesKept = 1 << 20
