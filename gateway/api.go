@@ -18,8 +18,10 @@ type (
 	Build = kernel.Build
 	// Metrics is a snapshot of what a Server counts since it was made.
 	Metrics = kernel.Metrics
-	// RouteMetrics counts the answers of one route.
-	RouteMetrics = kernel.RouteMetrics
+	// Answers counts those of one route to one method with one status.
+	Answers = kernel.Answers
+	// Observer takes how long answers took.
+	Observer = kernel.Observer
 	// Part is something whose state /readyz shows.
 	Part = operate.Part
 	// Peers reaches the other nodes of a cluster.

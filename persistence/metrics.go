@@ -1,8 +1,6 @@
 package persistence
 
 import (
-	"time"
-
 	"troupe/persistence/internal/disk"
 	"troupe/persistence/internal/engine"
 )
@@ -17,10 +15,9 @@ type Metrics struct {
 	Barriers      uint64
 	Waiting       int // tickets not answered, and those whose outcome is not known yet
 
-	Syncs       uint64        // of the log
-	SyncMean    time.Duration // of one sync, over all of them
-	Stalls      uint64        // times that commits did not get through
-	WriteStalls uint64        // times that Pebble held writers back
+	Syncs       engine.Latency // of the log
+	Stalls      uint64         // times that commits did not get through
+	WriteStalls uint64         // times that Pebble held writers back
 
 	BackgroundErrors uint64 // failed flushes and compactions
 	SlowDisk         uint64 // disk operations of more than some seconds
@@ -31,8 +28,8 @@ type Metrics struct {
 
 	FreeBytes  int64  // on the file system; -1 when it does not say
 	DiskBytes  uint64 // the files in the store's folder
-	Tables     int64
 	CacheBytes int64
+	engine.Levels
 }
 
 // Metrics reads the counters. It takes Pebble's lock for a moment; once a second is fine, once a request is not.
@@ -55,9 +52,6 @@ func (s *Store) Metrics() Metrics {
 	defer g.Leave()
 	p := engine.Pebble(g).Metrics()
 	m.DiskBytes, m.CacheBytes = disk.Bytes(s.fs, s.dir), p.BlockCache.Size
-	for _, level := range p.Levels {
-		m.Tables += level.TablesCount
-	}
-	m.Syncs, m.SyncMean = engine.Latency(p.LogWriter.FsyncLatency)
+	m.Levels, m.Syncs = engine.LevelsOf(p), engine.LatencyOf(p.LogWriter.FsyncLatency)
 	return m
 }

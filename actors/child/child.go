@@ -48,6 +48,7 @@ type Message struct {
 	Event *Event `json:"event,omitempty"`
 	Join  *Join  `json:"join,omitempty"`
 	Erase *Erase `json:"erase,omitempty"`
+	Trace string `json:"trace,omitempty"` // of the delivery that brings it
 }
 
 // Part is a statemachine.ElementID.

@@ -9,6 +9,7 @@ import (
 	"troupe/actors/internal/wait"
 	"troupe/actors/message"
 	"troupe/actors/task"
+	"troupe/actors/trace"
 	"troupe/actors/watch"
 	"troupe/persistence"
 )
@@ -32,6 +33,7 @@ type Call struct {
 	prepared *message.Reply // the answer that leaves when the commit is durable
 	refusal  error          // leaves instead
 	notices  *notices       // for others than the caller; nil: none
+	span     *trace.Span    // nil: nobody follows the request
 	commit   wait.Reader    // under way since catalog.BeginCommit
 
 	// replies has room for one, so that an answer never waits for a caller who gave up. It is nil with a recipient, who
@@ -84,6 +86,9 @@ func (a *Activation) Post(m Request, to message.Recipient) *Call {
 	if m, ok := m.(special); ok {
 		c.is = m.traits()
 	}
+	if m, ok := m.(followed); ok {
+		c.span = m.span()
+	}
 	if to == nil {
 		c.replies = make(chan Answer, 1)
 	}
@@ -105,12 +110,16 @@ type traits struct {
 
 type special interface{ traits() traits }
 
+// followed are requests that may be a part of a trace: span begins theirs, which has their time in the mailbox too.
+type followed interface{ span() *trace.Span }
+
 // begin is the actor's side: false when the caller has gone.
 func (c *Call) begin() bool { return c.taken.CompareAndSwap(waiting, running) }
 
 // answer ends the call. What the call holds is free before the caller knows, so that nobody meets a call of their own
 // that was answered already.
 func (c *Call) answer(r *message.Reply, err error) {
+	c.span.End(err)
 	c.end()
 	if c.is.creates && err != nil || c.is.deletes && err == nil {
 		a := c.activation
@@ -167,6 +176,7 @@ func (c *Call) endCommit() {
 
 // Committed implements persistence.Waiter: the journal says whether what the prepared reply shows is durable.
 func (c *Call) Committed(err error) {
+	c.span.Committed(err)
 	if errors.Is(err, persistence.ErrOutcomeUnknown) {
 		// NB: the instance stays uncommitted and awake: its state must not be shown as durable before it is, and the
 		// store may not have it. Nor may a create be tried again, or its definition go, before it is visible.

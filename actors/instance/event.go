@@ -8,6 +8,7 @@ import (
 	"troupe/actors/incident"
 	"troupe/actors/internal/retry"
 	"troupe/actors/message"
+	"troupe/actors/trace"
 	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -36,6 +37,26 @@ func (req Create) run(i *Actor, c *Call) error {
 
 // Send is the request of Send.
 type Send struct{ *message.Event }
+
+func (req Create) span() *trace.Span {
+	return below(req.Span, "create", req.WorkflowID, "")
+}
+
+func (req Send) span() *trace.Span {
+	return below(req.Span, "event", req.WorkflowID, req.InstanceID)
+}
+
+func below(of *trace.Span, name, workflow, instance string) *trace.Span {
+	if of == nil {
+		return nil
+	}
+	s := of.Below(name)
+	s.Set("troupe.workflow", workflow)
+	if instance != "" {
+		s.Set("troupe.instance", instance)
+	}
+	return s
+}
 
 func (req Send) run(i *Actor, c *Call) error { return i.step(c, req.Event, nil) }
 

@@ -209,6 +209,7 @@ func (i *Actor) writes() *persistence.Batch {
 // written; the call is answered even then.
 func (i *Actor) enqueue(w *persistence.Batch, c *Call, reply *message.Reply) (taken bool) {
 	c.prepared = reply
+	c.span.Committing()
 	i.activation.uncommitted.Add(1)
 	if taken = i.env.Store.Append(w, c); !taken {
 		c.endCommit()

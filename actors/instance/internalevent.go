@@ -14,6 +14,7 @@ import (
 	"troupe/actors/outbox"
 	"troupe/actors/pace"
 	"troupe/actors/pending"
+	"troupe/actors/trace"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -125,6 +126,8 @@ func (req ChangeIncident) run(i *Actor, c *Call) error {
 // TellOutcome is the request to tell an instance what happened to what it sent out.
 type TellOutcome struct{ *outbox.Outcome }
 
+func (req TellOutcome) span() *trace.Span { return below(req.Span, "callback", req.Workflow, "") }
+
 func (req TellOutcome) run(i *Actor, c *Call) error {
 	store, err := i.rows()
 	if err != nil {
@@ -190,7 +193,10 @@ type CreateUnasked struct {
 	Writes func(*persistence.Batch) // what else is in the commit; nil: nothing
 	May    func() error             // asked before it is created; nil: nobody is
 	Done   func()
+	Span   *trace.Span // of the message that asks for it; nil: nobody follows that
 }
+
+func (req CreateUnasked) span() *trace.Span { return req.Span }
 
 func (req CreateUnasked) run(i *Actor, c *Call) error {
 	defer req.Piece.Done(time.Now())
@@ -225,7 +231,10 @@ func (req SenderOf) run(i *Actor, c *Call) error {
 type Inside struct {
 	*child.Message
 	Piece *pace.Piece
+	Span  *trace.Span // nil: nobody follows it
 }
+
+func (req Inside) span() *trace.Span { return req.Span }
 
 func (req Inside) run(i *Actor, c *Call) error {
 	if err := i.ensureLoaded(); err != nil {

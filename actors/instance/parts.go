@@ -19,7 +19,7 @@ func (i *Actor) putDeliveries(w *persistence.Batch, c *Call, of *outcome) {
 	n := c.withNotices()
 	n.sentAt = i.env.Clock().Add(of.delay) // NB: the time of the entry may be ahead of a clock that was set back
 	outbox.Put(w, outbox.Origin{
-		Shard: i.shard, Workflow: i.workflowID, Version: i.of.Version, Instance: i.id, Sequence: i.state.Sequence, At: i.state.UpdatedAt, Due: n.sentAt,
+		Shard: i.shard, Workflow: i.workflowID, Version: i.of.Version, Instance: i.id, Sequence: i.state.Sequence, At: i.state.UpdatedAt, Due: n.sentAt, Trace: c.span.Parent(),
 	}, of.sends)
 	for k := range of.sends {
 		if queue := outbox.QueueOf(&of.sends[k]); !slices.Contains(n.sent, queue) {

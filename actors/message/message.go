@@ -14,6 +14,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/pending"
 	"troupe/actors/task"
+	"troupe/actors/trace"
 	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -46,6 +47,7 @@ type Create struct {
 
 	// Counted: the caller's quota has counted it. It is the router's, in another package.
 	Counted bool
+	Span    *trace.Span // of who asks; nil: nobody follows it
 }
 
 // Submit asks to submit a form. Its Refusal answers a new request; a repetition still gets its first answer.
@@ -154,6 +156,7 @@ type Event struct {
 	IfMatch []uint64
 	// WithHistory says whether the reply carries svcHistory.
 	WithHistory bool
+	Span        *trace.Span // of who asks; nil: nobody follows it
 
 	// Counted: the caller's quota has counted it. It and what follows are set on the way.
 	Counted bool

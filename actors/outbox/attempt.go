@@ -12,6 +12,7 @@ import (
 	"troupe/actors/guard"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/internal/wait"
+	"troupe/actors/trace"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
@@ -25,6 +26,7 @@ func (s *Service) try(ctx context.Context, sh key.Shard, epoch uint64, key key.D
 	if isInside(key.Queue) {
 		return s.tryInside(ctx, sh, epoch, key, row)
 	}
+	span, sent := s.follow(key, row)
 	hook, err := s.rulesOf(key, row)
 	answer := Answer{Err: err, Final: hook == nil}
 	if err == nil {
@@ -33,10 +35,11 @@ func (s *Service) try(ctx context.Context, sh key.Shard, epoch uint64, key key.D
 			return err
 		}
 		// NB: an attempt that panics is one that failed, so that it ends among the dead letters.
-		if err := guard.Try(s.o.Log, "attempt of a delivery", func() { answer = s.o.Sender.Send(ctx, attemptOf(key, row, hook)) }); err != nil {
+		if err := guard.Try(s.o.Log, "attempt of a delivery", func() { answer = s.o.Sender.Send(ctx, attemptOf(key, sent, hook)) }); err != nil {
 			answer = Answer{Err: err}
 		}
 	}
+	span.End(answer.Err)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -62,7 +65,19 @@ func (s *Service) try(ctx context.Context, sh key.Shard, epoch uint64, key key.D
 	if answer.Err != nil {
 		after = &next
 	}
-	return s.write(&written{sh, epoch, key, row, after}, event, outcomeData(answer, next.Attempts))
+	return s.write(&written{sh, epoch, key, row, after}, &Outcome{Event: event, Data: outcomeData(answer, next.Attempts), Span: span})
+}
+
+// follow begins the span of an attempt, and returns the row as it is sent, which names the span to its receiver.
+func (s *Service) follow(key key.Delivery, row *Delivery) (*trace.Span, *Delivery) {
+	span := s.o.Tracer.Continue(row.Trace, "deliver "+QueueKind(key.Queue), trace.Client)
+	if span == nil {
+		return nil, row
+	}
+	span.Set("troupe.workflow", row.Workflow, "troupe.instance", instanceid.Text(key.ID), "troupe.queue", key.Queue)
+	sent := *row
+	sent.Trace = span.Parent()
+	return span, &sent
 }
 
 // insidePause is between two attempts to reach another instance: ten a minute.
@@ -75,9 +90,11 @@ func (s *Service) tryInside(ctx context.Context, sh key.Shard, epoch uint64, key
 		return err
 	}
 	var answer Answer
-	if err := guard.Try(s.o.Log, "message to another instance", func() { answer = s.o.Inside(ctx, key, row) }); err != nil {
+	span, sent := s.follow(key, row)
+	if err := guard.Try(s.o.Log, "message to another instance", func() { answer = s.o.Inside(ctx, key, sent) }); err != nil {
 		answer = Answer{Err: err}
 	}
+	span.End(answer.Err)
 	leave()
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -88,7 +105,7 @@ func (s *Service) tryInside(ctx context.Context, sh key.Shard, epoch uint64, key
 		s.metrics.delivered.Add(1)
 	case answer.Final:
 		s.metrics.dead.Add(1)
-		return s.tell(c, &Outcome{Refused: answer.Err.Error()})
+		return s.tell(c, &Outcome{Refused: answer.Err.Error(), Span: span})
 	default:
 		s.metrics.failed.Add(1)
 		next := *row
@@ -96,7 +113,7 @@ func (s *Service) tryInside(ctx context.Context, sh key.Shard, epoch uint64, key
 		next.LastError, next.Next = answer.Err.Error(), s.o.Clock().Add(insidePause)
 		c.after = &next
 	}
-	return s.write(c, "", nil)
+	return s.write(c, &Outcome{})
 }
 
 const (
@@ -174,11 +191,11 @@ func (c *written) put(w *persistence.Batch) {
 }
 
 // NB: a row that stays is written by its instance as well, which may be deleted meanwhile.
-func (s *Service) write(c *written, event statemachine.EventName, brought data.Value) error {
-	if event == "" && c.after == nil {
+func (s *Service) write(c *written, o *Outcome) error {
+	if o.Event == "" && c.after == nil {
 		return s.remove(c)
 	}
-	return s.tell(c, &Outcome{Event: event, Data: brought})
+	return s.tell(c, o)
 }
 
 func (s *Service) remove(c *written) error {
@@ -346,5 +363,5 @@ func (s *Service) change(sh key.Shard, epoch uint64, a *ask) error {
 			event = hook.OnError
 		}
 	}
-	return failure.OfStore(s.write(c, event, outcomeData(Answer{Status: int(row.LastStatus)}, row.Attempts)))
+	return failure.OfStore(s.write(c, &Outcome{Event: event, Data: outcomeData(Answer{Status: int(row.LastStatus)}, row.Attempts)}))
 }

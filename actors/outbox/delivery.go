@@ -48,6 +48,7 @@ type Delivery struct {
 	Body          data.Value // that of a webhook, the rest that of a mail
 	To            []string
 	Subject, Text string
+	Trace         string // the value of trace.Header for who gets it; "": nobody follows it
 }
 
 const deliveryFormat = 1
@@ -61,6 +62,7 @@ var ErrDamaged = errors.New("a delivery cannot be read")
 //
 //	format(1) state(1) version attempts status created next  (varints; times in ms)
 //	workflow error body subject text  (each with its length), the number of addressees, and each
+//	trace  (with its length; only if there is one)
 func (d *Delivery) Append(dst []byte) []byte {
 	dst = append(dst, deliveryFormat, byte(slices.Index(states, d.State)))
 	dst = binary.AppendUvarint(dst, d.Version)
@@ -76,6 +78,9 @@ func (d *Delivery) Append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(d.To)))
 	for _, to := range d.To {
 		dst = packed.AppendText(dst, to)
+	}
+	if d.Trace != "" {
+		dst = packed.AppendText(dst, d.Trace)
 	}
 	return dst
 }
@@ -98,6 +103,9 @@ func Parse(stored []byte) (*Delivery, error) {
 	for n := r.Uvarint(); n > 0 && !r.Failed(); n-- {
 		d.To = append(d.To, string(r.Text()))
 	}
+	if !r.Failed() && !r.Whole() {
+		d.Trace = string(r.Text())
+	}
 	if !r.Whole() || state < 1 || state >= len(states) {
 		return nil, fmt.Errorf("%w: layout", ErrDamaged)
 	}
@@ -111,7 +119,7 @@ func Put(w *persistence.Batch, of Origin, outs []statemachine.Delivery) {
 		out := &outs[i]
 		d := Delivery{
 			Workflow: of.Workflow, Version: of.Version, Created: of.At, Next: of.Due, State: Pending,
-			Body: out.Body, To: out.To, Subject: out.Subject, Text: out.Text,
+			Body: out.Body, To: out.To, Subject: out.Subject, Text: out.Text, Trace: of.Trace,
 		}
 		if message := child.Of(of.Instance, out); message != nil {
 			d.Body = message
@@ -125,16 +133,37 @@ func Put(w *persistence.Batch, of Origin, outs []statemachine.Delivery) {
 // KindOf says what a delivery of a queue is: "webhook", "mail" or "invoke", and the name of the webhook or the workflow that it
 // goes to.
 func (d *Delivery) KindOf(queue string) (kind, name string) {
-	switch {
-	case queue == MailQueue:
-		return "mail", ""
-	case isInside(queue):
+	switch kind = QueueKind(queue); kind {
+	case "webhook":
+		name = queue
+	case "invoke":
 		if m, err := child.Parse(d.Body); err == nil {
 			name = m.To().Workflow
 		}
-		return "invoke", name
 	}
-	return "webhook", queue
+	return kind, name
+}
+
+// Kinds are what deliveries are.
+var Kinds = []string{"webhook", "mail", "invoke"}
+
+// QueueKind says which of Kinds those of a queue are.
+func QueueKind(queue string) string {
+	switch {
+	case queue == MailQueue:
+		return "mail"
+	case isInside(queue):
+		return "invoke"
+	}
+	return "webhook"
+}
+
+// StateOf reads the state alone of the stored form; "" of what cannot be read.
+func StateOf(stored []byte) State {
+	if len(stored) < 2 || stored[0] != deliveryFormat || int(stored[1]) >= len(states) {
+		return ""
+	}
+	return states[stored[1]]
 }
 
 // Origin is the event that sends out.
@@ -146,6 +175,7 @@ type Origin struct {
 	Sequence uint64 // of its history entry
 	At       time.Time
 	Due      time.Time // of the first attempts; Service.Began is told the same
+	Trace    string    // Delivery.Trace
 }
 
 // QueueOf is the queue in which something waits for what its instance sent before to the same place.

@@ -16,6 +16,7 @@ import (
 
 	"troupe/actors/internal/semaphore"
 	"troupe/actors/internal/wait"
+	"troupe/actors/trace"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
@@ -29,7 +30,7 @@ const (
 	againAfter = time.Second
 )
 
-// Options configures a Service. All fields are required.
+// Options configures a Service. All fields but Tracer are required.
 type Options struct {
 	Store *persistence.Store
 	Clock func() time.Time
@@ -42,8 +43,9 @@ type Options struct {
 	// Inside makes one attempt to carry out a message to another instance, of package child.
 	Inside func(ctx context.Context, key key.Delivery, row *Delivery) Answer
 	// Held says that nothing is sent outside now. When that ends, Resumed is called.
-	Held func() bool
-	Log  zerolog.Logger
+	Held   func() bool
+	Tracer *trace.Tracer // nil: nobody collects traces
+	Log    zerolog.Logger
 }
 
 // Sender sends to the outside.
@@ -81,6 +83,7 @@ type Outcome struct {
 	Data     data.Value
 	Refused  string                   // with a message to another instance: why it will never be carried out
 	Writes   func(*persistence.Batch) // Writes adds what the outcome changes in the outbox
+	Span     *trace.Span              // of the attempt; nil: nobody follows it
 }
 
 // Service sends what the instances of all shards that are led here send out.

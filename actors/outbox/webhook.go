@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/trace"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -175,6 +176,9 @@ func (w *Webhooks) post(ctx context.Context, a Attempt, to Endpoint) Answer {
 	}
 	r.Header.Set("Content-Type", "application/cloudevents+json; charset=utf-8")
 	r.Header.Set("User-Agent", "troupe")
+	if a.Trace != "" {
+		r.Header.Set(trace.Header, a.Trace)
+	}
 	stamp := strconv.FormatInt(w.o.Clock().Unix(), 10)
 	r.Header.Set("Webhook-Id", a.ID)
 	r.Header["Idempotency-Key"] = nil // not sent: the client may use another connection when this one was closed while it was idle

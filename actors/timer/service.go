@@ -199,7 +199,9 @@ func (s *Service) fire(at *place, rows []Row) bool {
 		case err == nil:
 			delete(at.later, row)
 			s.metrics.fired.Add(1)
-			s.metrics.late.Store(now.Sub(row.Due).Milliseconds())
+			late := now.Sub(row.Due).Milliseconds()
+			s.metrics.late.Store(late)
+			s.metrics.lateSum.Add(late)
 		case errors.Is(err, failure.ErrNotLeader):
 			return false
 		default:
@@ -251,17 +253,18 @@ func (p *place) nextTry() int64 {
 	return next
 }
 
-type metrics struct{ fired, again, late atomic.Int64 }
+type metrics struct{ fired, again, late, lateSum atomic.Int64 }
 
 // Metrics is a snapshot of a Service's counters.
 type Metrics struct {
 	Fired, Again     int64 // Fired and Again are counted since the start: events that came, and tries that were made again
 	LateMilliseconds int64 // by how much the last one was late
+	LateSum          int64 // by how much all of them together, in milliseconds
 }
 
 // Metrics returns the counters as they are now.
 func (s *Service) Metrics() Metrics {
-	return Metrics{Fired: s.metrics.fired.Load(), Again: s.metrics.again.Load(), LateMilliseconds: s.metrics.late.Load()}
+	return Metrics{Fired: s.metrics.fired.Load(), Again: s.metrics.again.Load(), LateMilliseconds: s.metrics.late.Load(), LateSum: s.metrics.lateSum.Load()}
 }
 
 // Origin is the event that changes timers of an instance.

@@ -15,6 +15,7 @@ import (
 	"troupe/actors/pace"
 	"troupe/actors/query"
 	"troupe/actors/schedule"
+	"troupe/actors/trace"
 	"troupe/persistence/key"
 	"troupe/statemachine"
 )
@@ -38,6 +39,7 @@ func (r *Router) deliverInside(ctx context.Context, key key.Delivery, row *outbo
 		}
 	}
 	m.SetMark(key)
+	m.Trace = row.Trace
 	refused, err := r.carry(ctx, &m)
 	if err == nil && refused != "" {
 		return outbox.Answer{Err: errors.New(refused), Final: true}
@@ -71,10 +73,11 @@ func (r *Router) Inside(ctx context.Context, m *child.Message) (refused string, 
 		return "", err
 	}
 	defer piece.End()
-	to := m.To()
+	to, span := m.To(), r.o.Tracer.Continue(m.Trace, "message", trace.Internal)
+	span.Set("troupe.workflow", to.Workflow, "troupe.instance", to.Instance)
 	if m.Start != nil {
-		err = r.startChild(m, piece)
-	} else if _, err = r.ask(to.Workflow, to.Instance, instance.Inside{Message: m, Piece: piece}); errors.Is(err, failure.ErrNotFound) {
+		err = r.startChild(m, piece, span)
+	} else if _, err = r.ask(to.Workflow, to.Instance, instance.Inside{Message: m, Piece: piece, Span: span}); errors.Is(err, failure.ErrNotFound) {
 		err = nil // who is not there needs no end and no news
 	}
 	if invoke.IsRefusal(err) {
@@ -83,7 +86,7 @@ func (r *Router) Inside(ctx context.Context, m *child.Message) (refused string, 
 	return "", err
 }
 
-func (r *Router) startChild(m *child.Message, piece *pace.Piece) error {
+func (r *Router) startChild(m *child.Message, piece *pace.Piece, span *trace.Span) error {
 	id, ok := instanceid.Parse(m.Start.Child)
 	if !ok {
 		return failure.ErrNotFound
@@ -92,7 +95,7 @@ func (r *Router) startChild(m *child.Message, piece *pace.Piece) error {
 	if err != nil {
 		return failure.Refuse(failure.ErrInvalid, "%w", err)
 	}
-	req := instance.CreateUnasked{Piece: piece, Of: statemachine.Creation{
+	req := instance.CreateUnasked{Piece: piece, Span: span, Of: statemachine.Creation{
 		Public: public, Private: private,
 		Parent: &statemachine.Parent{Workflow: m.From.Workflow, Instance: m.From.Instance, Child: m.ElementID(), Depth: m.Start.Depth},
 	}}

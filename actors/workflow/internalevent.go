@@ -24,7 +24,7 @@ import (
 func (r *Router) makeInternal() {
 	if r.o.Sender != nil {
 		r.env.Outbox = outbox.New(outbox.Options{
-			Store: r.o.Store, Clock: r.o.Clock, Definition: r.o.Catalog.Version, Sender: r.o.Sender, Inside: r.deliverInside, Log: r.o.Log,
+			Store: r.o.Store, Clock: r.o.Clock, Definition: r.o.Catalog.Version, Sender: r.o.Sender, Inside: r.deliverInside, Tracer: r.o.Tracer, Log: r.o.Log,
 			Held: func() bool { return r.hold.Holds(hold.Outbox) },
 			Tell: func(o *outbox.Outcome, done func(error)) {
 				r.postInternal(o.Workflow, o.Key.ID, instance.TellOutcome{Outcome: o}, done)

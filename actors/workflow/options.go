@@ -16,6 +16,7 @@ import (
 	"troupe/actors/incident"
 	"troupe/actors/outbox"
 	"troupe/actors/quota"
+	"troupe/actors/trace"
 	"troupe/persistence"
 	"troupe/persistence/key"
 )
@@ -28,6 +29,8 @@ type Options struct {
 	System *actors.System
 	// Catalog holds the definitions; required.
 	Catalog *catalog.Catalog
+	// Tracer follows what deliveries cause. Nil: nobody collects traces.
+	Tracer *trace.Tracer
 	// Clock tells the time; nil: time.Now.
 	Clock func() time.Time
 	Log   zerolog.Logger

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"regexp"
@@ -14,19 +13,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"troupe/actors/cluster"
-	"troupe/actors/formportal"
-	"troupe/actors/identity"
-	"troupe/actors/repository"
-	"troupe/actors/template"
-	"troupe/actors/workflow"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
 	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/homedir"
-	"troupe/cmd/internal/serve"
-	"troupe/gateway"
-	"troupe/persistence"
+	"troupe/cmd/internal/metric"
 )
 
 const homeDocument = "HOME.md"
@@ -80,31 +71,19 @@ func compare(t *testing.T, heading string, documented, known []string) {
 	assert.Len(t, documented, len(known), "%v %v", homeDocument, heading)
 }
 
-// TestHomeHasEveryMetric holds the table of metrics to the program: the members of all
-// parts, and no others.
+// TestHomeHasEveryMetric holds the table of metrics to the program: name, type, labels and meaning. Package metric holds the
+// program to what it answers.
 func TestHomeHasEveryMetric(t *testing.T) {
-	text, err := json.Marshal([]any{
-		gateway.Metrics{Routes: []gateway.RouteMetrics{{}}},
-		formportal.Metrics{},
-		workflow.Metrics{},
-		template.Metrics{},
-		repository.Metrics{},
-		identity.Metrics{},
-		persistence.Metrics{},
-		cluster.Metrics{},
-		serve.ReloadsMetrics{},
-	})
-	require.NoError(t, err)
-	names := func(text string, name *regexp.Regexp) (found []string) {
-		for _, n := range name.FindAllStringSubmatch(text, -1) {
-			found = append(found, n[1])
+	var known []string
+	documented := regexp.MustCompile("(?m)^\\| `troupe_.* \\|$").FindAllString(section(t, readDocument(t, homeDocument), "Metrics"), -1)
+	for _, d := range metric.Descriptions() {
+		var labels []string
+		for _, l := range d.Labels {
+			labels = append(labels, "`"+l+"`")
 		}
-		slices.Sort(found)
-		return slices.Compact(found)
+		known = append(known, fmt.Sprintf("| `%s` | %s | %s | %s |", d.Name, d.Type, strings.Join(labels, ", "), d.Help))
 	}
-	_, table, _ := strings.Cut(section(t, readDocument(t, homeDocument), "Metrics"), "|---|")
-	got, want := names(table, regexp.MustCompile("`([A-Z]\\w*)[`\\[]")), names(string(text), regexp.MustCompile(`"(\w+)":`))
-	compare(t, "Metrics", got, want)
+	compare(t, "Metrics", documented, known)
 }
 
 var (

@@ -218,7 +218,7 @@ func startProgram(t *testing.T, flags ...string) *realProgram {
 	}
 	require.NoError(t, err)
 	// A machine with much to do is not taken for a disk that hangs.
-	server, err := process.Start(t.Context(), programLog, programFile, append([]string{"serve", "--commit-wait-max", "2m"}, flags...)...)
+	server, err := process.Start(t.Context(), programLog, programFile, append([]string{"serve", "--admin=", "--commit-wait-max", "2m"}, flags...)...)
 	require.NoError(t, err)
 	t.Cleanup(server.Stop)
 	return &realProgram{server, t}

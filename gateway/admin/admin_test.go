@@ -195,10 +195,10 @@ func told(err error) string {
 
 func operations(t *testing.T, lines []string) (out string) {
 	counted := 0
-	o, err := StartOperations(OperationsOptions{Addr: "127.0.0.1:0", Log: zerolog.Nop(), Sources: []MetricsSource{{Name: "part", Metrics: func() any {
+	o, err := StartOperations(OperationsOptions{Addr: "127.0.0.1:0", Log: zerolog.Nop(), Profiles: true, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		counted++
-		return struct{ Calls int }{counted}
-	}}}})
+		_, _ = fmt.Fprintf(w, "calls %d", counted)
+	})})
 	require.NoError(t, err)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for _, line := range lines {
@@ -215,7 +215,7 @@ func operations(t *testing.T, lines []string) (out string) {
 		}
 		out += fmt.Sprintf("%s => %d %s\n", line, a.StatusCode, strings.Join(strings.Fields(string(body)), " "))
 	}
-	_, err = StartOperations(OperationsOptions{Addr: o.Addr().String(), Log: zerolog.Nop()})
+	_, err = StartOperations(OperationsOptions{Addr: o.Addr().String(), Log: zerolog.Nop(), Metrics: http.NotFoundHandler()})
 	assert.Error(t, err, "a second listener on the same address: got no error")
 	stop(t, o)
 	stop(t, o) // twice does no harm

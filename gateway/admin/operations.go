@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -16,25 +15,18 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// MetricsSource is a part whose counters the operations listener shows.
-type MetricsSource struct {
-	Name string
-	// Metrics returns a struct of counters. It must not block.
-	Metrics func() any
-}
-
 // OperationsOptions configures the operations listener.
 type OperationsOptions struct {
 	// Addr is where it listens, "host:port". Anyone who reaches it may look into
 	// the process: it belongs on loopback or a closed network.
-	Addr    string
-	Sources []MetricsSource
-	Log     zerolog.Logger
+	Addr     string
+	Metrics  http.Handler // Metrics answers /metrics
+	Profiles bool         // Profiles: /debug/pprof/ has Go's profiles
+	Log      zerolog.Logger
 }
 
-// Operations is the listener for those who run the service: /metrics is a JSON object of each part's counters,
-// /debug/pprof/ are Go's profiles. It has no credentials and is off unless an address is set. On loopback it answers
-// only requests that name it or a loopback address in Host; others are 421.
+// Operations is the listener for those who run the service. It has no credentials. On loopback it answers only requests
+// that name it or a loopback address in Host; others are 421.
 type Operations struct {
 	http     *http.Server
 	listener net.Listener
@@ -49,18 +41,15 @@ func StartOperations(o OperationsOptions) (*Operations, error) {
 		return nil, fmt.Errorf("listen for operations: %w", err)
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
-		all := map[string]any{}
-		for _, s := range o.Sources {
-			all[s.Name] = s.Metrics()
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(all)
-	})
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.Handle("GET /metrics", o.Metrics)
+	shown := "metrics"
+	if o.Profiles {
+		shown = "metrics and profiles"
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	}
 	s := &Operations{
 		http:     &http.Server{Handler: checkHost(o.Addr, mux), ReadHeaderTimeout: 5 * time.Second},
 		listener: l,
@@ -72,7 +61,7 @@ func StartOperations(o OperationsOptions) (*Operations, error) {
 			o.Log.Error().Err(err).Msg("operations listener failed")
 		}
 	}()
-	o.Log.Info().Stringer("address", l.Addr()).Msg("metrics and profiles")
+	o.Log.Info().Stringer("address", l.Addr()).Msg(shown)
 	return s, nil
 }
 

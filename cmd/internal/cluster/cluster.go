@@ -69,7 +69,7 @@ func newClusterInit(example fs.FS) *cobra.Command {
 From then on, changed text files take effect only through 'troupe publish'. A cluster cannot become a single server
 again, but it can have one node.`,
 		Example: "  troupe cluster init --home ./a --cluster-listen 127.0.0.1:9401\n" +
-			"  troupe serve --home ./a --listen :8081",
+			"  troupe serve --home ./a --listen :8091",
 	}
 	clusterFlags(cmd, c)
 	cmd.Flags().AddFlag(c.Flags.Lookup("shards"))
@@ -139,7 +139,7 @@ func newClusterJoin() *cobra.Command {
 		Long: `KEY is the output of 'troupe cluster invite' on a running node. Then start the server: the node gets its shards
 automatically, and a vote in them once it has caught up.`,
 		Example: "  troupe cluster join KEY --home ./b --cluster-listen 127.0.0.1:9402\n" +
-			"  troupe serve --home ./b --listen :8082",
+			"  troupe serve --home ./b --listen :8092",
 	}
 	clusterFlags(cmd, c)
 	cmd.RunE = offline(c, func(ctx context.Context, cmd *cobra.Command, args []string) error {

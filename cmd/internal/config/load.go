@@ -41,6 +41,9 @@ func (c *Config) Load() error {
 	return c.validate()
 }
 
+// IsChosen reports whether somebody chose the value of a setting, so that it is not the default.
+func (c *Config) IsChosen(name string) bool { return c.sources[name] != "default" }
+
 // LoadQuiet is Load for a command that is not the server: it logs what is amiss alone.
 func (c *Config) LoadQuiet() error {
 	err := c.Load()
@@ -63,7 +66,7 @@ func (c *Config) loadSecret(s setting) error {
 	switch {
 	case !ok:
 		return nil
-	case c.sources[s.Name] != "default":
+	case c.IsChosen(s.Name):
 		return fmt.Errorf("%s and %s are both set", envName(s.Name), source)
 	}
 	text, err := os.ReadFile(file)
@@ -117,7 +120,7 @@ func (c *Config) loadFields(faults *document.Collector, n *document.Node, above 
 		key, value := above+field.Key.Text, field.Value
 		s, isSetting := known[key]
 		switch {
-		case isSetting && c.sources[s.Name] == "default":
+		case isSetting && !c.IsChosen(s.Name):
 			c.loadValue(faults, s, value)
 		case isSetting || !here[field.Key.Text] || value.Kind == document.Null:
 		case value.Kind == document.Mapping:

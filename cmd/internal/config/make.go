@@ -212,7 +212,7 @@ func (c *Config) logWriter() io.Writer {
 // reads one line then, and until then what is amiss alone.
 func (c *Config) ServerLogger() (log zerolog.Logger, started func()) {
 	log = c.Logger()
-	if c.sources["log-level"] != "default" || !c.logsText() {
+	if c.IsChosen("log-level") || !c.logsText() {
 		return log, func() {}
 	}
 	w := &quietStart{to: c.logWriter()}

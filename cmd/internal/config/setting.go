@@ -74,7 +74,7 @@ func (c *Config) table() []setting {
 	return append([]setting{
 		{"home", cli.Text(&c.Home), "./troupe-home", "folder with the text files and the store"},
 		{"listen", cli.Checked(cli.Text(&g.Addr), isAddress), "", "address of the service, host:port"},
-		{"admin", cli.Checked(cli.Text(&c.Admin), isAddressOrEmpty), "", "address of metrics and profiles, host:port; empty: off"},
+		{"admin", cli.Checked(cli.Text(&c.Admin), isAddressOrEmpty), "127.0.0.1:8081", "address of metrics, host:port, with Go's profiles if you set it; empty: off"},
 		{"base-path", cli.Checked(cli.Text(&g.BasePath), gateway.CheckBasePath), "", "path in front of every route, such as /platform"},
 		{"session-cookie", cli.Checked(cli.Text(&g.SessionCookie), gateway.CheckCookieName), "", "name of the session cookie"},
 		{"trusted-proxies", prefixes(&g.TrustedProxies), "", "addresses of the proxies in front, such as 10.0.0.5,192.168.0.0/16: their X-Forwarded-For and -Proto count"},
@@ -198,7 +198,7 @@ func (c *Config) validate() error {
 			continue
 		}
 		for _, s := range c.Settings {
-			if strings.HasPrefix(s.Name, group+".") && s.Name != first && c.sources[s.Name] != "default" {
+			if strings.HasPrefix(s.Name, group+".") && s.Name != first && c.IsChosen(s.Name) {
 				faults = append(faults, fmt.Errorf("%s is set, but %s is not", KeyName(s.Name), first))
 			}
 		}

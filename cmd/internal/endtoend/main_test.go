@@ -33,6 +33,9 @@ func run(m *testing.M) int {
 	if err := os.Setenv(asProgram, filepath.Join(clitest.Tree(), "cmd", "troupe", "example")); err != nil {
 		panic(err)
 	}
+	if err := os.Setenv("TROUPE_ADMIN", ""); err != nil { // NB: many servers run at a time, and its default is one address
+		panic(err)
+	}
 	code := m.Run()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {

@@ -22,7 +22,7 @@ func openCluster(t *testing.T, dir string) *opened {
 		require.NoError(t, err)
 	}
 	o := &opened{service: newService(dir), t: t, log: &strings.Builder{}}
-	o.config.Cluster.Listen, o.config.Cluster.Tick, o.config.LogLevel = clitest.NodeAddress(), 50*time.Millisecond, "error"
+	o.config.Cluster.Listen, o.config.Cluster.Tick, o.config.LogLevel, o.config.Admin = clitest.NodeAddress(), 50*time.Millisecond, "error", ""
 	_, err := cluster.Init(o.config, o.config.Cluster.Listen, clitest.Example())
 	must(err)
 	must(o.claimNode(t.Context()))

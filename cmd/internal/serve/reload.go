@@ -14,6 +14,7 @@ import (
 	"troupe/actors/home"
 	"troupe/actors/identity"
 	"troupe/actors/repository"
+	"troupe/cmd/internal/metric"
 	"troupe/persistence"
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
@@ -123,25 +124,12 @@ func shortFaults(faults document.Faults) string {
 	return strings.Join(shown, "; ")
 }
 
-type reloadMetrics struct {
-	Taken, Untaken uint64 // readings that ended with the files in use and durable, and the others
-	Pending        int64  // 1 while the newest files are not in use, or not known to be durable
-	Faults         int64  // of those files
+func (r *reload) metrics() metric.Reload {
+	return metric.Reload{Used: r.taken.Load(), Refused: r.untaken.Load(), Pending: r.pending.Load() != nil, Errors: r.faults.Load()}
 }
 
-func (r *reload) metrics() reloadMetrics {
-	m := reloadMetrics{Taken: r.taken.Load(), Untaken: r.untaken.Load(), Faults: r.faults.Load()}
-	if r.pending.Load() != nil {
-		m.Pending = 1
-	}
-	return m
-}
-
-// ReloadsMetrics is a snapshot of the counters of both.
-type ReloadsMetrics struct{ Access, Definitions reloadMetrics }
-
-func (r *reloads) metrics() ReloadsMetrics {
-	return ReloadsMetrics{r.access.metrics(), r.definitions.metrics()}
+func (r *reloads) metrics() map[string]metric.Reload {
+	return map[string]metric.Reload{"access": r.access.metrics(), "definitions": r.definitions.metrics()}
 }
 
 // The watcher looks from before they are read: a change in between is not missed.

@@ -30,12 +30,14 @@ import (
 	"troupe/actors/template"
 	"troupe/actors/workflow"
 	"troupe/cmd/internal/backup"
+	"troupe/cmd/internal/build"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/homedir"
+	"troupe/cmd/internal/metric"
+	"troupe/cmd/internal/otlp"
 	"troupe/gateway"
 	"troupe/gateway/admin"
-	"troupe/gateway/api"
 	"troupe/gateway/login"
 	"troupe/gateway/provider"
 	"troupe/persistence"
@@ -98,8 +100,8 @@ type service struct {
 	repository         *repository.Service
 	templateParameters *template.Service
 	admin              *admin.Server
-	operations         *admin.Operations
 	backups            *backup.Service // nil: the home is not backed up
+	latency            *metric.Latency // nil: nobody can ask
 	watcher            *home.Watcher
 	published          *home.Published  // nil on a standalone node
 	provider           *provider.Client // nil without one
@@ -227,6 +229,18 @@ func (s *service) start(ctx context.Context) error {
 
 func (s *service) listen() (err error) {
 	c := s.config
+	if c.Admin != "" {
+		s.latency = metric.NewLatency()
+		c.Gateway.Latency = s.latency.Of
+	}
+	traces, err := otlp.Open(context.Background(), build.This().Version, s.log)
+	if err != nil {
+		return err
+	}
+	if traces != nil {
+		s.started.push(traces)
+	}
+	c.Gateway.Tracer, c.Workflow.Tracer = traces.Tracer(), traces.Tracer()
 	if s.gateway, err = c.NewGateway(s.log); err != nil {
 		return err
 	}
@@ -352,30 +366,7 @@ func (s *service) takeCommands() (err error) {
 	if s.backups != nil {
 		s.started.push(s.backups)
 	}
-	if s.config.Admin == "" {
-		return nil
-	}
-	sources := []admin.MetricsSource{
-		{Name: "gateway", Metrics: func() any { return s.gateway.Metrics() }},
-		{Name: "formportal", Metrics: func() any { return s.portal.Metrics() }},
-		{Name: "workflow", Metrics: func() any { return s.router.Metrics() }},
-		{Name: "template", Metrics: func() any { return s.templateParameters.Metrics() }},
-		{Name: "repository", Metrics: func() any { return s.repository.Metrics() }},
-		{Name: "identity", Metrics: func() any { return s.identities.Metrics() }},
-		{Name: "store", Metrics: func() any { return s.store.Metrics() }},
-		{Name: "reload", Metrics: func() any { return s.reloads.metrics() }},
-	}
-	if s.node != nil {
-		sources = append(sources, admin.MetricsSource{Name: "cluster", Metrics: func() any { return s.node.Metrics() }})
-	}
-	if s.operations, err = admin.StartOperations(admin.OperationsOptions{
-		Addr: s.config.Admin, Sources: sources,
-		Log: s.log,
-	}); err != nil {
-		return config.ExplainAddress(err, "admin")
-	}
-	s.started.push(s.operations)
-	return nil
+	return s.startOperations()
 }
 
 func (s *service) serveRequests() {
@@ -443,20 +434,3 @@ func stopMax(c *config.Config) time.Duration {
 
 // stopMargin is more than the gateway and the admin socket take to close their connections.
 const stopMargin = 10 * time.Second
-
-// vitals is what the process holds and has done, for those who run the service.
-func (s *service) vitals() api.Vitals {
-	store, work := s.store.Metrics(), s.router.Metrics()
-	return api.Vitals{
-		Store: api.StoreVitals{
-			DiskBytes: store.DiskBytes, FreeBytes: store.FreeBytes, Waiting: store.Waiting,
-			Committed: store.Committed, Syncs: store.Syncs, SyncMicroseconds: store.SyncMean.Microseconds(),
-			Stalls: store.Stalls, Faults: store.BackgroundErrors + store.CorruptReads + store.CorruptBlocks,
-		},
-		Work: api.WorkVitals{
-			Awake: work.Awake, Creates: work.Creates, Events: work.Events, Incidents: work.Incidents,
-			Fired: work.Timers.Fired, LateMilliseconds: work.Timers.LateMilliseconds,
-			Delivered: work.Outbox.Delivered, Dead: work.Outbox.Dead,
-		},
-	}
-}

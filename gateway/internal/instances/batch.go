@@ -192,13 +192,13 @@ func (run *batchRun) requestOf(item data.Value) sending {
 	}
 	if _, isEvent := item.Lookup("instanceId"); !isEvent {
 		if s.create, s.refusal = parseCreate(item); s.refusal == nil {
-			s.create.Caller = x.Caller
+			s.create.Caller, s.create.Span = x.Caller, x.Span
 			s.create.Retry = run.retryOf("", "create", item)
 		}
 		return s
 	}
 	if s.event, s.refusal = parseEvent(item); s.refusal == nil {
-		s.event.Caller = x.Caller
+		s.event.Caller, s.event.Span = x.Caller, x.Span
 		s.event.Retry = run.retryOf(s.event.ID, "event", item)
 	}
 	return s

@@ -105,7 +105,7 @@ func (g *Group) createInstance(x *kernel.Exchange) error {
 	if request.Retry, err = kernel.RetryOf(x, key, "", body); err != nil {
 		return err
 	}
-	request.Caller = x.Caller
+	request.Caller, request.Span = x.Caller, x.Span
 	request.WithHistory = !parse.PrefersMinimal(x.Request.Header["Prefer"])
 	reply, err := g.Workflows.Create(x.Request.Context(), request)
 	if err != nil {
@@ -135,7 +135,7 @@ func (g *Group) sendEvent(x *kernel.Exchange) error {
 	if request.Retry, err = kernel.RetryOf(x, key, request.ID, body); err != nil {
 		return err
 	}
-	request.Caller = x.Caller
+	request.Caller, request.Span = x.Caller, x.Span
 	request.IfMatch = ifMatch
 	request.WithHistory = !parse.PrefersMinimal(x.Request.Header["Prefer"])
 	reply, err := g.Workflows.Send(x.Request.Context(), request)

@@ -197,8 +197,7 @@ const statusAborted = -1
 func (x *Exchange) writeError(err error) {
 	f := x.MappingOf(err)
 	if f.Internal && !errors.Is(err, ErrAborted) {
-		x.Kernel.Options.Log.Error().Err(err).Str("request", x.RequestID()).Str("route", x.Route.Name).
-			Msg("request failed")
+		x.logged(x.Kernel.Options.Log.Error().Err(err)).Msg("request failed")
 	}
 	if x.Status != 0 || errors.Is(err, ErrAborted) {
 		x.Status = statusAborted
@@ -271,7 +270,7 @@ func SetErrorHeaders(h http.Header, f *ErrorMapping) {
 
 func (x *Exchange) answerPanic(reason any) {
 	x.Kernel.metrics.panics.Add(1)
-	x.Kernel.Options.Log.Error().Str("request", x.RequestID()).Str("route", x.Route.Name).
+	x.logged(x.Kernel.Options.Log.Error()).
 		Str("panic", fmt.Sprint(reason)).Bytes("stack", debug.Stack()).Msg("handler panicked")
 	if x.Status != 0 {
 		x.Status = statusAborted

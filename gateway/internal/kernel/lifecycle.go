@@ -27,12 +27,13 @@ func New(o Options, table []Route, h Hooks) (*Kernel, error) {
 		Limits:           newLimits(&o),
 	}
 	k.Exchanges.New = func() any { return new(Exchange) }
-	k.metrics.unmatched.name = "outside"
-	for g := range k.Unmatched {
-		k.Unmatched[g] = Route{Name: k.metrics.unmatched.name, Group: Group(g), metrics: &k.metrics.unmatched}
-	}
 	if err := k.compile(table); err != nil {
 		return nil, err
+	}
+	outside := k.newRouteMetrics(Outside, Outside)
+	k.metrics.routes = append(k.metrics.routes, outside)
+	for g := range k.Unmatched {
+		k.Unmatched[g] = Route{Name: Outside, Group: Group(g), metrics: outside}
 	}
 	k.Requests, k.Cancel = context.WithCancel(context.Background())
 	return k, nil
@@ -93,26 +94,4 @@ func (s *Kernel) Drain(ctx context.Context, atEnd func()) bool {
 		}
 	}
 	return true
-}
-
-// Snapshot returns the counters but for those of forwarding.
-func (s *Kernel) Snapshot() Metrics {
-	m := Metrics{
-		InFlight:           s.Working(),
-		Places:             s.Pressure.Limit.Load(),
-		Watchers:           s.watchers.Load(),
-		Connections:        s.Connections.Open.Load(),
-		ConnectionsFull:    s.Connections.Full.Load(),
-		ConnectionsEvicted: s.Connections.Evicted.Load(),
-		Shed:               s.metrics.shed.Load(),
-		WatchersFull:       s.metrics.watchersFull.Load(),
-		Panics:             s.metrics.panics.Load(),
-		Cut:                s.metrics.aborted.Load(),
-		Taken:              s.metrics.taken.Load(),
-	}
-	for _, route := range s.metrics.routes {
-		m.Routes = append(m.Routes, route.snapshot())
-	}
-	m.Routes = append(m.Routes, s.metrics.unmatched.snapshot())
-	return m
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"troupe/actors/trace"
 )
 
 // Options says how a Server works. The zero value works.
@@ -72,6 +74,13 @@ type Options struct {
 	DrainDelay time.Duration
 	// DrainMax bounds the time that Stop gives to accepted requests. Zero is 8 s.
 	DrainMax time.Duration
+
+	// Latency returns what takes how long the answers of a route to a method take. It is asked once for each status of
+	// them. Nil: nobody.
+	Latency func(route, method string) Observer
+
+	// Tracer begins a span for each request that is not for health. Nil: nobody collects traces.
+	Tracer *trace.Tracer
 
 	// Log takes panics and internal errors (error), troubles of the listener
 	// (warning), start and stop (info), and requests (debug).

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/julienschmidt/httprouter"
+	"github.com/rs/zerolog"
 
 	"troupe/actors/failure"
+	"troupe/actors/trace"
 	"troupe/gateway/internal/listener"
 )
 
@@ -52,6 +54,7 @@ func (s *Kernel) serve(rt *Route, w http.ResponseWriter, r *http.Request, params
 		}
 	}()
 	if !rt.Access.Probe {
+		x.beginSpan()
 		inFlight := s.InFlight.Add(1)
 		x.Counted = true
 		defer x.EndAdmission()
@@ -137,14 +140,20 @@ func (x *Exchange) writeErrorInTime(err error) {
 
 // finish counts and logs the request. It reports whether the connection must be closed.
 func (x *Exchange) finish() (aborted bool) {
-	x.Route.metrics.count(x.Status)
+	took, method := time.Since(x.begun), x.Request.Method
+	if x.Route.Name == Outside && !slices.Contains(x.Kernel.methods, method) {
+		method = otherMethod
+	}
+	x.Route.metrics.count(method, x.Status, took)
+	x.Span.Answered(x.Status)
+	x.Span.End(nil)
 	if aborted = x.Status == statusAborted; aborted {
 		x.Kernel.metrics.aborted.Add(1)
 	}
 	if x.Kernel.logsRequests {
-		e := x.Kernel.Options.Log.Debug().Str("request", x.RequestID()).
-			Str("method", x.Request.Method).Str("route", x.Route.Name).
-			Int("status", x.Status).Dur("tookMs", time.Since(x.begun))
+		e := x.logged(x.Kernel.Options.Log.Debug()).
+			Str("method", x.Request.Method).
+			Int("status", x.Status).Dur("tookMs", took)
 		if x.Caller != nil {
 			e = e.Str("user", string(x.Caller.ID))
 		}
@@ -159,15 +168,32 @@ func (x *Exchange) finish() (aborted bool) {
 	return aborted
 }
 
+// beginSpan begins the span of the request, which is above those of another node that it is forwarded to.
+func (x *Exchange) beginSpan() {
+	t := x.Kernel.Options.Tracer
+	if t == nil {
+		return
+	}
+	x.Span = t.Begin(x.Request.Header.Get(trace.Header), x.Route.Method+" "+x.Route.Path, trace.Server)
+	x.Span.Set("http.request.method", x.Route.Method, "http.route", x.Route.Path, "troupe.request", x.RequestID())
+	x.Request.Header.Set(trace.Header, x.Span.Parent())
+}
+
+// logged adds to a line of the log which request it is about.
+func (x *Exchange) logged(e *zerolog.Event) *zerolog.Event {
+	e = e.Str("request", x.RequestID()).Str("route", x.Route.Name)
+	if x.Span != nil {
+		e = e.Str("trace", x.Span.ID())
+	}
+	return e
+}
+
 const outBytesKept = 1 << 20
 
 // Acquire takes an exchange from the pool.
 func (s *Kernel) Acquire(rt *Route, w http.ResponseWriter, r *http.Request, params httprouter.Params) *Exchange {
 	x := s.Exchanges.Get().(*Exchange)
-	*x = Exchange{Kernel: s, Route: rt, Writer: w, Request: r, Params: params, Connection: listener.Of(r), Hop: Hop{Sender: senderOf(r)}, Answer: Answer{Out: x.Out[:0]}}
-	if s.logsRequests {
-		x.begun = time.Now()
-	}
+	*x = Exchange{Kernel: s, Route: rt, Writer: w, Request: r, Params: params, Connection: listener.Of(r), Hop: Hop{Sender: senderOf(r)}, Answer: Answer{Out: x.Out[:0]}, begun: time.Now()}
 	return x
 }
 
@@ -217,7 +243,8 @@ func (s *Kernel) register(rt *Route) (err error) {
 	case slices.ContainsFunc(s.metrics.routes, func(m *routeMetrics) bool { return m.name == rt.Name }):
 		return errors.New("its name is taken")
 	}
-	rt.metrics = s.metrics.add(rt.Name)
+	rt.metrics = s.newRouteMetrics(rt.Name, rt.Path)
+	s.metrics.routes = append(s.metrics.routes, rt.metrics)
 	// NB: httprouter panics on paths that are in each other's way.
 	defer func() {
 		if reason := recover(); reason != nil {

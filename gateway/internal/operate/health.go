@@ -130,11 +130,11 @@ func (g *Group) showHealth(x *kernel.Exchange) error {
 func requestCounts(s *kernel.Kernel) api.RequestCounts {
 	m := s.Snapshot()
 	counts := api.RequestCounts{Shed: m.Shed, InFlight: m.InFlight, Places: m.Places, Connections: m.Connections, Watchers: m.Watchers}
-	for _, route := range m.Routes {
-		for _, n := range route.Answers {
-			counts.Answered += n
+	for _, a := range m.Answers {
+		counts.Answered += a.Count
+		if a.Status == 0 || a.Status >= 500 {
+			counts.Failed += a.Count
 		}
-		counts.Failed += route.Answers[0] + route.Answers[5]
 	}
 	return counts
 }

@@ -1,0 +1,57 @@
+package serve
+
+import (
+	"troupe/cmd/internal/build"
+	"troupe/cmd/internal/config"
+	"troupe/cmd/internal/metric"
+	"troupe/gateway/admin"
+	"troupe/gateway/api"
+)
+
+// startOperations opens the listener for metrics. Only that which somebody asked for has profiles, and must open: several
+// servers of one machine have the same default.
+func (s *service) startOperations() error {
+	c := s.config
+	if c.Admin == "" {
+		return nil
+	}
+	sources := &metric.Sources{
+		Version: build.This().Version,
+		Gateway: s.gateway.Metrics, Workflow: s.router.Metrics, Waiting: s.router.Waiting.NewCounter().Counts, Portal: s.portal.Metrics,
+		Template: s.templateParameters.Metrics, Repository: s.repository.Metrics, Identity: s.identities.Metrics,
+		Store: s.store.Metrics, BacklogBytes: s.store.Backlog, Reloads: s.reloads.metrics,
+	}
+	if s.node != nil {
+		sources.Node = s.node.Metrics
+	}
+	asked := c.IsChosen("admin")
+	operations, err := admin.StartOperations(admin.OperationsOptions{
+		Addr: c.Admin, Metrics: metric.Handler(sources, s.latency, s.log), Profiles: asked, Log: s.log,
+	})
+	switch {
+	case err == nil:
+		s.started.push(operations)
+	case asked:
+		return config.ExplainAddress(err, "admin")
+	default:
+		s.log.Warn().Err(err).Msg("metrics are off: their default address cannot be used; choose another one with --admin, or none with --admin=")
+	}
+	return nil
+}
+
+// vitals is what the process holds and has done, for those who run the service.
+func (s *service) vitals() api.Vitals {
+	store, work := s.store.Metrics(), s.router.Metrics()
+	return api.Vitals{
+		Store: api.StoreVitals{
+			DiskBytes: store.DiskBytes, FreeBytes: store.FreeBytes, Waiting: store.Waiting,
+			Committed: store.Committed, Syncs: store.Syncs.Count, SyncMicroseconds: store.Syncs.Mean().Microseconds(),
+			Stalls: store.Stalls, Faults: store.BackgroundErrors + store.CorruptReads + store.CorruptBlocks,
+		},
+		Work: api.WorkVitals{
+			Awake: work.Awake, Creates: work.Creates, Events: work.Events, Incidents: work.Incidents,
+			Fired: work.Timers.Fired, LateMilliseconds: work.Timers.LateMilliseconds,
+			Delivered: work.Outbox.Delivered, Dead: work.Outbox.Dead,
+		},
+	}
+}
