@@ -139,7 +139,7 @@ func (g *Group) readItems(x *kernel.Exchange, lines bool) (*itemSource, error) {
 		return nil, err
 	}
 	if x.Connection != nil {
-		x.Connection.BodyPending = false
+		x.Connection.BodyRead()
 	}
 	s := &itemSource{err: io.EOF}
 	for lines && len(text) > 0 && len(s.items) <= BatchItemsMax {
@@ -247,7 +247,7 @@ func (g *Group) streamItems(x *kernel.Exchange) *itemSource {
 		if s.whole {
 			<-done
 			if x.Connection != nil {
-				x.Connection.BodyPending = false
+				x.Connection.BodyRead()
 			}
 			return
 		}

@@ -51,6 +51,7 @@ type Kernel struct {
 	// InFlight counts the requests in serve, probes and watchers left out, and Idle those of them that have left their
 	// places (LeaveSlot).
 	InFlight, Idle atomic.Int64
+	held           atomic.Int64 // requests that AwaitRetry keeps waiting
 	placing        sync.Mutex // TakeSlot
 	Anonymous      anonymousRequests
 	// anonymousBytes is what all requests without a credential together owe for large bodies.

@@ -101,7 +101,7 @@ func (x *Exchange) run() error {
 		return err // NB: net/http closes a connection whose body it could not read to the end
 	}
 	if x.Connection != nil {
-		x.Connection.BodyPending = false
+		x.Connection.BodyRead()
 	}
 	return x.handle()
 }
@@ -179,9 +179,9 @@ func (s *Kernel) release(x *Exchange) {
 	s.Exchanges.Put(x)
 }
 
-// abort resets the connection of a request. It does not return.
+// abort resets the connection of a request, or of HTTP/2 its stream. It does not return.
 func (s *Kernel) abort(r *http.Request) {
-	if c := listener.Of(r); c != nil {
+	if c := listener.Of(r); c != nil && r.ProtoMajor < 2 {
 		c.ResetAtClose()
 	}
 	panic(http.ErrAbortHandler)
