@@ -16,6 +16,7 @@ import (
 	"troupe/cmd/internal/clitest"
 	"troupe/cmd/internal/cluster"
 	"troupe/cmd/internal/credential"
+	"troupe/cmd/internal/operate"
 	"troupe/cmd/internal/serve"
 )
 
@@ -44,7 +45,7 @@ func run(m *testing.M) int {
 
 // commands are those of the program that are asked for here.
 func commands(example fs.FS) *cobra.Command {
-	return cli.NewRoot("", "", slices.Concat([]*cobra.Command{serve.Command(example), cluster.Command(example), cli.Group("store", "", "", backup.Commands()...)}, credential.Commands())...)
+	return cli.NewRoot("", "", slices.Concat([]*cobra.Command{serve.Command(example), cluster.Command(example), cli.Group("store", "", "", backup.Commands()...)}, credential.Commands(), operate.Commands())...)
 }
 
 func binary() string {

@@ -35,6 +35,7 @@ import (
 	"troupe/gateway"
 	"troupe/gateway/admin"
 	"troupe/gateway/api"
+	"troupe/gateway/certificate"
 	"troupe/gateway/login"
 	"troupe/gateway/provider"
 	"troupe/persistence"
@@ -80,6 +81,7 @@ type service struct {
 
 	started stack // what stop has to stop
 
+	certificates       *certificate.Files // nil without TLS
 	gateway            *gateway.Server
 	store              *persistence.Store
 	parser             *statemachine.Parser // gives up when the server has to stop
@@ -195,7 +197,7 @@ func (s *service) nodeFailed() <-chan error {
 //	node of a cluster            ends what it does on its own
 //	store                        everything appended is durable
 //	cluster port
-//	files of the repository
+//	files of the repository, and of the certificate
 //
 // A part that stop must reach earlier than its place says is put on top again: the port opens first, so that /livez and
 // /readyz answer while the store is being opened, and the watcher sees changes from before the home is read.
@@ -224,7 +226,13 @@ func (s *service) start(ctx context.Context) error {
 
 func (s *service) listen() (err error) {
 	c := s.config
-	if s.gateway, err = c.NewGateway(s.log); err != nil {
+	if s.certificates, err = c.OpenCertificates(s.log); err != nil {
+		return err
+	}
+	if s.certificates != nil {
+		s.started.push(s.certificates)
+	}
+	if s.gateway, err = c.NewGateway(s.certificates, s.log); err != nil {
 		return err
 	}
 	if s.provider, err = c.NewProvider(s.flowKey(), s.log); err != nil {
@@ -395,6 +403,9 @@ func (s *service) serveRequests() {
 			{Name: "restored store", Ready: s.router.Held, Optional: true},
 			{Name: "stored definitions", Ready: s.catalog.Readable, Optional: true},
 		},
+	}
+	if s.certificates != nil {
+		services.Parts = append(services.Parts, gateway.Part{Name: "certificate", Ready: s.certificates.Ready, Optional: true})
 	}
 	if s.published != nil {
 		services.Homes = homes{s}

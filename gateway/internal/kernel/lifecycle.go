@@ -26,6 +26,9 @@ func New(o Options, table []Route, h Hooks) (*Kernel, error) {
 		Usage:            newUsageTable(),
 		Limits:           newLimits(&o),
 	}
+	if len(o.Origins) > 0 {
+		k.vary = VaryOrigin
+	}
 	k.Exchanges.New = func() any { return new(Exchange) }
 	k.metrics.unmatched.name = "outside"
 	for g := range k.Unmatched {

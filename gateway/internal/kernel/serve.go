@@ -13,6 +13,7 @@ import (
 	"github.com/julienschmidt/httprouter"
 
 	"troupe/actors/failure"
+	"troupe/gateway/internal/cors"
 	"troupe/gateway/internal/listener"
 )
 
@@ -24,6 +25,9 @@ func (s *Kernel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		defer c.End()
 	}
+	if senderOf(r) == nil { // else the node that the caller has asked sets them
+		s.setOuterHeaders(w.Header(), r)
+	}
 	// NB: only the origin form (RFC 9112, 3.2.1) names a path of this server. "*" would list the methods
 	// of the whole table, and with an absolute form the Host is not the header's.
 	// %2F is data to whoever sends it, but a separator once decoded.
@@ -32,6 +36,18 @@ func (s *Kernel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.routerOf(r.URL.Path).ServeHTTP(w, r)
+}
+
+// valueHSTS has browsers come by TLS only, for a year.
+var valueHSTS = []string{"max-age=31536000"}
+
+// setOuterHeaders sets what holds for every answer to the caller, whichever node gives it.
+func (s *Kernel) setOuterHeaders(h http.Header, r *http.Request) {
+	// NB: localhost would be bound for the other programs of that machine, too.
+	if host, _, _ := strings.Cut(r.Host, ":"); r.TLS != nil && host != "localhost" {
+		h["Strict-Transport-Security"] = valueHSTS
+	}
+	s.Options.Origins.Allow(h, r)
 }
 
 // serve runs before and after the handler of every route.
@@ -164,7 +180,7 @@ const outBytesKept = 1 << 20
 // Acquire takes an exchange from the pool.
 func (s *Kernel) Acquire(rt *Route, w http.ResponseWriter, r *http.Request, params httprouter.Params) *Exchange {
 	x := s.Exchanges.Get().(*Exchange)
-	*x = Exchange{Kernel: s, Route: rt, Writer: w, Request: r, Params: params, Connection: listener.Of(r), Hop: Hop{Sender: senderOf(r)}, Answer: Answer{Out: x.Out[:0]}}
+	*x = Exchange{Kernel: s, Route: rt, Writer: w, Request: r, Params: params, Connection: listener.Of(r), Hop: Hop{Sender: senderOf(r)}, Answer: Answer{Vary: s.vary, Out: x.Out[:0]}}
 	if s.logsRequests {
 		x.begun = time.Now()
 	}
@@ -274,7 +290,16 @@ func (s *Kernel) answerNotAllowed(w http.ResponseWriter, r *http.Request) {
 			allowed = append(allowed, method)
 		}
 	}
-	w.Header()["Allow"] = []string{strings.Join(allowed, ", ")} // httprouter's own names OPTIONS
+	methods := strings.Join(allowed, ", ")
+	if cors.Preflight(w.Header(), r, methods) {
+		x := s.Acquire(&s.Unmatched[s.groupOf(r.URL.Path)], w, r, nil)
+		x.Out = append(x.Out, "{}"...)
+		x.Send(http.StatusOK)
+		x.finish()
+		s.release(x)
+		return
+	}
+	w.Header()["Allow"] = []string{methods} // httprouter's own names OPTIONS
 	s.answerUnmatched(w, r, failure.ErrMethod)
 }
 
