@@ -160,6 +160,7 @@ func Run(ctx context.Context, o *Options) (err error) {
 	}
 	s.log.Info().Str("home", c.Home).Int("workflows", s.catalog.Len()).Int("templates", s.formTemplates.Len()).Msg("ready")
 	started()
+	s.started.push(superviseBy(s.log))
 	if err := s.greet(o.Out); err != nil {
 		s.log.Warn().Err(err).Msg("standard output cannot be written")
 	}
@@ -183,6 +184,7 @@ func (s *service) nodeFailed() <-chan error {
 
 // start starts the parts from the bottom up and puts each onto the stack, from which stop takes them:
 //
+//	what systemd is told
 //	node of a cluster            leaderships are handed over
 //	gateway                      drains: accepted requests are answered while
 //	                             everything below still works
