@@ -3,6 +3,7 @@ package gateway
 import (
 	"net"
 
+	"troupe/gateway/internal/cors"
 	"troupe/gateway/internal/design"
 	"troupe/gateway/internal/forward"
 	"troupe/gateway/internal/kernel"
@@ -14,6 +15,8 @@ import (
 type (
 	// Options says how a Server works. The zero value works.
 	Options = kernel.Options
+	// Certificates are those of a listener and of its callers.
+	Certificates = kernel.Certificates
 	// Build says how the program was built.
 	Build = kernel.Build
 	// Metrics is a snapshot of what a Server counts since it was made.
@@ -41,6 +44,9 @@ func CheckBasePath(path string) error { return kernel.CheckBasePath(path) }
 
 // CheckCookieName refuses what cannot be Options.SessionCookie.
 func CheckCookieName(name string) error { return kernel.CheckCookieName(name) }
+
+// CheckOrigins refuses what cannot be Options.Origins.
+func CheckOrigins(origins []string) error { return cors.Origins(origins).Check() }
 
 // IsLoopback reports whether no other machine can reach a listener's address.
 func IsLoopback(a net.Addr) bool { return session.IsLoopback(a) }

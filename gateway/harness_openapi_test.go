@@ -219,6 +219,9 @@ func (d *contract) lookOutside(s *spoken, path string, others bool) error {
 	if others && s.status == http.StatusNotFound && emptySegment.MatchString(path) {
 		name, status = "NotFound", http.StatusNotFound // a parameter is missing
 	}
+	if s.status == http.StatusOK && s.method == http.MethodOptions && s.answerHeader.Get("Access-Control-Allow-Methods") != "" {
+		return nil // a browser asks whether it may
+	}
 	if s.status != status {
 		return fmt.Errorf("there is no such operation, so it must be %d", status)
 	}
@@ -271,7 +274,7 @@ func (d *contract) input(o *operation, s *spoken) *openapi3filter.RequestValidat
 // everywhere are the headers that any answer may have.
 var everywhere = []string{
 	"Allow", "Cache-Control", "Connection", "Content-Encoding", "Content-Length", "Content-Security-Policy", "Content-Type", "Cross-Origin-Opener-Policy",
-	"Date", "Referrer-Policy", "Vary", "X-Accel-Buffering", "X-Content-Type-Options", "X-Frame-Options",
+	"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Date", "Referrer-Policy", "Strict-Transport-Security", "Vary", "X-Accel-Buffering", "X-Content-Type-Options", "X-Frame-Options",
 }
 
 // lookAtAnswer holds an answer against what is declared for what has a name.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -61,6 +62,7 @@ func newServer(o Options, change func(table []kernel.Route) []kernel.Route) (*Se
 	s.kernel, o = k, k.Options
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(o.TLS != nil)
 	s.http = &http.Server{
 		Handler:                      k,
 		Protocols:                    protocols,
@@ -74,15 +76,30 @@ func newServer(o Options, change func(table []kernel.Route) []kernel.Route) (*Se
 		BaseContext:                  func(net.Listener) context.Context { return k.Requests },
 		ConnContext:                  listener.ConnContext,
 		ConnState:                    listener.OnState,
+		HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: streamsMax, MaxReceiveBufferPerConnection: receiveBytesMax, MaxReceiveBufferPerStream: receiveBytesMax},
+	}
+	if o.TLS != nil {
+		s.http.TLSConfig = o.TLS.Config()
 	}
 	return s, nil
 }
 
-// logWriter turns the log lines of net/http, which are about single connections and the listener, into warnings.
+// Bounds of one connection of HTTP/2: concurrent requests, and bytes of their bodies that nobody has read.
+const (
+	streamsMax      = 100
+	receiveBytesMax = 256 << 10
+)
+
+// logWriter turns the log lines of net/http, which are about single connections and the listener, into warnings. Of a
+// handshake that fails its caller hears.
 type logWriter struct{ log zerolog.Logger }
 
 func (w logWriter) Write(line []byte) (int, error) {
-	w.log.Warn().Msg(strings.TrimSpace(string(line)))
+	level := zerolog.WarnLevel
+	if bytes.HasPrefix(line, []byte("http: TLS handshake error")) {
+		level = zerolog.DebugLevel
+	}
+	w.log.WithLevel(level).Msg(strings.TrimSpace(string(line)))
 	return len(line), nil
 }
 
@@ -114,7 +131,11 @@ func (s *Server) Start() error {
 
 func (s *Server) run(l net.Listener, served chan<- struct{}) {
 	defer close(served)
-	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	serve := s.http.Serve
+	if s.http.TLSConfig != nil {
+		serve = func(l net.Listener) error { return s.http.ServeTLS(l, "", "") }
+	}
+	if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
 		s.failed <- fmt.Errorf("serve HTTP: %w", err)
 	}
 }

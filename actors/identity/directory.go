@@ -375,6 +375,8 @@ const (
 	// Ending beside Session takes a session that was ended as well, as long as its end is not durable: anyone who signed
 	// out may ask again.
 	Ending
+	// Certificate is that of the connection: it is authenticated where tokens are, and by the gateway alone.
+	Certificate
 )
 
 // Principal is a signed-in user with what the user may do at present.

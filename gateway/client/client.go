@@ -30,6 +30,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,7 +68,7 @@ func New(o Options) (*Client, error) {
 	}
 	c := &Client{options: o, nodes: nodes, pause: pause}
 	if o.HTTP == nil {
-		o.HTTP = newHTTP()
+		o.HTTP = newHTTP(o.TLS)
 	}
 	c.http = *o.HTTP
 	// NB: the service never redirects; whoever does is not to get the token.
@@ -298,6 +299,9 @@ type Options struct {
 	// HTTP sends the requests. It is copied; its CheckRedirect is not used, and its Timeout not for Watch. Nil: a
 	// client of the package's own that keeps up to 16 idle connections.
 	HTTP *http.Client
+	// TLS is how that client of the package's own reaches https: RootCAs it trusts, in place of the system's, and
+	// Certificates with which a program authenticates in place of a token. Nil is neither. It is not used with HTTP.
+	TLS *tls.Config
 
 	// RetryMax is how often a call is repeated after its first attempt, where it
 	// is repeated at all. 0: 4. Negative: never.
@@ -366,11 +370,12 @@ func checkToken(token string) error {
 	return nil
 }
 
-func newHTTP() *http.Client {
+func newHTTP(over *tls.Config) *http.Client {
 	dialer := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}
 	return &http.Client{Transport: &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           dialer.DialContext,
+		TLSClientConfig:       over.Clone(), // NB: nil stays nil
 		ForceAttemptHTTP2:     true,
 		TLSHandshakeTimeout:   10 * time.Second,
 		MaxIdleConns:          16,

@@ -89,11 +89,15 @@ func checkHome(c *config.Config) (all, warnings document.Faults, err error) {
 }
 
 func checkParts(c *config.Config) document.Faults {
-	_, gatewayErr := c.NewGateway(zerolog.Nop())
+	certificates, tlsErr := c.OpenCertificates(zerolog.Nop())
+	if certificates != nil {
+		_ = certificates.Stop(context.Background()) // it has no error
+	}
+	_, gatewayErr := c.NewGateway(nil, zerolog.Nop())
 	_, providerErr := c.NewProvider(nil, zerolog.Nop())
 	_, bucketErr := c.NewBucket(zerolog.Nop())
 	_, senderErr := c.NewSender(nil)
-	return slices.Concat(settingFaults(gatewayErr), settingFaults(providerErr), settingFaults(bucketErr), settingFaults(senderErr),
+	return slices.Concat(settingFaults(tlsErr), settingFaults(gatewayErr), settingFaults(providerErr), settingFaults(bucketErr), settingFaults(senderErr),
 		settingFaults(c.Store.EnsureDefaults().Validate()))
 }
 

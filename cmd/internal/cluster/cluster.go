@@ -38,7 +38,7 @@ import (
 // Command is troupe cluster. The example fills an empty home that becomes a node.
 func Command(example fs.FS) *cobra.Command {
 	return cli.Group("cluster", "Create and manage a cluster", "  troupe cluster status --home ./troupe-home",
-		newClusterInit(example), newClusterInvite(), newClusterJoin(), newClusterStatus(), newClusterRemove(), newClusterRecover())
+		newClusterInit(example), newClusterInvite(), newClusterJoin(), newClusterPrepare(example), newClusterStatus(), newClusterRemove(), newClusterRecover())
 }
 
 func clusterFlags(cmd *cobra.Command, c *config.Config) {
@@ -74,25 +74,29 @@ again, but it can have one node.`,
 	clusterFlags(cmd, c)
 	cmd.Flags().AddFlag(c.Flags.Lookup("shards"))
 	cmd.RunE = offline(c, func(_ context.Context, cmd *cobra.Command, _ []string) error {
-		advertise, err := c.Advertised()
-		if err != nil {
-			return cli.Usage(err)
-		}
-		if c.IsNode() && !homedir.Exists(filepath.Join(c.Home, homedir.StoreIDFile)) { // it has joined, and did not run yet
-			return errNodeAlready(c.Home)
-		}
-		if err := c.FitsFile(); err != nil {
-			return err
-		}
-		id, err := Init(c, advertise, example)
-		if err != nil {
-			return err
-		}
-		out := cmd.OutOrStdout()
-		_, err = fmt.Fprintf(out, "node %s is the first of a new cluster; next:\n  troupe serve --home %s\n  troupe cluster invite --home %s\n", id, c.Home, c.Home)
-		return err
+		return first(cmd, c, example)
 	})
 	return cmd
+}
+
+func first(cmd *cobra.Command, c *config.Config, example fs.FS) error {
+	advertise, err := c.Advertised()
+	if err != nil {
+		return cli.Usage(err)
+	}
+	if c.IsNode() && !homedir.Exists(filepath.Join(c.Home, homedir.StoreIDFile)) { // it has joined, and did not run yet
+		return errNodeAlready(c.Home)
+	}
+	if err := c.FitsFile(); err != nil {
+		return err
+	}
+	id, err := Init(c, advertise, example)
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	_, err = fmt.Fprintf(out, "node %s is the first of a new cluster; next:\n  troupe serve --home %s\n  troupe cluster invite --home %s\n", id, c.Home, c.Home)
+	return err
 }
 
 func errNodeAlready(home string) error { return fmt.Errorf("%s is already a node of a cluster", home) }
@@ -143,48 +147,52 @@ automatically, and a vote in them once it has caught up.`,
 	}
 	clusterFlags(cmd, c)
 	cmd.RunE = offline(c, func(ctx context.Context, cmd *cobra.Command, args []string) error {
-		advertise, err := c.Advertised()
-		if err != nil {
-			return cli.Usage(err)
-		}
-		entries, err := os.ReadDir(c.Home)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if homedir.HoldsFiles(entries) {
-			return fmt.Errorf("%s is not empty: a new node gets everything from the cluster; give --home an empty or missing folder", c.Home)
-		}
-		key, err := peer.ParseJoinKey(args[0])
-		if err != nil {
-			return err
-		}
-		// NB: what can fail here fails before the cluster hears of this machine.
-		if err := homedir.CanFill(c.Home); err != nil {
-			return err
-		}
-		l, err := net.Listen("tcp", c.Cluster.Listen)
-		if err != nil {
-			return config.ExplainAddress(err, "cluster.listen")
-		}
-		ctx, cancel := context.WithTimeout(ctx, cli.CommandTimeMax)
-		defer cancel()
-		joined, err := cluster.Join(ctx, cluster.Joining{Key: key, Advertise: advertise, Version: build.This().Version, Listener: l})
-		if err != nil {
-			return err
-		}
-		if err := os.MkdirAll(c.Home, 0o755); err != nil {
-			return err
-		}
-		if err := c.KeepInFile(advertise); err != nil {
-			return err
-		}
-		if err := joined.Save(homedir.NodeFolder(c.Home)); err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "node %s belongs to the cluster; next:\n  troupe serve --home %s --listen :8080\n", joined.Node(), c.Home)
-		return err
+		return join(ctx, cmd, c, args[0])
 	})
 	return cmd
+}
+
+func join(ctx context.Context, cmd *cobra.Command, c *config.Config, text string) error {
+	advertise, err := c.Advertised()
+	if err != nil {
+		return cli.Usage(err)
+	}
+	entries, err := os.ReadDir(c.Home)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if homedir.HoldsFiles(entries) {
+		return fmt.Errorf("%s is not empty: a new node gets everything from the cluster; give --home an empty or missing folder", c.Home)
+	}
+	key, err := peer.ParseJoinKey(text)
+	if err != nil {
+		return err
+	}
+	// NB: what can fail here fails before the cluster hears of this machine.
+	if err := homedir.CanFill(c.Home); err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", c.Cluster.Listen)
+	if err != nil {
+		return config.ExplainAddress(err, "cluster.listen")
+	}
+	ctx, cancel := context.WithTimeout(ctx, cli.CommandTimeMax)
+	defer cancel()
+	joined, err := cluster.Join(ctx, cluster.Joining{Key: key, Advertise: advertise, Version: build.This().Version, Listener: l})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.Home, 0o755); err != nil {
+		return err
+	}
+	if err := c.KeepInFile(advertise); err != nil {
+		return err
+	}
+	if err := joined.Save(homedir.NodeFolder(c.Home)); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "node %s belongs to the cluster; next:\n  troupe serve --home %s --listen :8080\n", joined.Node(), c.Home)
+	return err
 }
 
 func newClusterRecover() *cobra.Command {
@@ -270,23 +278,29 @@ func atNode(cmd *cobra.Command, starting time.Duration, do func(ctx context.Cont
 		if err := c.Load(); err != nil {
 			return err
 		}
-		node, err := homedir.Dial(cmd.Context(), c.Home)
-		for end := time.Now().Add(starting); errors.Is(err, admin.ErrNoServer) && c.IsNode() && time.Now().Before(end); node, err = homedir.Dial(cmd.Context(), c.Home) {
-			select {
-			case <-time.After(removeEvery / 5):
-			case <-cmd.Context().Done():
-				return cmd.Context().Err()
-			}
-		}
-		if errors.Is(err, admin.ErrNoServer) {
-			return fmt.Errorf("no server is running on %s: start it with `troupe serve --home %s`", c.Home, c.Home)
-		}
+		node, err := dial(cmd.Context(), c, starting)
 		if err != nil {
 			return err
 		}
 		return do(cmd.Context(), node, args)
 	}
 	return cmd
+}
+
+// dial connects to the server of a home, which may need some time to start.
+func dial(ctx context.Context, c *config.Config, starting time.Duration) (*admin.Client, error) {
+	node, err := homedir.Dial(ctx, c.Home)
+	for end := time.Now().Add(starting); errors.Is(err, admin.ErrNoServer) && c.IsNode() && time.Now().Before(end); node, err = homedir.Dial(ctx, c.Home) {
+		select {
+		case <-time.After(removeEvery / 5):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	if errors.Is(err, admin.ErrNoServer) {
+		return nil, fmt.Errorf("no server is running on %s: start it with `troupe serve --home %s`", c.Home, c.Home)
+	}
+	return node, err
 }
 
 func newClusterInvite() *cobra.Command {

@@ -43,6 +43,8 @@ func samples(f *pflag.Flag) [3]string {
 		return [3]string{"one:1", "two:2", "three:3"}
 	case f.Name == "mail.tls":
 		return [3]string{"implicit", "starttls", "implicit"}
+	case f.Name == "cors.origins":
+		return [3]string{"https://one", "https://two,http://three:81", "*"}
 	case f.Name == "base-path":
 		return [3]string{"/one", "/two", "/three"}
 	}
@@ -64,7 +66,7 @@ func TestPrecedence(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			inFile, inEnvironment, inFlag := samples(f)[0], samples(f)[1], samples(f)[2]
 			empty, home := clitest.HomeWith(t, ""), clitest.HomeWith(t, inSettings(f.Name, inFile))
-			for _, first := range []string{"oidc.issuer", "repository.bucket", "mail.host", "backup.to"} { // the rest of its group needs it
+			for _, first := range []string{"oidc.issuer", "repository.bucket", "mail.host", "backup.to", "tls.cert"} { // the rest of its group needs it
 				if group, _, _ := strings.Cut(first, "."); strings.HasPrefix(f.Name, group+".") && f.Name != first {
 					t.Setenv(envName(first), "https://login.example.com")
 				}

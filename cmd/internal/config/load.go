@@ -151,7 +151,7 @@ func (c *Config) loadValue(faults *document.Collector, s setting, n *document.No
 			if tree, err = n.Data(); err == nil {
 				err = s.Value.Set(tree.String())
 			}
-		case prefixesType:
+		case prefixesType, sitesType:
 			if n.Kind == document.Sequence {
 				err = s.Value.Set(strings.Join(faults.Texts(n), ","))
 			}

@@ -26,6 +26,7 @@ import (
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/homedir"
 	"troupe/gateway"
+	"troupe/gateway/certificate"
 	"troupe/gateway/provider"
 	"troupe/persistence"
 	"troupe/statemachine/document"
@@ -59,9 +60,32 @@ func (c *Config) NewBucket(log zerolog.Logger) (*bucket.Bucket, error) {
 	return b, nil
 }
 
+// OpenCertificates reads the certificate of the main listener; nil when it speaks no TLS. A file is named from the home.
+func (c *Config) OpenCertificates(log zerolog.Logger) (*certificate.Files, error) {
+	if c.TLS.Cert == "" {
+		return nil, nil
+	}
+	if c.TLS.Key == "" {
+		return nil, errors.New("tls.cert is set, but tls.key is not")
+	}
+	o := certificate.Options{Cert: c.inHome(c.TLS.Cert), Key: c.inHome(c.TLS.Key), ClientCA: c.inHome(c.TLS.ClientCA), Log: log}
+	return certificate.Open(o)
+}
+
+// inHome is where a file of a setting is.
+func (c *Config) inHome(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(c.Home, path)
+}
+
 // NewGateway makes the server of the main listener. It opens nothing.
-func (c *Config) NewGateway(log zerolog.Logger) (*gateway.Server, error) {
+func (c *Config) NewGateway(certificates *certificate.Files, log zerolog.Logger) (*gateway.Server, error) {
 	o := c.Gateway
+	if certificates != nil { // NB: a nil pointer in the interface would not be nil
+		o.TLS = certificates
+	}
 	o.Build, o.Log = build.This().ForGateway(), log
 	return gateway.New(o)
 }
@@ -128,11 +152,7 @@ func (c *Config) webhookSecrets() (map[[2]string][]byte, error) {
 		for name, e := range hooks {
 			text := e.Secret
 			if e.SecretFile != "" {
-				path := e.SecretFile
-				if !filepath.IsAbs(path) {
-					path = filepath.Join(c.Home, path)
-				}
-				read, err := os.ReadFile(path)
+				read, err := os.ReadFile(c.inHome(e.SecretFile))
 				if err != nil {
 					faults = append(faults, fmt.Errorf("webhooks.endpoints, %s.%s: %w", workflow, name, err))
 					continue

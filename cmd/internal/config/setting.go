@@ -25,6 +25,7 @@ import (
 	"troupe/actors/workflow"
 	"troupe/cmd/internal/cli"
 	"troupe/gateway"
+	"troupe/gateway/certificate"
 	"troupe/gateway/provider"
 	"troupe/persistence"
 )
@@ -47,6 +48,7 @@ type Config struct {
 	Backup   BackupOptions
 	// UsesBucket says that the settings of the object store are for a backup, so that no bucket of the repository is needed.
 	UsesBucket bool
+	TLS        certificate.Options // Cert empty: no TLS
 
 	readConsistency string // of a cluster: there is one
 	endpoints       endpointMap
@@ -144,7 +146,17 @@ func (c *Config) table() []setting {
 		{"cluster.name", cli.Checked(cli.Text(&c.Cluster.Name), isNodeName), "", "name of the node for users, such as its machine; empty: its address"},
 		{"cluster.replicas", cli.Checked(cli.Count(&c.Cluster.Replicas), among("must be 1, 3 or 5: an even number survives no more losses than the next lower one", "1", "3", "5")), "", "nodes with a vote in each shard, if there are that many: 1, 3 or 5"},
 		{"cluster.read-consistency", cli.Checked(cli.Text(&c.readConsistency), among("must be leader", "leader")), "leader", "consistency of reads: leader shows all that the leader has acknowledged; there is no weaker one"},
-	}, c.backupTable()...)
+	}, slices.Concat(c.backupTable(), c.outward())...)
+}
+
+// outward are the settings about those who call from elsewhere.
+func (c *Config) outward() []setting {
+	return []setting{
+		{"tls.cert", cli.Text(&c.TLS.Cert), "", "file with the certificate of the service and its chain, PEM; empty: no TLS"},
+		{"tls.key", cli.Text(&c.TLS.Key), "", "file with the key of the certificate, PEM"},
+		{"tls.client-ca", cli.Text(&c.TLS.ClientCA), "", "file with the authorities whose certificates authenticate programs, PEM; empty: none"},
+		{"cors.origins", origins((*[]string)(&c.Gateway.Origins)), "", "other sites whose pages may call the service with a token, such as https://app.example.com,https://example.org; *: all; empty: none"},
+	}
 }
 
 // New returns the settings with their defaults, as flags that a command can take.
@@ -189,7 +201,7 @@ func packageDefaults() []setting {
 
 func (c *Config) validate() error {
 	var faults []error
-	for _, first := range []string{"oidc.issuer", "repository.bucket", "mail.host", "backup.to"} { // without it the rest of its group means nothing
+	for _, first := range []string{"oidc.issuer", "repository.bucket", "mail.host", "backup.to", "tls.cert"} { // without it the rest of its group means nothing
 		if c.Flags.Lookup(first).Value.String() != "" {
 			continue
 		}
@@ -260,7 +272,9 @@ func envName(name string) string {
 func KeyName(name string) string {
 	words := strings.Split(name, "-")
 	for i, w := range words[1:] {
-		words[i+1] = strings.ToUpper(w[:1]) + w[1:]
+		if words[i+1] = strings.ToUpper(w[:1]) + w[1:]; w == "ca" {
+			words[i+1] = "CA"
+		}
 	}
 	return strings.Join(words, "")
 }

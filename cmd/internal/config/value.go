@@ -10,6 +10,7 @@ import (
 
 	"troupe/actors/identity"
 	"troupe/cmd/internal/cli"
+	"troupe/gateway"
 	"troupe/statemachine"
 	"troupe/statemachine/document"
 )
@@ -56,6 +57,21 @@ func words(to *[]string) pflag.Value {
 		func(s string) ([]string, error) { return strings.Fields(s), nil }, // NB: without a word empty, not nil: nil would be the default
 		func(list []string) string { return strings.Join(list, " ") },
 	)
+}
+
+// sitesType is the type of the setting that names other sites.
+const sitesType = "sites"
+
+// origins is a list of sites, separated by commas.
+func origins(to *[]string) pflag.Value {
+	return cli.ValueOf(to, sitesType, func(s string) (list []string, err error) {
+		for element := range strings.SplitSeq(s, ",") {
+			if s != "" {
+				list = append(list, strings.TrimSpace(element))
+			}
+		}
+		return list, gateway.CheckOrigins(list)
+	}, func(list []string) string { return strings.Join(list, ",") })
 }
 
 // secretType is the type of settings that are not shown, and that can stand in a file of their own.

@@ -6,6 +6,7 @@ package connect
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,6 +48,7 @@ const adminHost = "home.invalid"
 // service.
 type Connection struct {
 	Address, TokenFile, Context string
+	CA                          string // file with the authorities to trust
 	Home                        string // "": the flag was not given
 	Timeout                     time.Duration
 }
@@ -58,6 +60,7 @@ func AddFlags(cmd *cobra.Command) *Connection {
 	f.StringVar(&c.Address, "address", "", "URL of the service, or of several nodes of its cluster with commas between them (default: the context's, else "+standardAddress+")")
 	f.StringVar(&c.TokenFile, "token-file", "", "file with the API token")
 	f.StringVar(&c.Context, "context", "", "context to use; see troupe context")
+	f.StringVar(&c.CA, "ca", "", "file with the authorities that sign the service's certificate, PEM (default: the context's, else the system's)")
 	cli.CompleteFlag(cmd, "context", contextsKnown)
 	f.Var(cli.Duration(&c.Timeout), "timeout", "timeout of one request, with its retries")
 	return c
@@ -72,8 +75,8 @@ func (c *Connection) AddHome(cmd *cobra.Command) {
 func (c *Connection) Client(retryMax int) (*client.Client, error) {
 	o := client.Options{CallMax: c.Timeout, RetryMax: retryMax, UserAgent: "troupe", Languages: cli.ReaderLanguage()}
 	if c.Home != "" {
-		if c.Address != "" || c.Context != "" || c.TokenFile != "" {
-			return nil, cli.Usagef("--home names a server on this machine: it cannot be combined with --address, --context or --token-file")
+		if c.Address != "" || c.Context != "" || c.TokenFile != "" || c.CA != "" {
+			return nil, cli.Usagef("--home names a server on this machine: it cannot be combined with --address, --context, --token-file or --ca")
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), homedir.AskMax)
 		defer cancel()
@@ -85,6 +88,9 @@ func (c *Connection) Client(retryMax int) (*client.Client, error) {
 	} else {
 		var err error
 		if o.Address, o.Token, err = c.Resolve(); err != nil {
+			return nil, err
+		}
+		if o.TLS, err = c.trust(o.Address); err != nil {
 			return nil, err
 		}
 	}
@@ -228,11 +234,14 @@ func CheckedToken(source, text string) (string, error) {
 // Explain makes a usage error of what the client would not send, and adds to errors what a person at a terminal can do.
 func Explain(err error) error {
 	var refused *client.Error
+	var unknown x509.UnknownAuthorityError
 	switch {
 	case errors.Is(err, client.ErrInvalid):
 		return cli.Usage(err)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("%w; no service listens there: start one with troupe serve, or give another --address", err)
+	case errors.As(err, &unknown):
+		return fmt.Errorf("%w; name the authority that signs the service's certificate with --ca FILE", err)
 	case errors.As(err, &refused) && refused.Status == 401:
 		return fmt.Errorf("%w; the token may be revoked or expired: troupe token list", err)
 	}
@@ -257,6 +266,7 @@ func FaultsOf(wire []api.FileFault) (faults document.Faults) {
 //	  production:
 //	    address: https://example.org/platform
 //	    tokenFile: /home/jane/.troupe-token
+//	    ca: /home/jane/company-ca.pem
 type Contexts struct {
 	path    string
 	Current string // a name in all, or empty
@@ -269,6 +279,7 @@ type Profile struct {
 	Address   string `json:"address"`
 	Token     string `json:"token,omitempty"`
 	TokenFile string `json:"tokenFile,omitempty"`
+	CA        string `json:"ca,omitempty"` // a file with the authorities to trust
 }
 
 // ContextName is what a context may be called.
@@ -357,9 +368,10 @@ func readProfile(faults *document.Collector, field document.Field) Profile {
 	if !ContextName.MatchString(p.Name) {
 		faults.Add(field.Key, "a name has 1 to 64 letters, digits, dots, dashes and underscores")
 	}
-	faults.Known(field.Value, "address", "token", "tokenFile")
+	faults.Known(field.Value, "address", "token", "tokenFile", "ca")
 	p.Address = faults.Text(field.Value.Field("address"))
 	p.TokenFile = faults.Text(field.Value.Field("tokenFile"))
+	p.CA = faults.Text(field.Value.Field("ca"))
 	// NB: not by the collector, which shows a wrong value.
 	if token := field.Value.Field("token"); token != nil {
 		if token.Kind != document.String {

@@ -228,14 +228,14 @@ func newContextList() *cobra.Command {
 }
 
 func newContextSet() *cobra.Command {
-	var address, tokenFile string
+	var address, tokenFile, ca string
 	var tokenStdin bool
 	cmd := &cobra.Command{
 		Use:   "set NAME",
 		Short: "Create or change a context; the first one becomes the current one",
 		Long:  `What no flag names stays as it is, but a new address removes the token, which was for the old one.`,
 		Example: "  troupe token create --user john.doe | troupe context set local --address http://127.0.0.1:8080 --token-stdin\n" +
-			"  troupe context set production --address https://example.org/platform --token-file ~/.troupe-token",
+			"  troupe context set production --address https://example.org/platform --token-file ~/.troupe-token --ca company-ca.pem",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !connect.ContextName.MatchString(args[0]) {
 				return cli.Usagef("a name has 1 to 64 letters, digits, dots, dashes and underscores")
@@ -250,7 +250,13 @@ func newContextSet() *cobra.Command {
 					p = &all.All[len(all.All)-1]
 				}
 				all.Current = cmp.Or(all.Current, p.Name)
-				if err := changeProfile(cmd, p, address, tokenFile, tokenStdin); err != nil || all.Current == p.Name {
+				err := changeProfile(cmd, p, address, tokenFile, tokenStdin)
+				if err == nil && ca != "" {
+					if _, err = connect.ReadAuthorities("--ca", ca); err == nil {
+						p.CA, err = filepath.Abs(ca)
+					}
+				}
+				if err != nil || all.Current == p.Name {
 					return err
 				}
 				_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "the current context is still %s; to select this one: troupe context use %s\n", all.Current, p.Name)
@@ -260,6 +266,7 @@ func newContextSet() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&address, "address", "", "URL of the service (required for a new context)")
 	cmd.Flags().StringVar(&tokenFile, "token-file", "", "file with the API token, read each time")
+	cmd.Flags().StringVar(&ca, "ca", "", "file with the authorities that sign the service's certificate, PEM")
 	cmd.Flags().BoolVar(&tokenStdin, "token-stdin", false, "read the API token from standard input and store it")
 	return cmd
 }

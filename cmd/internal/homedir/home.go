@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"troupe/actors/cluster"
@@ -78,6 +79,12 @@ func fill(dir string, example fs.FS) error {
 	err := fs.WalkDir(example, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
+		}
+		if strings.HasPrefix(d.Name(), "..") { // how Kubernetes keeps the files of a volume
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
 		}
 		target := filepath.Join(dir, filepath.FromSlash(name))
 		if d.IsDir() {

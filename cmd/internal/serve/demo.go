@@ -64,7 +64,7 @@ func (s *service) checkDemo() error {
 // greet writes in one piece: anyone who wants the first line alone, as head does, then goes, which would end the process.
 func (s *service) greet(out io.Writer) error {
 	g := demo.Greeting{
-		Home: cli.ShellWord(s.config.Home), Address: addressOf(s.gateway.Addr()), BasePath: strings.TrimSuffix(s.config.Gateway.BasePath, "/"),
+		Home: cli.ShellWord(s.config.Home), Address: addressOf(s.gateway.Addr(), s.certificates != nil), BasePath: strings.TrimSuffix(s.config.Gateway.BasePath, "/"),
 		Troupe: shellProgram(), Made: s.made,
 	}
 	text := "troupe is ready at " + g.Address + g.BasePath + "\n"
@@ -78,12 +78,16 @@ func (s *service) greet(out io.Writer) error {
 	return err
 }
 
-func addressOf(a net.Addr) string {
+func addressOf(a net.Addr, overTLS bool) string {
+	scheme := "http://"
+	if overTLS {
+		scheme = "https://"
+	}
 	host, port, err := net.SplitHostPort(a.String())
 	if ip := net.ParseIP(host); err == nil && ip.IsUnspecified() {
-		return "http://" + net.JoinHostPort("localhost", port)
+		return scheme + net.JoinHostPort("localhost", port)
 	}
-	return "http://" + a.String()
+	return scheme + a.String()
 }
 
 func shellProgram() string {

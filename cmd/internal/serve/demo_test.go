@@ -154,6 +154,6 @@ func TestGreetingSaysWhatAPersonCanDo(t *testing.T) {
 	for address, want := range map[string]string{"0.0.0.0:80": "http://localhost:80", "[::]:80": "http://localhost:80", "[::1]:80": "http://[::1]:80", "192.0.2.1:80": "http://192.0.2.1:80"} {
 		a, err := net.ResolveTCPAddr("tcp", address)
 		require.NoError(t, err)
-		assert.Equal(t, want, addressOf(a), address)
+		assert.Equal(t, want, addressOf(a, false), address)
 	}
 }

@@ -33,7 +33,7 @@ func openCluster(t *testing.T, dir string) *opened {
 	must(o.node.Current(t.Context(), key.Meta))
 	o.openOn(store)
 	must(o.takeCommands())
-	if o.gateway, err = o.config.NewGateway(zerolog.Nop()); err == nil {
+	if o.gateway, err = o.config.NewGateway(nil, zerolog.Nop()); err == nil {
 		err = o.gateway.Start()
 	}
 	must(err)

@@ -38,6 +38,7 @@ import (
 	"troupe/cmd/internal/otlp"
 	"troupe/gateway"
 	"troupe/gateway/admin"
+	"troupe/gateway/certificate"
 	"troupe/gateway/login"
 	"troupe/gateway/provider"
 	"troupe/persistence"
@@ -83,6 +84,7 @@ type service struct {
 
 	started stack // what stop has to stop
 
+	certificates       *certificate.Files // nil without TLS
 	gateway            *gateway.Server
 	store              *persistence.Store
 	parser             *statemachine.Parser // gives up when the server has to stop
@@ -162,6 +164,7 @@ func Run(ctx context.Context, o *Options) (err error) {
 	}
 	s.log.Info().Str("home", c.Home).Int("workflows", s.catalog.Len()).Int("templates", s.formTemplates.Len()).Msg("ready")
 	started()
+	s.started.push(superviseBy(s.log))
 	if err := s.greet(o.Out); err != nil {
 		s.log.Warn().Err(err).Msg("standard output cannot be written")
 	}
@@ -185,6 +188,7 @@ func (s *service) nodeFailed() <-chan error {
 
 // start starts the parts from the bottom up and puts each onto the stack, from which stop takes them:
 //
+//	what systemd is told
 //	node of a cluster            leaderships are handed over
 //	gateway                      drains: accepted requests are answered while
 //	                             everything below still works
@@ -200,7 +204,7 @@ func (s *service) nodeFailed() <-chan error {
 //	node of a cluster            ends what it does on its own
 //	store                        everything appended is durable
 //	cluster port
-//	files of the repository
+//	files of the repository, and of the certificate
 //
 // A part that stop must reach earlier than its place says is put on top again: the port opens first, so that /livez and
 // /readyz answer while the store is being opened, and the watcher sees changes from before the home is read.
@@ -241,7 +245,13 @@ func (s *service) listen() (err error) {
 		s.started.push(traces)
 	}
 	c.Gateway.Tracer, c.Workflow.Tracer = traces.Tracer(), traces.Tracer()
-	if s.gateway, err = c.NewGateway(s.log); err != nil {
+	if s.certificates, err = c.OpenCertificates(s.log); err != nil {
+		return err
+	}
+	if s.certificates != nil {
+		s.started.push(s.certificates)
+	}
+	if s.gateway, err = c.NewGateway(s.certificates, s.log); err != nil {
 		return err
 	}
 	if s.provider, err = c.NewProvider(s.flowKey(), s.log); err != nil {
@@ -392,6 +402,9 @@ func (s *service) serveRequests() {
 			{Name: "restored store", Ready: s.router.Held, Optional: true},
 			{Name: "stored definitions", Ready: s.catalog.Readable, Optional: true},
 		},
+	}
+	if s.certificates != nil {
+		services.Parts = append(services.Parts, gateway.Part{Name: "certificate", Ready: s.certificates.Ready, Optional: true})
 	}
 	if s.published != nil {
 		services.Homes = homes{s}

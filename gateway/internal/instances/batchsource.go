@@ -139,7 +139,7 @@ func (g *Group) readItems(x *kernel.Exchange, lines bool) (*itemSource, error) {
 		return nil, err
 	}
 	if x.Connection != nil {
-		x.Connection.BodyPending = false
+		x.Connection.BodyRead()
 	}
 	s := &itemSource{err: io.EOF}
 	for lines && len(text) > 0 && len(s.items) <= BatchItemsMax {
@@ -222,7 +222,9 @@ const LineBytes = 32 << 10
 // streamItems reads lines while the batch is carried out, and answers go out while lines come in.
 func (g *Group) streamItems(x *kernel.Exchange) *itemSource {
 	// NB: what is left of a body after a read that had a deadline, net/http would take for the next request.
-	x.Writer.Header()["Connection"] = kernel.ValueClose
+	if x.Request.ProtoMajor < 2 {
+		x.Writer.Header()["Connection"] = kernel.ValueClose
+	}
 	control := http.NewResponseController(x.Writer)
 	_ = control.EnableFullDuplex() // where it is not supported, x.Writer is a test's
 	chunks, stopped, done := make(chan chunk), make(chan struct{}), make(chan struct{})
@@ -247,7 +249,7 @@ func (g *Group) streamItems(x *kernel.Exchange) *itemSource {
 		if s.whole {
 			<-done
 			if x.Connection != nil {
-				x.Connection.BodyPending = false
+				x.Connection.BodyRead()
 			}
 			return
 		}

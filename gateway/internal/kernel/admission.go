@@ -145,7 +145,7 @@ const retryHeldMax = 3 * time.Second
 func (x *Exchange) ExpectRetry() {
 	seconds, _ := strconv.Atoi(x.Writer.Header().Get("Retry-After"))
 	wait := min(time.Duration(seconds)*time.Second, retryHeldMax)
-	x.Connection.RetryAt = x.Connection.Age() + wait
+	x.Connection.RetryAt.Store(int64(x.Connection.Age() + wait))
 	if x.BeyondShare {
 		x.Usage.RetryAt.Store(int64(time.Since(x.Kernel.Started) + wait))
 	}
@@ -154,7 +154,7 @@ func (x *Exchange) ExpectRetry() {
 // AwaitRetry waits until the caller was to come again. The request has left its place to
 // others then, and its connection may be closed for a new one; that is reported as false.
 func (x *Exchange) AwaitRetry() bool {
-	wait := x.Connection.RetryAt - x.Connection.Age()
+	wait := time.Duration(x.Connection.RetryAt.Load()) - x.Connection.Age()
 	if x.BeyondShare {
 		wait = max(wait, time.Duration(x.Usage.RetryAt.Load())-time.Since(x.Kernel.Started))
 	}
@@ -162,9 +162,12 @@ func (x *Exchange) AwaitRetry() bool {
 		return true
 	}
 	x.EndAdmission()
-	if !x.Connection.Rest() {
-		return false
+	// NB: connections bound how many wait, but for HTTP/2, where one has many requests.
+	defer x.Kernel.held.Add(-1)
+	if x.Kernel.held.Add(1) > int64(x.Kernel.Options.ConnectionsMax) {
+		return true
 	}
+	x.Connection.Rest()
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {

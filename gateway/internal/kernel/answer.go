@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"troupe/actors/failure"
-	"troupe/actors/identity"
 	"troupe/gateway/api"
 	"troupe/gateway/internal/parse"
 	"troupe/gateway/leader"
@@ -145,7 +144,7 @@ func (x *Exchange) mayCompress() bool {
 	// NB: an attacker who can put text beside a secret and sees the length of the
 	// compressed answer can guess the secret (BREACH). So answers with secrets are not
 	// compressed, nor answers to requests that another site's page made with the cookie.
-	return len(x.Out) >= bytesMin && !x.Route.Secret && !(x.Kind == identity.Session && x.isCrossOriginFetch())
+	return len(x.Out) >= bytesMin && !x.Route.Secret && !(x.isAmbient() && x.isCrossOriginFetch())
 }
 
 // isCrossOriginFetch reports whether the browser says that a page of another origin made the request.
@@ -299,10 +298,10 @@ func (x *Exchange) AnswerFaults(err error) error {
 }
 
 // valuesVary are the values of the header Vary, by Answer.Vary.
-var valuesVary = func() (values [1 << 3][]string) {
+var valuesVary = func() (values [1 << 4][]string) {
 	for v := range values {
 		text := "Cookie, Authorization, Authentication"
-		for bit, name := range []string{"Accept", "Accept-Encoding", "Accept-Language"} {
+		for bit, name := range []string{"Accept", "Accept-Encoding", "Accept-Language", "Origin"} {
 			if v>>bit&1 == 1 {
 				text += ", " + name
 			}

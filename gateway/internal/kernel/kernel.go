@@ -38,6 +38,7 @@ type Kernel struct {
 	Exchanges        sync.Pool                  // *Exchange; BenchmarkExchangePool is the reason
 	IDPrefix         string                     // of request ids, different in each process
 	sessionChallenge []string                   // the header WWW-Authenticate of group A
+	vary             Vary                       // of every answer
 	logsRequests     bool                       // Options.Log takes debug lines
 	lastID           atomic.Uint64
 
@@ -53,7 +54,8 @@ type Kernel struct {
 	// InFlight counts the requests in serve, probes and watchers left out, and Idle those of them that have left their
 	// places (LeaveSlot).
 	InFlight, Idle atomic.Int64
-	placing        sync.Mutex // TakeSlot
+	held           atomic.Int64 // requests that AwaitRetry keeps waiting
+	placing        sync.Mutex   // TakeSlot
 	Anonymous      anonymousRequests
 	// anonymousBytes is what all requests without a credential together owe for large bodies.
 	anonymousBytes toll.Account
@@ -116,6 +118,11 @@ type Identified struct {
 	Credential string
 }
 
+// isAmbient reports whether a browser adds the credential on its own, whichever page asks.
+func (i *Identified) isAmbient() bool {
+	return i.Kind == identity.Session || i.Kind == identity.Certificate
+}
+
 // Slot is how a request is counted.
 type Slot struct {
 	// Usage is the caller's. Nil: the caller is not known yet, or the route takes no credential, so that there is nobody to count it
@@ -145,6 +152,7 @@ const (
 	VaryAccept Vary = 1 << iota
 	VaryEncoding
 	VaryLanguage
+	VaryOrigin
 )
 
 // Answer is what is sent.

@@ -26,6 +26,9 @@ func New(o Options, table []Route, h Hooks) (*Kernel, error) {
 		Usage:            newUsageTable(),
 		Limits:           newLimits(&o),
 	}
+	if len(o.Origins) > 0 {
+		k.vary = VaryOrigin
+	}
 	k.Exchanges.New = func() any { return new(Exchange) }
 	if err := k.compile(table); err != nil {
 		return nil, err

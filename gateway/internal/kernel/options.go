@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -12,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/trace"
+	"troupe/gateway/internal/cors"
 )
 
 // Options says how a Server works. The zero value works.
@@ -27,6 +29,12 @@ type Options struct {
 	// where a sign-in comes from and X-Forwarded-Proto whether cookies are Secure. Empty is none: behind a proxy all
 	// callers then share the limit for its address.
 	TrustedProxies []netip.Prefix
+
+	// TLS has the listener speak TLS, with HTTP/2 and HTTP/1.1. Nil: HTTP/1.1 without TLS.
+	TLS Certificates
+	// Origins are the other sites whose pages may call the service, with a token, such as https://app.example.com; "*"
+	// is all. Empty: none.
+	Origins cors.Origins
 
 	Build Build // shown by /readyz with "verbose"; the zero value is not
 
@@ -85,6 +93,13 @@ type Options struct {
 	// Log takes panics and internal errors (error), troubles of the listener
 	// (warning), start and stop (info), and requests (debug).
 	Log zerolog.Logger
+}
+
+// Certificates are those of a listener and of its callers.
+type Certificates interface {
+	Config() *tls.Config
+	// User is whom the certificate of a connection stands for, empty for nobody. shown: it has one.
+	User(of *tls.ConnectionState) (user string, shown bool)
 }
 
 // EnsureDefaults replaces zeroes by the defaults.
@@ -150,6 +165,8 @@ func (o *Options) validate() error {
 	}
 	err = CheckCookieName(o.SessionCookie)
 	require(err == nil, "option SessionCookie is %q: %w", o.SessionCookie, err)
+	err = o.Origins.Check()
+	require(err == nil, "option Origins: %w", err)
 	for _, limit := range []struct {
 		name  string
 		value int64

@@ -61,6 +61,7 @@ func TestWhoComesAgainEarlyWaits(t *testing.T) {
 				refuse := func(usage *UserUsage) int {
 					x := &Exchange{Slot: Slot{Usage: usage, BeyondShare: usage != nil}, Kernel: s, Route: &s.Unmatched[GroupWorkflow], Writer: httptest.NewRecorder(), Request: httptest.NewRequest("GET", "/", nil), Connection: conn}
 					conn.Begin(x.Request)
+					defer conn.End()
 					s.InFlight.Add(1)
 					x.Counted = true
 					x.writeErrorInTime(&failure.Error{Kind: failure.ErrBusy, Wait: told})

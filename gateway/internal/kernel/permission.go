@@ -33,12 +33,16 @@ func (x *Exchange) authenticate() error {
 	if kinds == 0 { // a credential is not looked up here, but must not be ambiguous
 		return x.checkOrigin()
 	}
-	if x.Kind, x.Credential, err = presented.Pick(kinds); err != nil {
+	switch x.Kind, x.Credential, err = presented.Pick(kinds); {
+	case err == nil:
+	case kinds&identity.Token == 0 || !presented.None() || !x.isCertified():
 		return err
+	default:
+		x.Kind = identity.Certificate
 	}
 	// NB: this comes before the session is looked up: a look-up counts as use, and
 	// another site must not keep a session alive.
-	if x.Kind == identity.Session {
+	if x.isAmbient() {
 		if err := x.checkOrigin(); err != nil {
 			return err
 		}
@@ -82,7 +86,24 @@ func (x *Exchange) Identify(kind identity.Kind) (*identity.Principal, error) {
 	if from := x.Sender; from != nil {
 		return x.Services.Credentials.Principal(from.User, from.Roles)
 	}
+	if x.Kind == identity.Certificate {
+		user, _ := x.Kernel.Options.TLS.User(x.Request.TLS)
+		return x.Services.Credentials.Principal(identity.UserID(user), nil)
+	}
 	return x.Services.Credentials.Authenticate(kind, x.Credential)
+}
+
+// isCertified reports whether the caller has shown a certificate. That of a trusted proxy is not its callers'.
+func (x *Exchange) isCertified() bool {
+	r := x.Request
+	if x.Sender != nil || x.Kernel.Options.TLS == nil {
+		return false
+	}
+	if peer, err := netip.ParseAddrPort(r.RemoteAddr); err != nil || x.Kernel.IsTrusted(peer.Addr().Unmap().WithZone("")) {
+		return false
+	}
+	_, shown := x.Kernel.Options.TLS.User(r.TLS)
+	return shown
 }
 
 // Reauthorize is called for each event: a stream must not outlive its credential. It also ends when the caller's rights

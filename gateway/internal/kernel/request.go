@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"troupe/actors/failure"
-	"troupe/actors/identity"
 	"troupe/actors/message"
 	"troupe/gateway/internal/parse"
 	"troupe/statemachine"
@@ -140,7 +139,7 @@ func (x *Exchange) checkContent() error {
 	}
 	// An HTML form of another site can send a body, but not as application/json.
 	contentType := parse.HeaderOptional
-	if x.Kind == identity.Session && x.Request.ContentLength != 0 || x.Route.Access.SignIn {
+	if x.isAmbient() && x.Request.ContentLength != 0 || x.Route.Access.SignIn {
 		contentType = parse.HeaderRequired
 	}
 	if x.Route.ReadsBody && parse.IsLines(x.Request.Header) || x.Route.TakesYAML && parse.IsYAML(x.Request.Header) {

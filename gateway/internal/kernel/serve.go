@@ -15,6 +15,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/trace"
+	"troupe/gateway/internal/cors"
 	"troupe/gateway/internal/listener"
 )
 
@@ -26,6 +27,9 @@ func (s *Kernel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		defer c.End()
 	}
+	if senderOf(r) == nil { // else the node that the caller has asked sets them
+		s.setOuterHeaders(w.Header(), r)
+	}
 	// NB: only the origin form (RFC 9112, 3.2.1) names a path of this server. "*" would list the methods
 	// of the whole table, and with an absolute form the Host is not the header's.
 	// %2F is data to whoever sends it, but a separator once decoded.
@@ -34,6 +38,18 @@ func (s *Kernel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.routerOf(r.URL.Path).ServeHTTP(w, r)
+}
+
+// valueHSTS has browsers come by TLS only, for a year.
+var valueHSTS = []string{"max-age=31536000"}
+
+// setOuterHeaders sets what holds for every answer to the caller, whichever node gives it.
+func (s *Kernel) setOuterHeaders(h http.Header, r *http.Request) {
+	// NB: localhost would be bound for the other programs of that machine, too.
+	if host, _, _ := strings.Cut(r.Host, ":"); r.TLS != nil && host != "localhost" {
+		h["Strict-Transport-Security"] = valueHSTS
+	}
+	s.Options.Origins.Allow(h, r)
 }
 
 // serve runs before and after the handler of every route.
@@ -104,7 +120,7 @@ func (x *Exchange) run() error {
 		return err // NB: net/http closes a connection whose body it could not read to the end
 	}
 	if x.Connection != nil {
-		x.Connection.BodyPending = false
+		x.Connection.BodyRead()
 	}
 	return x.handle()
 }
@@ -193,7 +209,7 @@ const outBytesKept = 1 << 20
 // Acquire takes an exchange from the pool.
 func (s *Kernel) Acquire(rt *Route, w http.ResponseWriter, r *http.Request, params httprouter.Params) *Exchange {
 	x := s.Exchanges.Get().(*Exchange)
-	*x = Exchange{Kernel: s, Route: rt, Writer: w, Request: r, Params: params, Connection: listener.Of(r), Hop: Hop{Sender: senderOf(r)}, Answer: Answer{Out: x.Out[:0]}, begun: time.Now()}
+	*x = Exchange{Kernel: s, Route: rt, Writer: w, Request: r, Params: params, Connection: listener.Of(r), Hop: Hop{Sender: senderOf(r)}, Answer: Answer{Vary: s.vary, Out: x.Out[:0]}, begun: time.Now()}
 	return x
 }
 
@@ -205,9 +221,9 @@ func (s *Kernel) release(x *Exchange) {
 	s.Exchanges.Put(x)
 }
 
-// abort resets the connection of a request. It does not return.
+// abort resets the connection of a request, or of HTTP/2 its stream. It does not return.
 func (s *Kernel) abort(r *http.Request) {
-	if c := listener.Of(r); c != nil {
+	if c := listener.Of(r); c != nil && r.ProtoMajor < 2 {
 		c.ResetAtClose()
 	}
 	panic(http.ErrAbortHandler)
@@ -301,7 +317,16 @@ func (s *Kernel) answerNotAllowed(w http.ResponseWriter, r *http.Request) {
 			allowed = append(allowed, method)
 		}
 	}
-	w.Header()["Allow"] = []string{strings.Join(allowed, ", ")} // httprouter's own names OPTIONS
+	methods := strings.Join(allowed, ", ")
+	if cors.Preflight(w.Header(), r, methods) {
+		x := s.Acquire(&s.Unmatched[s.groupOf(r.URL.Path)], w, r, nil)
+		x.Out = append(x.Out, "{}"...)
+		x.Send(http.StatusOK)
+		x.finish()
+		s.release(x)
+		return
+	}
+	w.Header()["Allow"] = []string{methods} // httprouter's own names OPTIONS
 	s.answerUnmatched(w, r, failure.ErrMethod)
 }
 

@@ -4,6 +4,7 @@ package listener
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"net/netip"
@@ -152,7 +153,7 @@ func (l *Listener) ResetUnfinished() {
 	defer l.mu.Unlock()
 	for _, table := range []*originTable{&l.mu.anonymous, &l.mu.authenticated} {
 		for c := range table.all {
-			if s := c.state.Load(); s == stateBusy || s == stateFinishing {
+			if s := c.state.Load(); s > 0 || s == stateFinishing {
 				c.ResetAtClose()
 			}
 		}
@@ -188,13 +189,12 @@ type Conn struct {
 	opened        time.Time
 	state         atomic.Int32 // a state
 	answered      atomic.Int64 // its age in nanoseconds when it became finishing
+	quiet         atomic.Bool  // net/http waits for the next request
+	bodyPending   atomic.Bool  // the body of the request is not read; of HTTP/2, which does not wait for it, never
 	authenticated atomic.Bool  // a valid credential has come
 	closeOnce     sync.Once
 
-	// What follows belongs to the goroutine that handles a request.
-
-	BodyPending bool          // the body of the request is not read
-	RetryAt     time.Duration // its age when the caller is to come again
+	RetryAt atomic.Int64 // its age in nanoseconds when the caller is to come again
 
 	position tablePosition // guarded by listener.mu
 }
@@ -205,41 +205,66 @@ func (c *Conn) Age() time.Duration { return time.Since(c.opened) }
 // Begin is called before a request is handled. It reports false when the connection is being closed for another one.
 // Then the request must not be carried out: the caller would not learn of it.
 func (c *Conn) Begin(r *http.Request) bool {
-	c.BodyPending = r.Body != nil && r.Body != http.NoBody
+	if r.ProtoMajor < 2 {
+		c.bodyPending.Store(r.Body != nil && r.Body != http.NoBody)
+		c.quiet.Store(false) // NB: net/http does not mention a request that came with the one before
+	}
+	return c.Resume()
+}
+
+// BodyRead is called when the body of a request was read to its end.
+func (c *Conn) BodyRead() { c.bodyPending.Store(false) }
+
+// Rest lets a connection without other requests be closed, while the caller of this one waits to be refused; Resume ends
+// that.
+func (c *Conn) Rest() {
+	if c.leave(stateIdle) {
+		c.listener.wake()
+	}
+}
+
+// Resume ends Rest. It reports false when the connection is being closed.
+func (c *Conn) Resume() bool {
 	for {
 		state := c.state.Load()
 		if state == stateEvicted {
 			return false
 		}
-		if c.state.CompareAndSwap(state, stateBusy) {
+		if c.state.CompareAndSwap(state, max(state, 0)+1) {
 			return true
 		}
 	}
 }
 
-// Rest makes a busy connection one that may be closed, while its caller waits to be
-// refused; Resume ends that. It reports false when the connection is being closed.
-func (c *Conn) Rest() bool {
-	ok := c.state.CompareAndSwap(stateBusy, stateIdle)
-	c.listener.wake()
-	return ok
-}
-
-// Resume ends Rest. It reports false when the connection is being closed.
-func (c *Conn) Resume() bool {
-	return c.state.CompareAndSwap(stateIdle, stateBusy)
+// leave counts a request less, and reports whether it was the last one: then the state is the given one.
+func (c *Conn) leave(last state) bool {
+	for {
+		state := c.state.Load()
+		if state <= 0 { // evicted while it rested
+			return false
+		}
+		next := state - 1
+		if next == 0 {
+			next = last
+		}
+		if c.state.CompareAndSwap(state, next) {
+			return state == 1
+		}
+	}
 }
 
 // End is called after a request was handled. If its body was not read, net/http
 // still reads it, but the connection counts as idle.
 func (c *Conn) End() {
-	if c.BodyPending {
-		c.state.Store(stateIdle)
-		c.listener.wake()
+	if c.bodyPending.Load() {
+		c.Rest()
 		return
 	}
 	c.answered.Store(int64(c.Age()))
-	c.state.Store(stateFinishing)
+	// NB: of HTTP/2 the caller may have ended the last request before its handler did.
+	if c.leave(stateFinishing) && c.quiet.Load() {
+		c.sent()
+	}
 }
 
 // sent is called when the last byte of an answer was written.
@@ -316,7 +341,7 @@ type connectionKey struct{}
 
 // ConnContext puts a connection into the context of its requests, for Of. It is http.Server.ConnContext.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connectionKey{}, c)
+	return context.WithValue(ctx, connectionKey{}, bare(c))
 }
 
 // Of returns the connection of a request, nil when the listener did not accept it.
@@ -325,9 +350,26 @@ func Of(r *http.Request) *Conn {
 	return c
 }
 
+// bare returns the connection that TLS runs over, nil when the listener did not accept it.
+func bare(c net.Conn) *Conn {
+	if over, ok := c.(*tls.Conn); ok {
+		c = over.NetConn()
+	}
+	accepted, _ := c.(*Conn)
+	return accepted
+}
+
 // OnState is told by net/http what a connection does.
-func OnState(c net.Conn, state http.ConnState) {
-	if c, ok := c.(*Conn); ok && state == http.StateIdle {
+func OnState(over net.Conn, state http.ConnState) {
+	c := bare(over)
+	if c == nil {
+		return
+	}
+	switch state {
+	case http.StateActive:
+		c.quiet.Store(false)
+	case http.StateIdle:
+		c.quiet.Store(true)
 		c.sent()
 	}
 }

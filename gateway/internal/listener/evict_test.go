@@ -1,6 +1,7 @@
 package listener
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -181,9 +182,34 @@ func TestNetworks(t *testing.T) {
 
 // TestARestingConnectionMayBeClosed for a new one, and is not taken up again then.
 func TestARestingConnectionMayBeClosed(t *testing.T) {
-	l := &Listener{freed: make(chan struct{}, 1)}
-	c := &Conn{listener: l}
-	c.state.Store(stateBusy)
-	assert.False(t, !c.Rest() || !isIdle(c, c.state.Load()) || !c.Resume() || c.state.Load() != stateBusy, "got the state %d, want idle and then busy", c.state.Load())
-	assert.False(t, !c.Rest() || !c.state.CompareAndSwap(stateIdle, stateEvicted) || c.Resume() || c.state.Load() != stateEvicted, "got the state %d of a connection that was closed", c.state.Load())
+	l, all := admitAll("192.0.2.1")
+	c := all[0]
+	require.True(t, c.Begin(new(http.Request)))
+	c.Rest()
+	require.True(t, isIdle(c, c.state.Load()), "got the state %d of a connection that rests", c.state.Load())
+	require.True(t, c.Resume())
+	assert.False(t, l.evict(), "a connection with a request was closed")
+	c.Rest()
+	assert.True(t, l.evict())
+	assert.False(t, c.Resume(), "a connection that was closed is taken up again")
+}
+
+// TestAConnectionOfManyRequests, as HTTP/2 has them, may be closed only when none of them is left.
+func TestAConnectionOfManyRequests(t *testing.T) {
+	l, all := admitAll("192.0.2.1")
+	c, r := all[0], &http.Request{ProtoMajor: 2, Body: io.NopCloser(strings.NewReader("nobody reads this"))}
+	over := tls.Server(c, new(tls.Config))
+	OnState(over, http.StateActive)
+	for range 3 {
+		require.True(t, c.Begin(r))
+	}
+	c.End()
+	c.Rest() // one waits to be refused
+	assert.False(t, l.evict(), "one request is left")
+	require.True(t, c.Resume())
+	c.End()
+	OnState(over, http.StateIdle) // the caller gave the last one up
+	assert.False(t, l.evict(), "its handler still runs")
+	c.End()
+	assert.True(t, l.evict(), "got the state %d after the last one", c.state.Load())
 }

@@ -155,19 +155,18 @@ func NetworkOf(a netip.Addr) netip.Prefix {
 // stuckMin is the age at which the end of an answer counts as stuck, and a new connection without a request as unused.
 const stuckMin = 2 * time.Second
 
-// state is what a connection is doing:
+// state is what a connection is doing: a positive one counts the requests that are handled, of which HTTP/2 has many.
 //
 //	new ──┐
-//	      ├─► busy ──► finishing ──► idle ──► busy …
+//	      ├─► 1, 2, … ──► finishing ──► idle ──► 1 …
 //	idle ─┘    └───── body not read ──► idle
 //
 // New and idle connections may become evicted, and finishing ones that are stuck.
 type state = int32
 
 const (
-	stateNew       state = iota // no request yet, perhaps a part of its headers
-	stateIdle                   // waits for the next request, or for a body that is ignored
-	stateBusy                   // a handler has a request
-	stateFinishing              // the handler has answered; net/http sends the rest
-	stateEvicted                // closed for a new one; serves no request
+	stateNew       state = -iota // no request yet, perhaps a part of its headers
+	stateIdle                    // waits for the next request, or for a body that is ignored
+	stateFinishing               // the last handler has answered; net/http sends the rest
+	stateEvicted                 // closed for a new one; serves no request
 )

@@ -32,6 +32,9 @@ func ReadCredentials(h http.Header, cookie string) (Credentials, error) {
 	return c, nil
 }
 
+// None reports whether the request shows nothing at all.
+func (c *Credentials) None() bool { return !c.hasToken && !c.hasSession }
+
 // Pick returns the credential to authenticate on a route that takes the given kinds. A token that stands there wins
 // over a session, because a browser adds the cookie on its own and the token was put there by somebody; and it is never
 // fallen back from, so that nobody acts as another user than intended.
