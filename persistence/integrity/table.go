@@ -27,6 +27,9 @@ type Table struct {
 // Name is the name of the table's file.
 func (t Table) Name() string { return tableName(t.number) }
 
+// Bounds are the first and the last key, as the MANIFEST has them.
+func (t Table) Bounds() (first, last []byte) { return t.smallest, t.largest }
+
 func tableName(number uint64) string { return fmt.Sprintf("%06d.sst", number) }
 
 // Tables lists the tables of the present version, newest first.
@@ -91,7 +94,22 @@ func CheckTable(t Table, fsys vfs.FS, dir string, o sstable.ReaderOptions) (err 
 	if err := r.ValidateBlockChecksums(); err != nil {
 		return Damaged(t.Name(), err.Error())
 	}
+	if t.smallest == nil {
+		return nil
+	}
 	return checkBounds(t, r)
+}
+
+// TableFiles lists the tables in a folder, whether or not a MANIFEST names them: CheckTable does not compare their bounds.
+func TableFiles(fsys vfs.FS, dir string) (tables []Table, err error) {
+	names, err := fsys.List(dir)
+	for _, name := range names {
+		var number uint64
+		if n, err := fmt.Sscanf(name, "%d.sst", &number); n == 1 && err == nil && tableName(number) == name {
+			tables = append(tables, Table{number: number})
+		}
+	}
+	return tables, err
 }
 
 // checkBounds compares the first and the last key with those in the MANIFEST.
