@@ -256,6 +256,10 @@ func (f *fakeWorkflows) PostCreate(r *message.Create, to message.Recipient) (wor
 	return workflow.Posted{}, err
 }
 
+func (f *fakeWorkflows) Permission(*message.Load, string) (message.Permission, error) {
+	return message.Permission{Allowed: true, Why: []string{"because"}}, f.ask()
+}
+
 func (f *fakeWorkflows) Backlog() int64   { return f.backlog.Load() }
 func (f *fakeWorkflows) InFlightMax() int { return 16_384 }
 

@@ -58,7 +58,7 @@ func (g *groups) open(s *Services, addr func() net.Addr) {
 	g.tasks.Workflows, g.tasks.Worklists, g.tasks.Watches, g.tasks.Users = s.Workflows, s.Worklists, s.TaskWatches, s.Users
 	g.portal.Portal, g.portal.Presentations, g.portal.Users = s.Portal, s.Presentations, s.Users
 	g.session.Sessions, g.session.Links, g.session.Provider, g.session.Addr = s.Sessions, s.Links, s.Provider, addr
-	g.admin.Identities, g.admin.Audit = s.Identities, s.Audit
+	g.admin.Identities, g.admin.Workflows, g.admin.Audit = s.Identities, s.Workflows, s.Audit
 	g.files.Repository, g.files.Templates = s.Repository, s.Templates
 }
 
@@ -77,6 +77,7 @@ type Workflows interface {
 	instances.Workflows
 	operate.Operations
 	tasks.Tasks
+	administration.Workflows
 	// StopWatching ends all watches, and refuses new ones. Calls of Changes wait no more.
 	StopWatching()
 }

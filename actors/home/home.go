@@ -105,6 +105,7 @@ func Load(files fs.FS, parser *statemachine.Parser) (*Set, error) {
 	if len(faults) > 0 {
 		return set, faults
 	}
+	set.Warnings = append(set.Warnings, set.Rights.Warnings()...)
 	return set, nil
 }
 

@@ -109,6 +109,12 @@ type Events struct {
 	Events []statemachine.Available
 }
 
+// Permission is whether somebody may send an event to an instance, and why: sentences for those who run the service.
+type Permission struct {
+	Allowed bool
+	Why     []string
+}
+
 // History asks for a part of an instance's history.
 type History struct {
 	Caller                 *identity.Principal

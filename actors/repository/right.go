@@ -33,7 +33,12 @@ type Rights struct {
 	closed bool
 	isUser func(identity.UserID) bool // isUser tells a user's name from others directly in UserFolder; nil: none is
 	len    int
+	// warnings are what the author should look at although it is allowed.
+	warnings document.Faults
 }
+
+// Warnings are what the author of the file should look at although it is allowed.
+func (r *Rights) Warnings() document.Faults { return r.warnings }
 
 // scope is a path with an entry, or with entries below.
 type scope struct {
@@ -197,7 +202,7 @@ type rightsParser struct {
 	lines     map[string]int // of the paths so far
 }
 
-// Who may write is checked, but not kept: nothing writes through the service.
+// Who may write is checked, but not kept: nothing writes through the service, and a warning says so.
 func (p *rightsParser) entry(n *document.Node) {
 	p.Known(n, entryKeys...)
 	if n.Kind != document.Mapping { // a fault already
@@ -205,7 +210,13 @@ func (p *rightsParser) entry(n *document.Node) {
 	}
 	at, ok := p.path(n)
 	readers := p.subjects(n.Field("readers"))
-	p.subjects(n.Field("writers"))
+	if writers := n.Field("writers"); writers != nil {
+		p.subjects(writers)
+		p.result.warnings = append(p.result.warnings, document.Fault{
+			File: p.File, Line: writers.Line, Reason: "writers has no effect: nothing is written through the service",
+			Suggestion: "remove it, and let people write in the folder or the bucket itself",
+		})
+	}
 	if len(n.Fields) == 1 && ok { // an unknown key is a fault of its own
 		p.Add(n, "the entry names neither readers nor writers").Suggestion = "readers: [] is nobody"
 	}

@@ -122,3 +122,14 @@ func FuzzParseRights(f *testing.F) {
 		}
 	})
 }
+
+// TestWritersHaveNoEffect: a file that has the key is taken, and a warning says what to do instead.
+func TestWritersHaveNoEffect(t *testing.T) {
+	directory, err := identity.ParseDirectory("identity.yaml", []byte("users: [{id: ann}]\n"))
+	require.NoError(t, err)
+	rights, err := ParseRights("rights.yaml", []byte("- {path: /a, readers: ['*']}\n- {path: /b, writers: [user:ann]}\n"), directory)
+	require.NoError(t, err)
+	require.Len(t, rights.Warnings(), 1)
+	assert.Equal(t, 2, rights.Warnings()[0].Line)
+	assert.Contains(t, rights.Warnings()[0].Error(), "writers has no effect")
+}

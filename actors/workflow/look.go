@@ -26,6 +26,16 @@ func (r *Router) Events(req *message.Load) (*message.Events, error) {
 	return out, nil
 }
 
+// Permission finds out whether the caller may send an event to an instance now, also a caller who may not see it.
+// failure.ErrNotFound: there is no such instance.
+func (r *Router) Permission(req *message.Load, event string) (p message.Permission, err error) {
+	_, err = r.ask(req.WorkflowID, req.InstanceID, instance.Why{Load: req, Event: event, Answer: &p})
+	if err != nil {
+		return message.Permission{}, failure.In("permission at", req.WorkflowID+"/"+req.InstanceID, err)
+	}
+	return p, nil
+}
+
 // History returns a part of an instance's history, however long it is. The errors are those of Load, and
 // failure.ErrInvalid for a cursor of another list.
 func (r *Router) History(req *message.History) (*message.Page, error) {

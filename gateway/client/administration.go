@@ -84,6 +84,14 @@ func (c *Client) User(ctx context.Context, id string) (u api.User, raw json.RawM
 	return u, raw, err
 }
 
+// Can says whether a user may send an event to an instance now, and why; it returns the answer as it came, too.
+func (c *Client) Can(ctx context.Context, user, event, workflowID, instanceID string) (p api.Permission, raw json.RawMessage, err error) {
+	defer asking(&err, "permission of %s", user)
+	q := url.Values{"event": {event}, "workflowId": {workflowID}, "instanceId": {instanceID}}
+	raw, err = c.getAdmin(ctx, []string{"users", user, "can"}, q, &p)
+	return p, raw, err
+}
+
 // Roles returns all roles.
 func (c *Client) Roles(ctx context.Context) (page *Page[api.UserRole], err error) {
 	defer asking(&err, "list the roles")

@@ -1,6 +1,8 @@
 package operate
 
 import (
+	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +15,7 @@ import (
 func newUser() *cobra.Command {
 	return cli.Group("user", "List users, and what each may do",
 		"  troupe user show john.doe --home ./troupe-home",
-		newUserList(), newUserShow())
+		newUserList(), newUserShow(), newUserCan())
 }
 
 func newUserList() *cobra.Command {
@@ -62,6 +64,29 @@ func newUserShow() *cobra.Command {
 			rows = append(rows, []string{p.ID, "from " + strings.Join(p.From, ", ")})
 		}
 		return out.Table(rows)
+	})
+}
+
+func newUserCan() *cobra.Command {
+	return operating(&cobra.Command{
+		Use: "can USER EVENT WORKFLOW INSTANCE", Short: "Say whether a user may send an event now, and why (needs mod-admin)",
+		Long: `Asks the rules of the workflow about the instance as it is now, with the user's roles in identity.yaml. Nothing is sent.
+Exit code 1: the user may not.`,
+		Example: "  troupe user can john.doe approve leave-request 01M7YZAB2GNTJFQE62690KHSQT --home ./troupe-home",
+	}, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
+		p, raw, err := c.Can(cmd.Context(), args[0], args[1], args[2], args[3])
+		if err != nil {
+			return err
+		}
+		if out.Form != cli.FormTable {
+			err = out.Document(raw)
+		} else {
+			_, err = io.WriteString(out.To, client.Printable(strings.Join(p.Why, "\n"))+"\n")
+		}
+		if err == nil && !p.Allowed {
+			err = fmt.Errorf("no: %s may not send %s", args[0], args[1])
+		}
+		return err
 	})
 }
 

@@ -174,6 +174,7 @@ func (s *service) firstSets() (again bool, err error) {
 		s.rights = repository.Closed()
 		s.log.Error().Str("file", home.RightsFile).Msg("until it is corrected, only holders of mod-repository-admin can read repository files")
 	}
+	s.reloads.access.warn(s.log, s.rights.Warnings())
 	definitions, definitionsErr := s.takeDefinitions(access.Directory)
 	if definitionsErr != nil && !before {
 		return false, definitionsErr
@@ -217,6 +218,7 @@ func (s *service) reloadAccess() (again bool) {
 		s.identities.SetDirectory(access.Directory)
 	}
 	if access.Directory != nil && access.Rights != nil {
+		s.reloads.access.warn(s.log, access.Rights.Warnings())
 		s.repository.SetRights(access.Rights)
 	}
 	again, news := s.reloads.access.ended(s.log, access.Digest, err)

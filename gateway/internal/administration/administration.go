@@ -7,13 +7,21 @@ import (
 
 	"troupe/actors/audit"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/gateway/internal/kernel"
 )
 
 // Group answers the routes. Its fields are set before the kernel is opened.
 type Group struct {
 	Identities Identities
+	Workflows  Workflows
 	Audit      *audit.Log
+}
+
+// Workflows decides who may do what with instances.
+type Workflows interface {
+	// Permission finds out whether the caller may send an event to an instance now, and why.
+	Permission(req *message.Load, event string) (message.Permission, error)
 }
 
 // Identities are users, tokens and sessions. Errors are those of package failure.
@@ -38,6 +46,7 @@ func (g *Group) Routes() []kernel.Route {
 	return []kernel.Route{
 		base.Row("users", "GET", "/users", g.listUsers, "limit", "cursor"),
 		base.Row("user", "GET", "/users/:userId", g.showUser),
+		base.Row("can", "GET", "/users/:userId/can", g.showPermission, "workflowId", "instanceId", "event"),
 		base.Row("roles", "GET", "/roles", g.listRoles),
 		base.Row("sessions", "GET", "/sessions", g.listSessions, "user", "limit", "cursor"),
 		base.Row("revoke-session", "DELETE", "/sessions/:id", g.revokeSession),

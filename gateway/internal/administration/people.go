@@ -5,9 +5,11 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/gateway/api"
 	"troupe/gateway/internal/kernel"
 	"troupe/gateway/internal/parse"
+	"troupe/statemachine"
 )
 
 // listUsers lists them in the order of the file. A cursor is the first user of the page.
@@ -88,4 +90,34 @@ func (g *Group) listRoles(x *kernel.Exchange) error {
 		answer.Roles = append(answer.Roles, out)
 	}
 	return x.AnswerJSON(answer)
+}
+
+// showPermission answers for the user as identity.yaml has it: roles that an identity provider gives are those of a session.
+func (g *Group) showPermission(x *kernel.Exchange) error {
+	q := parse.Parameters{Values: x.Query}
+	load := message.Load{WorkflowID: q.Text("workflowId"), InstanceID: q.Text("instanceId")}
+	event := q.Text("event")
+	for _, name := range []string{"workflowId", "instanceId", "event"} {
+		if !x.Query.Has(name) {
+			q.Refuse("the query parameter %q is missing", name)
+		}
+	}
+	if q.Err != nil {
+		return q.Err
+	}
+	if !statemachine.IsIdentifier(load.WorkflowID) || !statemachine.IsIdentifier(load.InstanceID) {
+		return failure.ErrNotFound
+	}
+	user, directory := identity.UserID(x.Params.ByName("userId")), g.Identities.Directory()
+	if load.Caller = directory.Principal(user); load.Caller == nil {
+		if directory.Name(user) == "" {
+			return failure.ErrNotFound
+		}
+		return x.AnswerJSON(api.Permission{Why: []string{"the user is disabled"}})
+	}
+	p, err := g.Workflows.Permission(&load, event)
+	if err != nil {
+		return err
+	}
+	return x.AnswerJSON(api.Permission(p))
 }
