@@ -17,6 +17,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/form"
+	"troupe/actors/hold"
 	"troupe/actors/identity"
 	"troupe/actors/message"
 	"troupe/actors/outbox"
@@ -368,6 +369,15 @@ func (s *scenario) step(line string) (string, error) {
 		return "", err
 	case "restart":
 		s.Restart()
+	case "restored": // what serves next has the store of a backup; resume outbox|schedules
+		w := s.Store.NewBatch(key.Meta)
+		if err := errors.Join(hold.Restored{Moment: time.Now()}.Put(w), s.Store.Commit(w)); err != nil {
+			return "", err
+		}
+		s.Restart()
+		return fmt.Sprintln(s.Held()), nil
+	case "resume":
+		return "", s.Resume(hold.What(a.at(1)))
 	case "away": // for so long nobody serves
 		d, err := time.ParseDuration(a.at(1))
 		s.harness.End()

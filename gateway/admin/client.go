@@ -117,7 +117,7 @@ func (c *Client) Publish(ctx context.Context, archive []byte, dryRun bool) (api.
 // done is called, or the server stops, which closes stopped.
 func (c *Client) Checkpoint(ctx context.Context) (folder string, stopped <-chan struct{}, done func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	response, err := c.send(ctx, http.MethodPost, pathMoment, nil)
+	response, err := c.send(ctx, http.MethodPost, pathMoment, nil) //nolint:bodyclose // the goroutine below closes it
 	if err != nil {
 		cancel()
 		return "", nil, nil, err

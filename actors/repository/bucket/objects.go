@@ -63,11 +63,17 @@ func (o *Objects) Remove(ctx context.Context, name string) error {
 func (o *Objects) Lock(ctx context.Context) (release func(), err error) {
 	var faults []error
 	for left := range o.client.ListIncompleteUploads(ctx, o.o.Bucket, o.o.Prefix, true) {
+		if minio.ToErrorResponse(left.Err).Code == minio.NoSuchUpload { // what some stores say of none
+			continue
+		}
 		if left.Err != nil {
 			faults = append(faults, left.Err)
 			continue
 		}
 		faults = append(faults, o.client.Client.RemoveIncompleteUpload(ctx, o.o.Bucket, left.Key))
 	}
-	return func() {}, errors.Join(faults...)
+	if err := errors.Join(faults...); err != nil {
+		return nil, fmt.Errorf("%s: %w", o, err)
+	}
+	return func() {}, nil
 }

@@ -41,7 +41,7 @@ func command(cmd *cobra.Command, where func(args []string) string, do func(ctx c
 }
 
 // progressOn shows how far something is, on a terminal.
-func progressOn(cmd *cobra.Command, what string) (show func(done, total int64), clear func()) {
+func progressOn(cmd *cobra.Command, what string) (show func(done, total int64), hide func()) {
 	line, last := cli.NewLiveLine(cmd.ErrOrStderr()), time.Time{}
 	return func(done, total int64) {
 		if total > 0 && line.IsLive() && time.Since(last) > 100*time.Millisecond {
@@ -117,11 +117,11 @@ copies everything, each later one what is new. It is checked after writing, and 
 		if err != nil {
 			return err
 		}
-		show, clear := progressOn(cmd, "backup")
+		show, hide := progressOn(cmd, "backup")
 		run.Progress = show
 		if len(args) > 0 {
 			report, err := run.ToFile(ctx, args[0])
-			clear()
+			hide()
 			return told(cmd, report, err, args[0])
 		}
 		t, done, err := openTarget(c, to)
@@ -136,7 +136,7 @@ copies everything, each later one what is new. It is checked after writing, and 
 		for first := true; ; first = false {
 			begun := time.Now()
 			report, err := run.To(ctx, t, kept)
-			clear()
+			hide()
 			err = told(cmd, report, err, t.String())
 			if pause == 0 || first && err != nil { // a setting is wrong, perhaps
 				return err
@@ -222,10 +222,10 @@ troupe schedule resume --all: a copy does not repeat what the original does. Tok
 			return err
 		}
 		begun := time.Now()
-		show, clear := progressOn(cmd, "restore")
+		show, hide := progressOn(cmd, "restore")
 		r := &restoring{from: from, home: c.Home, dataOnly: dataOnly, progress: show, log: c.Logger(), rename: os.Rename}
 		counts, err := r.restore(ctx)
-		clear()
+		hide()
 		if err != nil {
 			return fmt.Errorf("restore %s: %w", args[0], err)
 		}
@@ -272,9 +272,9 @@ in $TMPDIR. The exit code is 1 when anything is not as the backup says. The defa
 		}
 		defer func() { _ = os.RemoveAll(dir) }() // the next drill tries again
 		begun := time.Now()
-		show, clear := progressOn(cmd, "drill")
+		show, hide := progressOn(cmd, "drill")
 		counts, err := (&restoring{from: b, home: dir, progress: show, log: c.Logger(), rename: os.Rename}).restore(ctx)
-		clear()
+		hide()
 		if err != nil {
 			return fmt.Errorf("drill of %s: %w", from, err)
 		}

@@ -16,7 +16,8 @@ import (
 // is under load, in increments and in one file, have each request that was acknowledged before they began, at its place,
 // and whole histories. The token of the original works, a session does not, and the original goes on.
 func TestABackupUnderLoad(t *testing.T) {
-	p := launch(t, newHome(t, map[string]string{"workflows/load.yaml": loadFlow}), binary(), "--mem-table-bytes", "65536")
+	p := launch(t, newHome(t, map[string]string{"workflows/load.yaml": loadFlow}), binary(), "--mem-table-bytes", "65536",
+		"--backup.to", "backups", "--backup.every", "1s")
 	p.ready()
 	l, g, token, session := newLedger(), newGate(), p.home.token("ann"), p.home.session("ann")
 	workers := newWorkers(16, l, token, seed(t))
@@ -47,8 +48,14 @@ func TestABackupUnderLoad(t *testing.T) {
 	g.end()
 	done.Wait()
 	l.report(t)
+	p.await("a backup of the server's own", func() bool { return p.log.has("backup written") })
+	p.await("the checkpoints to be removed", func() bool {
+		left, err := filepath.Glob(filepath.Join(p.home.dir, "data", "checkpoint-*"))
+		return err == nil && len(left) == 0
+	})
 	p.quiet = true
 	p.kill()
+	t.Log(wantCommand(t, "store", "drill", "--home", p.home.dir, "--from", filepath.Join(p.home.dir, "backups")))
 	for _, of := range all[2:] {
 		restored := newHome(t, nil)
 		restored.dir = filepath.Join(restored.dir, "restored")

@@ -504,7 +504,11 @@ export interface paths {
          */
         get: operations["listOutbox"];
         put?: never;
-        post?: never;
+        /**
+         * Send webhooks and mails after a restore
+         * @description A store that was restored from a backup sends nothing until then. Without anything to resume it does nothing.
+         */
+        post: operations["resumeOutbox"];
         delete?: never;
         options?: never;
         head?: never;
@@ -658,7 +662,11 @@ export interface paths {
          */
         get: operations["listSchedules"];
         put?: never;
-        post?: never;
+        /**
+         * Run schedules after a restore
+         * @description A store that was restored from a backup runs no schedule until then. Runs that came due meanwhile were missed. Without anything to resume it does nothing.
+         */
+        post: operations["resumeSchedules"];
         delete?: never;
         options?: never;
         head?: never;
@@ -688,7 +696,7 @@ export interface paths {
         /**
          * Pause, resume or run a schedule
          * @description `pause` suspends its runs until `resume`; runs in between are not made up for. `run` creates an instance now; if that is refused, the
-         *     answer says why.
+         *     answer says why. In a store that was restored from a backup, `resume` of one schedule is 409 until all are resumed.
          */
         post: operations["changeSchedule"];
         delete?: never;
@@ -2744,6 +2752,10 @@ export interface components {
             /** @enum {string} */
             action: "pause" | "resume" | "run";
         };
+        ResumeRequest: {
+            /** @constant */
+            action: "resume";
+        };
         StopRequest: {
             /**
              * @description Confirms that everything the instance has invoked ends with it.
@@ -3615,6 +3627,15 @@ export interface components {
         };
         /** @description No instance has the event of the incident, or the instance accepts no more events. */
         NothingToRetry: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Fault"];
+            };
+        };
+        /** @description The store was restored from a backup, and all schedules are paused. */
+        Restored: {
             headers: {
                 [name: string]: unknown;
             };
@@ -5007,6 +5028,31 @@ export interface operations {
             504: components["responses"]["OutcomeUnknown"];
         };
     };
+    resumeOutbox: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResumeRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["Nothing"];
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
     changeDelivery: {
         parameters: {
             query?: never;
@@ -5202,6 +5248,31 @@ export interface operations {
             504: components["responses"]["OutcomeUnknown"];
         };
     };
+    resumeSchedules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResumeRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["Nothing"];
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
     changeSchedule: {
         parameters: {
             query?: never;
@@ -5231,6 +5302,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["AccessDenied"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Restored"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["Busy"];
