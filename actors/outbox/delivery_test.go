@@ -18,6 +18,7 @@ func deliveries() []Delivery {
 		{Workflow: "order", Version: 3, Created: at, State: Pending, Next: at.Add(time.Second), Body: data.Value(`{"n":1}`)},
 		{Workflow: "order", Version: 1, Created: at, State: Dead, Attempts: 9, Next: at, LastStatus: 500, LastError: "the answer was 500"},
 		{Workflow: "leave", Version: 2, Created: at, State: Pending, Next: at, To: []string{"user:ann", "role:heads"}, Subject: "Größe", Text: "a\nb"},
+		{Workflow: "order", Version: 3, Created: at, State: Pending, Next: at, Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
 	}
 }
 
@@ -25,6 +26,7 @@ func TestADeliveryIsReadAsItWasWritten(t *testing.T) {
 	for _, want := range deliveries() {
 		stored := want.Append(nil)
 		got, err := Parse(stored)
+		assert.Equal(t, want.State, StateOf(stored))
 		clear(stored) // it is the store's
 		assert.True(t, err == nil && reflect.DeepEqual(*got, want), "got %+v, %v, want %+v", got, err, want)
 	}

@@ -106,13 +106,14 @@ func (s *Span) Answered(status int) {
 	}
 }
 
-// Committing begins the commit of the work, and Committed ends it.
+// Committing begins the commit of the work.
 func (s *Span) Committing() {
 	if s != nil {
 		_, s.commit = s.tracer.of.Start(s.ctx, "commit")
 	}
 }
 
+// Committed ends the commit, if one is under way.
 func (s *Span) Committed(err error) {
 	if s == nil || s.commit == nil {
 		return
