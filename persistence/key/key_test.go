@@ -114,6 +114,8 @@ func built(k Parts) (key []byte, prefixes []covers) {
 		return Done(nil, sh, k.Workflow, k.Due, id), []covers{{DonePrefix(nil, sh, k.Workflow), workflowOf}}
 	case "donetime":
 		return DoneTime(nil, sh, id), []covers{{DoneTime(nil, sh, id), idOf}}
+	case "bulk":
+		return Bulk(nil, sh, k.Reply), []covers{{BulkPrefix(nil, sh), anyOf}}
 	case "feed":
 		return Feed(nil, sh, FeedPlace(k.Number)), []covers{{FeedPrefix(nil, sh), anyOf}}
 	case "timer":

@@ -39,7 +39,7 @@ func newInstance() *cobra.Command {
 
 // Commands are those that work with what runs.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{newInstance(), newTask(), newOutbox(), newIncident(), newTimer(), newSchedule(), newDefinition(), newStore(), newActors()}
+	return []*cobra.Command{newInstance(), newTask(), newOutbox(), newIncident(), newTimer(), newSchedule(), newBulk(), newDefinition(), newStore(), newActors()}
 }
 
 func newInstanceStop() *cobra.Command {
