@@ -65,7 +65,7 @@ var groups = []struct {
 	{"Run a service", []string{"serve", "init", "config", "doctor", "store", "cluster", "actors", "audit"}},
 	{"Write workflows", []string{"new", "check", "publish", "diagram", "definition", "import", "export", "parameters", "schema"}},
 	{"Work with instances and tasks", []string{"workflow", "instance", "task"}},
-	{"Operate workflows", []string{"incident", "outbox", "timer", "schedule"}},
+	{"Operate workflows", []string{"incident", "outbox", "timer", "schedule", "bulk"}},
 	{"Manage access", []string{"user", "role", "token", "session", "password", "context"}},
 	{"Measure and find out more", []string{"bench", "version", "help", "man", "completion"}},
 }
