@@ -42,6 +42,7 @@ const (
 	indexTable      table = 'i' // index, value, id          -> index entry
 	indexStateTable table = 'j' // index                     -> how far the index is in the shard
 	replyTable      table = 'k' // scope, key                -> first answer
+	businessTable   table = 'l' // workflow, name            -> instance
 	activityTable   table = 'm' // id, sequence, number      -> what happened beside the history
 	nodeTable       table = 'n' // workflow, node, machine, id -> index entry
 	deliveryTable   table = 'o' // id, queue, sequence, number -> delivery
