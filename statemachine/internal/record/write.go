@@ -36,6 +36,7 @@ func Append(dst []byte, d *chart.Definition, in *Instance, chain Chain, attachme
 		{childSection, appendChildren(nil, in.State.Children)},
 		{parentSection, appendParent(nil, &in.State)},
 		{taskSection, appendTasks(nil, in.State.Tasks)},
+		{keySection, []byte(in.Key())},
 	} {
 		if len(section.text) > 0 {
 			dst = packed.AppendText(append(dst, section.kind), section.text)
