@@ -8,8 +8,10 @@ import (
 
 	"troupe/actors/catalog"
 	"troupe/actors/form"
+	"troupe/actors/internal/businesskey"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/outbox"
+	"troupe/actors/retention"
 	"troupe/actors/task"
 	"troupe/actors/timer"
 	"troupe/persistence"
@@ -69,6 +71,7 @@ func (in *Instance) Put(w *persistence.Batch, indexes []*catalog.Index) {
 		room = ix.Update(w, room, in.Shard, in.ID, nil, &in.State)
 	}
 	timer.Put(w, &timer.Origin{Shard: in.Shard, Workflow: in.Workflow, Instance: in.ID, Of: in.Of}, nil, in.State.Timers())
+	businesskey.Put(w, in.Shard, in.Workflow, in.ID, nil, &in.State)
 	task.Put(w, in.tasks(), nil, in.State.Tasks(), nil, nil)
 	if in.Form != nil {
 		row := form.Row{Form: *in.Form, WorkflowID: in.Workflow, Nodes: statemachine.NodeNames(in.Of.Positions(&in.State))}
@@ -76,8 +79,8 @@ func (in *Instance) Put(w *persistence.Batch, indexes []*catalog.Index) {
 	}
 }
 
-// PutBehind writes the row that follows from a row of the instance which the record does not give: the attempt of a delivery, and the
-// place of a decided task in a list. own reports whether the row is one of the instance's own, and not one that follows from its record.
+// PutBehind writes the row that follows from a row of the instance which the record does not give: the attempt of a delivery, the
+// place of a decided task in a list, and that of an instance among those that are done. own reports whether the row is one of the instance's own, and not one that follows from its record.
 func (in *Instance) PutBehind(w *persistence.Batch, rowKey, value []byte) (own bool, err error) {
 	k, _ := key.Parse(rowKey)
 	switch k.Table {
@@ -91,6 +94,8 @@ func (in *Instance) PutBehind(w *persistence.Batch, rowKey, value []byte) (own b
 			return true, err
 		}
 		outbox.PutAttempt(w, in.Shard, of, d)
+	case "donetime":
+		return true, retention.PutBehind(w, in.Shard, in.Workflow, in.ID, value)
 	}
 	return true, nil
 }

@@ -250,9 +250,13 @@ func (s *shardCheck) row(rowKey, value []byte) error {
 		if k.ID != (key.ID{}) {
 			s.gives(k, in, rowKey, value)
 		}
+	case "business":
+		if !s.take(rowKey, value) {
+			s.Damage(k.String() + ": no instance has it")
+		}
 	case "list":
 		s.list(k, in, rowKey, value)
-	case "draft", "taskdraft", "activity", "reply":
+	case "draft", "taskdraft", "activity", "reply", "done", "donetime":
 		if k.ID != (key.ID{}) && in == nil {
 			s.Damage(k.String() + ": there is no such instance")
 		}

@@ -48,12 +48,28 @@ func Remove(w *persistence.Batch, store *persistence.Store, sh key.Shard, workfl
 	if err != nil {
 		return failure.OfStore(err)
 	}
+	ms, err := parse(stored)
+	if err == nil {
+		w.Delete(key.Done(nil, sh, workflow, ms, id))
+	}
+	return err
+}
+
+// PutBehind writes the row that follows from the one of key.DoneTime, for an instance that comes from elsewhere.
+func PutBehind(w *persistence.Batch, sh key.Shard, workflow string, id key.ID, stored []byte) error {
+	ms, err := parse(stored)
+	if err == nil {
+		w.Set(key.Done(nil, sh, workflow, ms, id), nil)
+	}
+	return err
+}
+
+func parse(stored []byte) (milliseconds int64, err error) {
 	ms, n := binary.Varint(stored)
 	if n != len(stored) {
-		return failure.Errorf(failure.ErrExecution, "when an instance was done: %w", persistence.ErrCorrupt)
+		return 0, failure.Errorf(failure.ErrExecution, "when an instance was done: %w", persistence.ErrCorrupt)
 	}
-	w.Delete(key.Done(nil, sh, workflow, ms, id))
-	return nil
+	return ms, nil
 }
 
 // Options configures a Service. All fields are required.

@@ -15,6 +15,7 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/changefeed"
 	"troupe/actors/form"
+	"troupe/actors/internal/businesskey"
 	"troupe/actors/internal/history"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/inventory"
@@ -272,6 +273,9 @@ func (m *importing) put(it *arriving) error {
 		m.count(&m.Skipped)
 		return nil
 	}
+	if err := m.keyIsFree(it); err != nil {
+		return err
+	}
 	// NB: as commits of instances do: a Publish waits for it, so that the indexes are those that it is for.
 	commit := m.catalog.BeginCommit(it.Shard)
 	defer m.catalog.EndCommit(commit)
@@ -302,6 +306,22 @@ func (m *importing) put(it *arriving) error {
 		m.arrived(it.Shard, it.Workflow, first, queues)
 	}
 	return nil
+}
+
+// keyIsFree refuses an instance with a business key that another one has here, or whose row would be in another shard.
+func (m *importing) keyIsFree(it *arriving) error {
+	business := it.State.Key()
+	if business == "" || it.State.State.IsOver() {
+		return nil
+	}
+	if businesskey.ShardOf(m.store, it.Workflow, business) != it.Shard {
+		return fmt.Errorf("its key %q belongs to another shard here: import it into a store with as many shards as the one that it comes from", business)
+	}
+	id, found, err := businesskey.Find(m.store, it.Shard, it.Workflow, business)
+	if err == nil && found {
+		err = fmt.Errorf("instance %s has its key %q here", instanceid.Text(id), business)
+	}
+	return err
 }
 
 // fill writes the instance with all its rows.

@@ -60,7 +60,7 @@ type trailer struct {
 }
 
 // tables are those whose rows come along.
-var tables = []string{"draft", "reply", "delivery", "incident", "task", "taskdraft", "activity"}
+var tables = []string{"draft", "reply", "delivery", "incident", "task", "taskdraft", "activity", "donetime"}
 
 // sumOf is a sum of a definition's text; persistence.ErrNotFound when there is none.
 func sumOf(c *catalog.Catalog, workflow string, version uint64) (string, error) {

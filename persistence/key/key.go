@@ -43,6 +43,7 @@ const (
 	indexStateTable table = 'j' // index                     -> how far the index is in the shard
 	replyTable      table = 'k' // scope, key                -> first answer
 	bulkTable       table = 'l' // job                       -> how far a bulk job is in the shard
+	businessTable   table = 'K' // workflow, name            -> instance
 	activityTable   table = 'm' // id, sequence, number      -> what happened beside the history
 	nodeTable       table = 'n' // workflow, node, machine, id -> index entry
 	deliveryTable   table = 'o' // id, queue, sequence, number -> delivery
