@@ -151,6 +151,7 @@ func TestWhomACertificateStandsFor(t *testing.T) {
 
 	open, err := connect(a.Client(t, a, "ann", nil))
 	require.NoError(t, err)
+	require.NoError(t, f.Stop(context.Background())) // the test looks itself
 	require.NoError(t, os.WriteFile(at("ca"), other.PEM, 0o600))
 	f.look()
 	f.look()
