@@ -187,47 +187,6 @@ func TestAPrefixOfEveryShardIsScannedAndSummed(t *testing.T) {
 	assert.True(t, errors.Is(err, stop) && calls == 3, "a scan that is stopped: got %v after %d keys, want %v after 3", err, calls, stop)
 }
 
-func TestAnEstimateIsExactBelowWhatIsEnough(t *testing.T) {
-	s := open(t, sharded(4))
-	keys := rows(t, s)
-	snapshot := s.Snapshot()
-	defer func() { _ = snapshot.Close() }()
-	records := key.Range{Prefix: key.RecordPrefix(nil, key.EveryShard, "wf")}
-	total := int64(len(oracleOf(keys, []key.Range{records})))
-	for _, c := range []struct {
-		enough, most int64
-		want         Estimate
-	}{
-		{total + 1, total + 1, Estimate{Keys: total, Exact: true, Read: total}},
-		{total / 4, total, Estimate{Keys: total, Read: total / 4}}, // one shard tells
-		{total/4 + 1, total, Estimate{Keys: total, Read: total / 2}},
-		{10, 10, Estimate{Keys: 40, Read: 10}},
-	} {
-		visited, begun := int64(0), int64(0)
-		stopAt := int64(-1)
-		stopped := errors.New("stopped")
-		visit := func(k []byte) error {
-			if visited+begun == stopAt {
-				return stopped
-			}
-			if _, ok := key.RecordID(k); ok {
-				visited++
-			} else if k == nil {
-				begun++
-			}
-			return nil
-		}
-		got, err := snapshot.Estimate(c.enough, c.most, visit, records)
-		assert.True(t, err == nil && got == c.want && visited == c.want.Read && begun == (visited+total/4-1)/(total/4),
-			"enough %d, most %d: got %+v of %d visited in %d shards, %v, want %+v", c.enough, c.most, got, visited, begun, err, c.want)
-		for visits := visited + begun; stopAt < visits-1; {
-			visited, begun, stopAt = 0, 0, stopAt+1
-			_, err := snapshot.Estimate(c.enough, c.most, visit, records)
-			assert.ErrorIs(t, err, stopped, "enough %d, most %d, stopped at visit %d", c.enough, c.most, stopAt)
-		}
-	}
-}
-
 func TestPrefixesOfEveryShardAreDeleted(t *testing.T) {
 	s := open(t, sharded(4))
 	keys := rows(t, s)

@@ -423,7 +423,7 @@ func (q *query) probe(a *access, most int64) error {
 	few := q.service.Limits.ProbeKeys
 	a.found = slices.Clone(a.ids)
 	var stopped error
-	e, err := q.snapshot.Estimate(int64(few), most, func(key []byte) error {
+	e, err := estimateKeys(q.snapshot, int64(few), most, func(key []byte) error {
 		if _, id, ok := entryRow.parse(key); ok && len(a.found) < few {
 			a.found = append(a.found, id)
 		}
@@ -436,8 +436,8 @@ func (q *query) probe(a *access, most int64) error {
 	if err != nil {
 		return failure.OfStore(err)
 	}
-	a.keys, a.atLeast, a.probed = e.Keys+int64(len(a.ids)), !e.Exact, true
-	q.explain.KeysRead += e.Read
+	a.keys, a.atLeast, a.probed = e.keys+int64(len(a.ids)), !e.exact, true
+	q.explain.KeysRead += e.read
 	return nil
 }
 

@@ -269,7 +269,7 @@ func (q *query) standing(at []statemachine.Position, out []Standing) error {
 	enough := int64(max(standingMin, standingRows/max(1, len(at))))
 	for i, p := range at {
 		var stopped error
-		e, err := q.snapshot.Estimate(enough, standingTimes*enough, func([]byte) error {
+		e, err := estimateKeys(q.snapshot, enough, standingTimes*enough, func([]byte) error {
 			stopped = q.chargeStep()
 			return stopped
 		}, key.Range{Prefix: key.MachinePrefix(nil, key.EveryShard, q.workflowID, string(p.Node), string(p.Machine))})
@@ -279,7 +279,7 @@ func (q *query) standing(at []statemachine.Position, out []Standing) error {
 		if err != nil {
 			return failure.OfStore(err)
 		}
-		out[i] = Standing{At: p, Instances: e.Keys, About: !e.Exact, AtLeast: e.Read >= standingTimes*enough}
+		out[i] = Standing{At: p, Instances: e.keys, About: !e.exact, AtLeast: e.read >= standingTimes*enough}
 	}
 	return q.awaitDurable()
 }
