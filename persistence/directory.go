@@ -24,7 +24,7 @@ func (s *Store) wrapFS() {
 		s.undo = append(s.undo, closer.Close)
 	}
 	s.fs = vfs.OnDiskFull(s.fs, func() { s.diskFull("a write found no space") })
-	s.fs = disk.Files{FS: s.fs, Dir: s.dir, FreeBytesMin: s.options.FreeBytesMin, Kept: &s.kept, Stop: s.stop}
+	s.fs = disk.Files{FS: s.fs, Dir: s.dir, FreeBytesMin: s.options.FreeBytesMin, Kept: &s.kept, Fresh: &s.freshLogs, Stop: s.stop}
 	s.folder = disk.Identity{Folder: disk.Folder{FS: s.fs, Dir: s.dir}, File: s.options.IDFile}
 }
 

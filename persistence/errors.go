@@ -6,6 +6,7 @@ import (
 
 	"troupe/persistence/integrity"
 	"troupe/persistence/internal/commit"
+	"troupe/persistence/internal/compaction"
 	"troupe/persistence/internal/disk"
 	"troupe/persistence/key"
 	"troupe/persistence/replica"
@@ -51,6 +52,9 @@ var (
 	// ErrStandalone is returned by Open with Options.Replication, and by Recover, for a store with rows
 	// that Bootstrap has not made one of a cluster, or not wholly. Nothing of it was changed.
 	ErrStandalone = errors.New("the store is standalone")
+
+	// ErrCompacting is returned by Compact while another one is running.
+	ErrCompacting = compaction.ErrCompacting
 
 	// ErrStalled is returned by Accepting and given to the waiter of an Append while commits do not get through: the
 	// disk hangs, or flushing cannot keep up. Nothing was applied; the caller answers 503 and retries later.

@@ -50,6 +50,8 @@ type Store struct {
 	pool    sync.Pool // of *Batch with an empty batch
 	commits *commit.Pipeline
 	kept    disk.Kept
+	// freshLogs is that of disk.Files; Compact sets it.
+	freshLogs atomic.Bool
 	metrics counters
 
 	// replicas is nil in a standalone store.

@@ -57,6 +57,7 @@ type Recorder struct {
 
 	changed chan struct{}      // holds a token after a change of the structure
 	created chan chan struct{} // a log was created; the reply means it is in the checkpoint
+	empties chan chan error    // logs are to be emptied now
 	stop    chan struct{}
 	done    chan struct{}
 	running atomic.Bool // between Start and Stop
@@ -79,7 +80,7 @@ func Record(o RecordOptions) *Recorder {
 	return &Recorder{
 		fs: o.FS, dir: o.Dir, options: o,
 		owner:   owner{nonce: rand.Text(), checked: o.Opened},
-		changed: make(chan struct{}, 1), created: make(chan chan struct{}),
+		changed: make(chan struct{}, 1), created: make(chan chan struct{}), empties: make(chan chan error),
 		stop: make(chan struct{}), done: make(chan struct{}),
 		sums: make(map[uint64]tableSum),
 	}
@@ -90,7 +91,7 @@ func Record(o RecordOptions) *Recorder {
 // writing and nothing has been written to it. tables lists the tables that it has at the moment.
 func (r *Recorder) Start(tables func() ([]Table, error)) error {
 	r.tables = tables
-	if err := r.write(true); err != nil {
+	if err := r.write(true, false); err != nil {
 		r.tables = nil
 		return err
 	}
@@ -194,6 +195,17 @@ func (r *Recorder) SetScarce(scarce bool) {
 	}
 }
 
+// EmptyLogs takes all content out of the logs that nobody needs any more. The recorder runs.
+func (r *Recorder) EmptyLogs() error {
+	reply := make(chan error, 1)
+	select {
+	case r.empties <- reply:
+		return <-reply
+	case <-r.done:
+		return errors.New("the store is closed")
+	}
+}
+
 // Counts returns how many checkpoints were written, and how many could not be.
 func (r *Recorder) Counts() (writes, faults uint64) { return r.writes.Load(), r.faults.Load() }
 
@@ -212,6 +224,9 @@ func (r *Recorder) loop() {
 			structure = true
 		case <-r.changed:
 			structure = true
+		case emptied := <-r.empties:
+			emptied <- r.write(true, true)
+			continue
 		case <-ticker.C:
 		}
 		err := r.renew(structure, reply != nil)
@@ -240,11 +255,11 @@ func (r *Recorder) renew(structure, newLog bool) error {
 	if err != nil || !structure && r.durable.load() == r.last.watermark {
 		return err
 	}
-	return r.write(structure)
+	return r.write(structure, r.scarce.Load())
 }
 
-// write replaces the checkpoint. With structure it looks at the files again; else only the watermark is new.
-func (r *Recorder) write(structure bool) error {
+// write replaces the checkpoint. With structure it looks at the files again, and can empty logs; else only the watermark is new.
+func (r *Recorder) write(structure, empty bool) error {
 	c := r.last
 	c.clean, c.owner = false, r.owner.nonce
 	// NB: taken before the files are looked at: the record it speaks of is then
@@ -254,7 +269,7 @@ func (r *Recorder) write(structure bool) error {
 		if err := r.observe(&c); err != nil {
 			return err
 		}
-		if r.scarce.Load() {
+		if empty {
 			if err := r.emptyLogs(c.logs); err != nil {
 				return err
 			}

@@ -27,6 +27,9 @@ type Table struct {
 // Name is the name of the table's file.
 func (t Table) Name() string { return tableName(t.number) }
 
+// Bounds are the first and the last key, as the MANIFEST has them.
+func (t Table) Bounds() (first, last []byte) { return t.smallest, t.largest }
+
 func tableName(number uint64) string { return fmt.Sprintf("%06d.sst", number) }
 
 // Tables lists the tables of the present version, newest first.

@@ -43,6 +43,7 @@ type Group struct {
 	readsAsked uint64
 	incoming   Replacement // the rows of a copy that Raft was told of
 	lag        lag
+	dropping   chan struct{} // of DropLog
 
 	copying  atomic.Bool   // a copy is on its way, or being put in place
 	epoch    atomic.Uint64 // in which changes are taken, 0 for none; follows mu
@@ -274,6 +275,10 @@ func (g *Group) Behind(node string) (entries uint64, known bool) {
 	}
 	return max(last, entries) - entries, known
 }
+
+// DropLog drops the entries of the log that the rows contain, also those that another member lacks: that one gets a copy. It closes
+// done when they are gone.
+func (g *Group) DropLog(done chan struct{}) { g.do(func() { g.dropping = done }) }
 
 // Tell has the other members know soon what is confirmed.
 func (g *Group) Tell() { g.do(g.tell) }

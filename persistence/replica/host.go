@@ -318,6 +318,7 @@ type appending struct {
 type trimming struct {
 	group   *Group
 	applied uint64
+	all     bool // that is applied goes
 }
 
 // end sends and writes what a round has.
@@ -345,7 +346,7 @@ func (r *round) fill(b Batch) {
 		a.group.state.touch(b)
 	}
 	for _, t := range r.trims {
-		t.group.log.trim(b, t.applied, t.group.state.everywhere, t.group.o.LogBytesMax)
+		t.group.log.trim(b, t.applied, t.group.state.everywhere, t.group.o.LogBytesMax, t.all)
 	}
 }
 

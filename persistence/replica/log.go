@@ -350,8 +350,8 @@ func (l *raftLog) outgrown(everywhere uint64, bytesMax int64) bool {
 	return spare > bytesMax/spareParts
 }
 
-// trim drops what the rows contain of the entries that all members have, and of the first half when the log is too long.
-func (l *raftLog) trim(b Batch, applied, everywhere uint64, bytesMax int64) {
+// trim drops what the rows contain of the entries that all members have, and of the first half when the log is too long; with all of every entry.
+func (l *raftLog) trim(b Batch, applied, everywhere uint64, bytesMax int64, all bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	drop, bytes, half := 0, int64(0), int64(0)
@@ -359,7 +359,7 @@ func (l *raftLog) trim(b Batch, applied, everywhere uint64, bytesMax int64) {
 		half = l.mu.bytes / 2
 	}
 	begin := l.mu.begin
-	for ; drop < len(l.mu.sizes)-1 && begin.index < applied && (begin.index < everywhere || bytes < half); drop++ {
+	for ; (all || drop < len(l.mu.sizes)-1) && begin.index < applied && (all || begin.index < everywhere || bytes < half); drop++ {
 		bytes += int64(l.mu.sizes[drop])
 		begin.index++
 	}

@@ -95,9 +95,9 @@ func (s *story) do(word string, args []string) string {
 		}
 		write(func(b Batch) { s.log.append(b, m) })
 	case "trim": // applied=N: the first half, as far as that
-		write(func(b Batch) { s.log.trim(b, n[0], 0, 0) })
+		write(func(b Batch) { s.log.trim(b, n[0], 0, 0, false) })
 	case "spare": // applied=N everywhere=N
-		write(func(b Batch) { s.log.trim(b, n[0], n[1], math.MaxInt64) })
+		write(func(b Batch) { s.log.trim(b, n[0], n[1], math.MaxInt64, false) })
 	case "outgrown": // everywhere=N bytes=N
 		return fmt.Sprint(s.log.outgrown(n[0], int64(n[1])))
 	case "restarted": // behind=N term=N

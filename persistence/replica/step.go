@@ -53,8 +53,11 @@ func (g *Group) step(r *round) {
 		g.incoming = nil
 		g.copying.Store(false)
 	}
-	if ticks > 0 && g.log.outgrown(g.state.everywhere, g.o.LogBytesMax) {
-		r.trims = append(r.trims, trimming{g, min(g.raft.BasicStatus().Applied, g.needed())})
+	if g.dropping != nil || ticks > 0 && g.log.outgrown(g.state.everywhere, g.o.LogBytesMax) {
+		r.trims = append(r.trims, trimming{g, min(g.raft.BasicStatus().Applied, g.needed()), g.dropping != nil})
+	}
+	if g.dropping != nil {
+		r.answers, g.dropping = append(r.answers, answer{group: g, then: g.dropping}), nil
 	}
 	g.mu.Lock()
 	stopped := g.mu.stopped && !g.installing && (g.leading == 0 || len(g.mu.pending) == 0 || time.Now().After(g.mu.patience))

@@ -2,7 +2,9 @@ package disk
 
 import (
 	"errors"
+	"io/fs"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -24,6 +26,8 @@ type Files struct {
 	Dir          string
 	FreeBytesMin int64
 	Kept         *Kept
+	// Fresh: no log is written over an old one, so that nothing of the old one stays behind the new end.
+	Fresh *atomic.Bool
 	Stop         <-chan struct{} // closed with the store
 }
 
@@ -59,6 +63,13 @@ func (o Files) Remove(name string) error {
 
 // ReuseForWrite gives an old log its next name.
 func (o Files) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if o.Fresh.Load() {
+		f, err := o.Create(newname, category)
+		if rerr := o.FS.Remove(oldname); err == nil && rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+			err = errors.Join(rerr, f.Close())
+		}
+		return f, err
+	}
 	f, err := o.FS.ReuseForWrite(oldname, newname, category)
 	if err != nil {
 		return nil, err
