@@ -102,6 +102,9 @@ func (w *Batch) Len() int {
 	return n
 }
 
+// Each visits what it sets, and with a nil value what it deletes by name; both are valid during the call.
+func (w *Batch) Each(visit func(key, value []byte)) { engine.EachSet(w.ticket.Batch.Repr(), visit) }
+
 // Discard gives w back without applying it.
 func (w *Batch) Discard() { w.recycle() }
 

@@ -21,9 +21,6 @@ func (s *Store) Compact(ctx context.Context, say func(step string)) (CompactRepo
 		return CompactReport{}, ErrClosed
 	}
 	defer g.Leave()
-	if err := s.Accepting(); err != nil {
-		return CompactReport{}, err
-	}
 	return compaction.Run(ctx, &compaction.Options{
 		Of: g, FS: s.fs, Dir: s.dir, Groups: s.Groups(), Fresh: &s.freshLogs, EmptyLogs: s.recorder.EmptyLogs, Say: say,
 		Apply: func(repr []byte) error {

@@ -69,7 +69,7 @@ func erase(t *testing.T, s *Store, keys [][]byte) {
 
 func silent(string) {}
 
-// TestCompactLeavesNoByteOfWhatWasDeleted: neither in tables nor in logs, also those that are kept to be written over, after merges that kept what a
+// TestCompactLeavesNoByteOfWhatWasDeleted holds persistence/PROMISES.md, "P33": neither in tables nor in logs, also those that are kept to be written over, after merges that kept what a
 // snapshot saw; and after the second opening not in MANIFESTs.
 func TestCompactLeavesNoByteOfWhatWasDeleted(t *testing.T) {
 	o := small(vfs.NewMem())

@@ -52,7 +52,7 @@ type Store struct {
 	kept    disk.Kept
 	// freshLogs is that of disk.Files; Compact sets it.
 	freshLogs atomic.Bool
-	metrics counters
+	metrics   counters
 
 	// replicas is nil in a standalone store.
 	replicas *replicas

@@ -24,7 +24,8 @@ func BriefReason(err error) string {
 	return ErrNotMigrated.Error()
 }
 
-const migrateEvent EventName = "migrate"
+// MigrateEvent is the event in the history entry of a migration.
+const MigrateEvent = "migrate"
 
 // Plan says how instances of one version become instances of another one (statemachine/DEFINITION.md, "Migration").
 type Plan struct {
@@ -50,7 +51,7 @@ func (p *Plan) Migrate(in *Instance, caller *Caller, now time.Time) (Result, err
 	}
 	m := p.to.newMacrostep(&next, active, caller, in.NextTime(now))
 	defer m.release()
-	m.setEvent(expr.Event{Name: string(migrateEvent)})
+	m.setEvent(expr.Event{Name: string(MigrateEvent)})
 	m.eventData = data.Value(fmt.Sprintf(`{"from":%d,"to":%d}`, p.from.Version, p.to.Version))
 	m.enter = m.enter.EmptyFor(len(p.to.Nodes))
 	if err := migration.PlanMissing(&p.Plan, &m.Walk, m.enter); err != nil {
@@ -66,7 +67,7 @@ func (p *Plan) Migrate(in *Instance, caller *Caller, now time.Time) (Result, err
 	}
 	before := m.in // whose data is checked here, changed or not
 	before.State.At = nil
-	result, err := m.result(Moved, in.State.At.End, migrateEvent, &before)
+	result, err := m.result(Moved, in.State.At.End, MigrateEvent, &before)
 	if err == nil {
 		err = p.to.CheckData(result.Instance.Public, result.Instance.Private)
 	}

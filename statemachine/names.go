@@ -165,3 +165,6 @@ func AppendNodes(dst []byte, nodes []NodeID) []byte { return record.AppendNodes(
 
 // ParseRecord reads the stored form. It returns ErrRecord for anything that AppendRecord did not write.
 func ParseRecord(b []byte) (Record, error) { return record.Parse(b) }
+
+// RecordFromJSON returns the stored form of what Record.AppendJSON has written, with a chain.
+func RecordFromJSON(text []byte, chain Chain) ([]byte, error) { return record.FromJSON(text, chain) }

@@ -35,6 +35,9 @@ type Index struct {
 // Field is what is indexed.
 func (ix *Index) Field() *filter.Field { return ix.field }
 
+// Number is the index's in keys.
+func (ix *Index) Number() uint32 { return ix.number }
+
 // Path is the declared path.
 func (ix *Index) Path() string { return ix.field.Path() }
 

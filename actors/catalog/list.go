@@ -72,6 +72,13 @@ type Text struct {
 	Publisher string
 }
 
+// Content returns the text of a stored version and of the files that it refers to, whether or not its workflow is in use. persistence.ErrNotFound
+// when there is none, as of a builtin one.
+func (c *Catalog) Content(workflow string, number uint64) (text string, refs map[string]string, err error) {
+	s, err := c.loadStored(versionKey{workflow, number})
+	return s.Text, s.Refs, err
+}
+
 // Text returns a version; 0 is the current one. failure.ErrNotFound when there is none, otherwise the errors of List.
 func (c *Catalog) Text(workflow string, number uint64) (Text, error) {
 	if err := c.awaitNewest(); err != nil {

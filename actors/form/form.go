@@ -358,7 +358,7 @@ func creatorOf(from query.Loader, at Spot) (string, error) {
 	return user.Text(), nil
 }
 
-func loadRow(from query.Loader, at Spot, by string) (*Form, error) {
+func loadRow(from query.Loader, at Spot, by string) (*Row, error) {
 	lists := listsOf[KindInstance]
 	for _, list := range []byte{lists.underWay, lists.current, lists.done} {
 		value, err := from.Load(key.List(nil, at.Shard, list, by, at.Made, at.ID))
@@ -372,9 +372,27 @@ func loadRow(from query.Loader, at Spot, by string) (*Form, error) {
 		if err != nil {
 			return nil, failure.Errorf(failure.ErrExecution, "list row: %w", err)
 		}
-		return &row.Form, nil
+		return row, nil
 	}
 	return nil, nil
+}
+
+// IsCreatorList reports whether an instance that is not a form can be in a list: over says whether it has ended.
+func IsCreatorList(list byte, over bool) bool {
+	lists := listsOf[KindInstance]
+	if over {
+		return list == lists.done || list == lists.ended
+	}
+	return list == lists.current || list == lists.underWay
+}
+
+// LoadListed returns the row in the lists of anyone who created an instance that is not a form, nil for none.
+func LoadListed(from query.Loader, at Spot) (*Row, error) {
+	by, err := creatorOf(from, at)
+	if err != nil || by == statemachine.System {
+		return nil, err
+	}
+	return loadRow(from, at, by)
 }
 
 // Put writes the row as it is for an instance that is there now, if it has changed. One that was not looked up writes

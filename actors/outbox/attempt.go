@@ -171,6 +171,13 @@ func Remove(w *persistence.Batch, sh key.Shard, k key.Delivery, d *Delivery) {
 	w.Delete(k.Key(nil, sh))
 }
 
+// PutAttempt writes the row of the next attempt of a delivery that is there.
+func PutAttempt(w *persistence.Batch, sh key.Shard, k key.Delivery, d *Delivery) {
+	if d.State == Pending {
+		w.Set(key.Attempt(nil, sh, d.Workflow, d.Next.UnixMilli(), k), nil)
+	}
+}
+
 type written struct {
 	shard  key.Shard
 	epoch  uint64
@@ -185,9 +192,7 @@ func (c *written) put(w *persistence.Batch) {
 		return
 	}
 	w.Set(c.key.Key(nil, c.shard), c.after.Append(nil))
-	if c.after.State == Pending {
-		w.Set(key.Attempt(nil, c.shard, c.before.Workflow, c.after.Next.UnixMilli(), c.key), nil)
-	}
+	PutAttempt(w, c.shard, c.key, c.after)
 }
 
 // NB: a row that stays is written by its instance as well, which may be deleted meanwhile.

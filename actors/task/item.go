@@ -262,6 +262,16 @@ func Put(w *persistence.Batch, of *Origin, ended, begun, decided []statemachine.
 	}
 }
 
+// PutDecided writes the row of a decided task in the list of the user who decided it. open: it is not decided.
+func (of *Origin) PutDecided(w *persistence.Batch, id statemachine.ElementID, stored []byte) (open bool, err error) {
+	r, err := parseRow(id, stored)
+	if err != nil || r.Decided == nil {
+		return err == nil, err
+	}
+	w.Set(of.decidedKey(r.Decided.By, r.Decided.When, id), nil)
+	return false, nil
+}
+
 // Remove removes the rows of an instance from all worklists: those of its open tasks, and of those that were decided.
 func (of *Origin) Remove(w *persistence.Batch, store *persistence.Store, open []statemachine.Task) error {
 	for i := range open {

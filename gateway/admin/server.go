@@ -52,6 +52,8 @@ type Options struct {
 	// Checkpoint makes a checkpoint of the store in a folder, for a command that copies it; the server removes the folder
 	// when the command has gone. Nil: commands that ask for one are ErrUnknownRequest.
 	Checkpoint func() (dir string, err error)
+	// Tools are what commands do with the store, by name. Nil: there are none.
+	Tools map[string]Tool
 	// Homes publishes homes. Nil: the server is standalone, and what asks for it is failure.ErrConflict.
 	Homes Homes
 	// Cluster is the node that the server is. Nil: the server is standalone.
@@ -81,6 +83,7 @@ type Server struct {
 	served   chan struct{} // closed when serving has ended
 	stopping chan struct{} // closed when it is to end
 	stopOnce sync.Once
+	tools    sync.WaitGroup // that run
 }
 
 // Start makes the socket and serves until Stop. Errors: ErrInUse, ErrNotSocket, those of the file system.
@@ -125,6 +128,7 @@ func (s *Server) Stop(ctx context.Context) error {
 			_ = s.http.Close() // connections that wait for no answer
 		}
 		<-s.served
+		s.tools.Wait()
 	})
 	return nil
 }
@@ -154,6 +158,9 @@ func (s *Server) routes(passes bool) http.Handler {
 	handleUpTo(home.MaxPackedBytes, "PUT "+pathHome, s.publish)
 	if s.options.Checkpoint != nil {
 		mux.HandleFunc("POST "+pathMoment, s.checkpoint)
+	}
+	if passes { // other nodes use their own
+		mux.HandleFunc("POST "+pathTools+"/{name}", s.useTool)
 	}
 	s.clusterRoutes(handle)
 	if s.options.Operator != nil {

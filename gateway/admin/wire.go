@@ -38,6 +38,7 @@ import (
 //	PUT    /v1/home[?dryRun=true]     a tar archive    → publishReply
 //	GET    /v1/actors                                  → actors.Branch
 //	POST   /v1/checkpoint                              → checkpointReply, then nothing until the command goes
+//	POST   /v1/store/{tool}           what it reads    → toolMessage, one a line
 //	GET    /v1/cluster                                 → cluster.Status
 //	POST   /v1/cluster/invite         inviteRequest    → inviteReply
 //	DELETE /v1/cluster/nodes/{id}[?lost=true]          → emptyReply
@@ -49,6 +50,7 @@ const (
 	pathHome     = "/v1/home"
 	pathActors   = "/v1/actors"
 	pathMoment   = "/v1/checkpoint"
+	pathTools    = "/v1/store"
 	pathCluster  = "/v1/cluster"
 	pathInvite   = pathCluster + "/invite"
 	pathNodes    = pathCluster + "/nodes"

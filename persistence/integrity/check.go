@@ -47,9 +47,9 @@ func Check(o CheckOptions) (Found, error) {
 	if err := k.manifest(); err != nil {
 		return Found{}, err
 	}
-	logBytes, err := k.logs()
-	if err != nil {
-		return Found{}, err
+	logBytes, found := k.logs()
+	if len(found) > 0 {
+		return Found{}, found[0]
 	}
 	if err := k.opens(); err != nil {
 		return Found{}, err
@@ -114,46 +114,71 @@ func (k *check) manifest() error {
 	return nil
 }
 
-// logs reads the live logs, from minLog on, and returns their size.
-func (k *check) logs() (size int64, err error) {
+// CheckFiles lists what is wrong with the MANIFEST and the live logs of a store, which may be in use. There files change while they
+// are read, so only what is found again and again is wrong.
+func CheckFiles(fsys vfs.FS, dir string) (found []error) {
+	for tries := 0; tries < 3; tries++ {
+		if found = checkFiles(fsys, dir); len(found) == 0 {
+			return nil
+		}
+	}
+	return found
+}
+
+func checkFiles(fsys vfs.FS, dir string) (found []error) {
+	c, err := readCheckpoint(fsys, dir)
+	if err != nil {
+		return []error{err}
+	}
+	k := check{CheckOptions: CheckOptions{FS: fsys, Dir: dir}, checkpoint: c}
+	if err := k.manifest(); err != nil {
+		found = append(found, err)
+		k.minLog = c.watermark.log // NB: older ones may be live or not
+	}
+	_, logs := k.logs()
+	return append(found, logs...)
+}
+
+// logs reads the live logs, from minLog on, and returns their size and what is wrong with them.
+func (k *check) logs() (size int64, found []error) {
 	was, minLog := k.checkpoint, k.minLog
 	logs, err := listLogs(k.FS, k.Dir)
 	if err != nil {
-		return 0, err
+		return 0, []error{err}
 	}
 	logs = slices.DeleteFunc(logs, func(n uint64) bool { return n < minLog })
 	sizes := make(map[uint64]int64, len(was.logs))
 	for _, l := range was.logs {
 		sizes[l.number] = l.bytes
 		if l.number >= minLog && !slices.Contains(logs, l.number) {
-			return 0, Damaged(logName(l.number), "it is missing, and its records are in no table")
+			found = append(found, Damaged(logName(l.number), "it is missing, and its records are in no table"))
 		}
 	}
 	var seq uint64 // behind the last whole record so far
 	for i, n := range logs {
 		data, err := file.Read(k.FS, k.FS.PathJoin(k.Dir, logName(n)))
 		if err != nil {
-			return 0, err
+			return 0, append(found, err)
 		}
 		if int64(len(data)) < sizes[n] {
-			return 0, damagedAt(logName(n), len(data), fmt.Sprintf("it is cut short, it had %d bytes", sizes[n]))
+			found = append(found, damagedAt(logName(n), len(data), fmt.Sprintf("it is cut short, it had %d bytes", sizes[n])))
 		}
 		scan := scanLog(data, n)
 		seq = max(seq, scan.seq)
 		if i < len(logs)-1 {
 			// The next log is created only when this one is closed and synced.
 			if !scan.clean {
-				return 0, damagedAt(logName(n), max(scan.hole, scan.end), "a closed log ends without its trailer")
+				found = append(found, damagedAt(logName(n), max(scan.hole, scan.end), "a closed log ends without its trailer"))
 			}
 		} else if err := checkLogEnd(logName(n), scan, seq, minLog, was.watermark); err != nil {
-			return 0, err
+			found = append(found, err)
 		}
 		size += int64(scan.end)
 	}
 	if len(logs) == 0 && was.watermark.log >= minLog {
-		return 0, Damaged(logName(was.watermark.log), "there is no log at all")
+		found = append(found, Damaged(logName(was.watermark.log), "there is no log at all"))
 	}
-	return size, nil
+	return size, found
 }
 
 // checkLogEnd decides whether the newest log ends where a crash left it or where

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rs/zerolog"
@@ -22,6 +23,7 @@ import (
 	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/connect"
 	"troupe/cmd/internal/homedir"
+	"troupe/cmd/internal/store"
 	"troupe/gateway/api"
 	"troupe/gateway/client"
 	"troupe/persistence"
@@ -279,7 +281,8 @@ func retiringOffline(ctx context.Context, dir string) (retire func(string, uint6
 }
 
 func newStore() *cobra.Command {
-	return cli.Group("store", "Manage the store of a home", "  troupe store backup --home ./troupe-home backup.tar.zst", append(backup.Commands(), newStoreCreate())...)
+	return cli.Group("store", "Manage the store of a home", "  troupe store backup --home ./troupe-home backup.tar.zst",
+		slices.Concat(backup.Commands(), store.Commands(), []*cobra.Command{newStoreCreate()})...)
 }
 
 func newStoreCreate() *cobra.Command {

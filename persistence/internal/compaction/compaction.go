@@ -155,7 +155,9 @@ func (o *Options) mark(tables []integrity.Table) error {
 	return o.Apply(marks.Repr())
 }
 
-func behind(k []byte) []byte { return append(slices.Clone(k), bytes.Repeat([]byte{0xFF}, markBytes)...) }
+func behind(k []byte) []byte {
+	return append(slices.Clone(k), bytes.Repeat([]byte{0xFF}, markBytes)...)
+}
 
 func before(k []byte) []byte {
 	b := slices.Clone(k)

@@ -28,7 +28,7 @@ type Files struct {
 	Kept         *Kept
 	// Fresh: no log is written over an old one, so that nothing of the old one stays behind the new end.
 	Fresh *atomic.Bool
-	Stop         <-chan struct{} // closed with the store
+	Stop  <-chan struct{} // closed with the store
 }
 
 // manifestReserve is the space that is reserved for a MANIFEST: some thousand changes.

@@ -30,18 +30,29 @@ type reading struct {
 	Report
 	of     *engine.Generation
 	fault  func(what string, err error) error // says of an error of a read what it means
-	faults []error                            // the first ones
+	pace   func(context.Context, int) error
+	faults []error // the first ones
+	spoilt bool    // some table is damaged, so what fails behind that is known
 	more   int
 }
 
 // Read reads the tables in a folder, opened with the options, and all keys of the generation. A table that is gone
-// meanwhile is passed over if the store is in use. fault says of an error of a read what it means.
-func Read(ctx context.Context, g *engine.Generation, files vfs.FS, dir string, o *pebble.Options, inUse bool, fault func(what string, err error) error) (Report, error) {
-	r := &reading{Report: Report{Keys: map[string]int64{}, Counters: map[string]int64{}}, of: g, fault: fault}
+// meanwhile is passed over if the store is in use. fault says of an error of a read what it means, and pace unless nil is
+// called with how many bytes were read, and may wait.
+func Read(ctx context.Context, g *engine.Generation, files vfs.FS, dir string, o *pebble.Options, inUse bool, pace func(context.Context, int) error, fault func(what string, err error) error) (Report, error) {
+	r := &reading{Report: Report{Keys: map[string]int64{}, Counters: map[string]int64{}}, of: g, fault: fault, pace: pace}
+	if r.pace == nil {
+		r.pace = func(ctx context.Context, _ int) error { return ctx.Err() }
+	}
+	for _, err := range integrity.CheckFiles(files, dir) {
+		r.add(err)
+	}
+	before := len(r.faults)
 	if err := readTables(ctx, r, files, dir, o, inUse); err != nil {
 		return r.Report, err
 	}
-	if err := engine.Pebble(g).CheckLevels(nil); err != nil {
+	r.spoilt = len(r.faults) > before
+	if err := engine.Pebble(g).CheckLevels(nil); err != nil && !r.spoilt {
 		r.add(fault("check levels at", err))
 	}
 	if err := r.keys(ctx); err != nil {
@@ -60,7 +71,7 @@ func readTables(ctx context.Context, r *reading, files vfs.FS, dir string, o *pe
 	}
 	o.EnsureDefaults()
 	for _, t := range tables {
-		if err := ctx.Err(); err != nil {
+		if err := r.pace(ctx, int(t.Bytes)); err != nil {
 			return err
 		}
 		err := integrity.CheckTable(t, files, dir, o.MakeReaderOptions())
@@ -79,10 +90,9 @@ func (r *reading) keys(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n := 0
 	for it.First(); it.Valid(); it.Next() {
-		if n++; n%4096 == 0 && ctx.Err() != nil {
-			return errors.Join(ctx.Err(), it.Close())
+		if err := r.pace(ctx, len(it.Key())); err != nil {
+			return errors.Join(err, it.Close())
 		}
 		k, ok := key.Parse(it.Key())
 		if !ok {
@@ -103,7 +113,7 @@ func (r *reading) keys(ctx context.Context) error {
 		}
 		r.Counters[fmt.Sprintf("%s/%d", k.Workflow, k.Number)] += count
 	}
-	if err := it.Close(); err != nil {
+	if err := it.Close(); err != nil && !r.spoilt {
 		r.add(r.fault("scan", err))
 	}
 	return nil

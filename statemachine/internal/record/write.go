@@ -27,21 +27,18 @@ func Append(dst []byte, d *chart.Definition, in *Instance, chain Chain, attachme
 	dst = packed.AppendText(dst, in.Public)
 	dst = packed.AppendText(dst, in.Private)
 	dst = packed.AppendText(dst, appendMemory(nil, d, in.State.Memory))
-	for _, section := range [...]struct {
-		kind byte
-		text []byte
-	}{
-		{attachmentSection, attachment},
-		{timerSection, appendTimers(nil, in.State.Timers)},
-		{childSection, appendChildren(nil, in.State.Children)},
-		{parentSection, appendParent(nil, &in.State)},
-		{taskSection, appendTasks(nil, in.State.Tasks)},
-	} {
-		if len(section.text) > 0 {
-			dst = packed.AppendText(append(dst, section.kind), section.text)
+	dst = appendSections(dst, attachment, appendTimers(nil, in.State.Timers), appendChildren(nil, in.State.Children), appendParent(nil, &in.State), appendTasks(nil, in.State.Tasks))
+	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
+}
+
+// appendSections writes what there is of the sections.
+func appendSections(dst, attachment, timers, children, parent, tasks []byte) []byte {
+	for i, text := range [...][]byte{attachmentSection: attachment, timerSection: timers, childSection: children, parentSection: parent, taskSection: tasks} {
+		if len(text) > 0 {
+			dst = packed.AppendText(append(dst, byte(i)), text)
 		}
 	}
-	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
+	return dst
 }
 
 // appendMemory writes the memory of history nodes by name, because a node has another index in another version of the definition.

@@ -1,0 +1,130 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"troupe/persistence/key"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+)
+
+// Stored is a stored entry taken apart.
+type Stored struct {
+	Entry data.Value // the JSON, with its lists
+	// Brought is what the event brought; with Digest {"sha256", "bytes"} of it, since it was too long.
+	Brought         data.Value
+	Digest, Attempt bool
+}
+
+// Shown is its JSON with what the event brought.
+func (s *Stored) Shown(dst []byte) []byte {
+	kind := byte(0)
+	switch {
+	case s.Digest:
+		kind = digestKind
+	case len(s.Brought) > 0:
+		kind = wholeKind
+	}
+	if s.Attempt {
+		kind |= attemptBit
+	}
+	return appendWith(dst, s.Entry, s.Brought, kind)
+}
+
+// Walker checks the entries of one instance, the first one first: no number is missing, the chain holds, and each starts
+// where the one before ended, save for migrations, behind which nodes have other names.
+type Walker struct {
+	reader *Reader
+	N      uint64 // how many there were
+	Chain  statemachine.Chain
+	Ends   data.Value // the endState of the last
+}
+
+// NewWalker begins at the first entry.
+func NewWalker(from Loader, sh key.Shard, id key.ID) *Walker {
+	return &Walker{reader: NewReader(from, sh, id)}
+}
+
+// Next takes the next entry, and returns ErrDamaged with what is wrong with it. The result aliases stored.
+func (w *Walker) Next(n uint64, stored []byte) (s Stored, err error) {
+	if n != w.N+1 {
+		return s, fmt.Errorf("%w: entry %d is missing", ErrDamaged, w.N+1)
+	}
+	w.N = n
+	if len(stored) < HeadBytes {
+		return s, fmt.Errorf("%w: entry %d is too short", ErrDamaged, n)
+	}
+	if w.Chain = link(w.Chain, stored[HeadBytes:]); w.Chain != statemachine.Chain(stored[1:HeadBytes]) {
+		return s, fmt.Errorf("%w: entry %d is not the one that was written after entry %d", ErrDamaged, n, n-1)
+	}
+	p, err := w.reader.read(n, stored)
+	if err != nil {
+		return s, err
+	}
+	s = Stored{Entry: p.entry, Brought: p.brought, Digest: p.kind&^attemptBit == digestKind, Attempt: p.kind&attemptBit != 0}
+	start, _ := p.entry.Lookup("startState")
+	end, has := p.entry.Lookup("endState")
+	event, _ := p.entry.Lookup("transitionEvent")
+	if !has {
+		return s, fmt.Errorf("%w: entry %d has no endState", ErrDamaged, n)
+	}
+	if n > 1 && !bytes.Equal(start, w.Ends) && event.Text() != statemachine.MigrateEvent {
+		return s, fmt.Errorf("%w: entry %d starts at %s, and entry %d ended at %s", ErrDamaged, n, start, n-1, w.Ends)
+	}
+	w.Ends = slices.Clone(end)
+	return s, nil
+}
+
+// Builder makes the stored form of entries of their JSON, the first one first.
+type Builder struct {
+	N     uint64
+	Chain statemachine.Chain
+	end   []statemachine.NodeID
+}
+
+// Add takes the JSON of Stored.Shown.
+func (b *Builder) Add(shown []byte) (stored []byte, err error) {
+	var e struct {
+		User            string                `json:"user"`
+		StartState      []statemachine.NodeID `json:"startState"`
+		TransitionEvent string                `json:"transitionEvent"`
+		EndState        []statemachine.NodeID `json:"endState"`
+		TS              time.Time             `json:"ts"`
+		Data            json.RawMessage       `json:"data"`
+		DataDigest      json.RawMessage       `json:"dataDigest"`
+		Attempt         bool                  `json:"attempt"`
+	}
+	in := json.NewDecoder(bytes.NewReader(shown))
+	in.DisallowUnknownFields()
+	if err := in.Decode(&e); err != nil {
+		return nil, fmt.Errorf("history entry %d: %w", b.N+1, err)
+	}
+	entry := statemachine.Entry{
+		User: e.User, Start: e.StartState, Event: statemachine.EventName(e.TransitionEvent), End: e.EndState, At: e.TS, Attempt: e.Attempt,
+	}
+	goesOn := slices.Equal(e.StartState, b.end)
+	b.N++
+	value := entry.AppendJSON(make([]byte, HeadBytes))
+	switch {
+	case len(e.DataDigest) > 0:
+		kind := digestKind
+		if e.Attempt {
+			kind |= attemptBit
+		}
+		end := len(value) - HeadBytes
+		value = appendTail(append(value, e.DataDigest...), end, kind)
+	default:
+		if len(e.Data) > 0 {
+			if entry.Data, err = data.Clean(e.Data); err != nil {
+				return nil, fmt.Errorf("history entry %d: data: %w", b.N, err)
+			}
+		}
+		value = Complete(value, &entry, b.N, goesOn)
+	}
+	b.Chain, b.end = Seal(value, b.Chain), e.EndState
+	return value, nil
+}
