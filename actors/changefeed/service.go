@@ -69,6 +69,11 @@ func (s *Service) Announce(w *persistence.Batch, of *Row, placed *key.FeedPlace)
 	w.Announce(s.o.Clock().UnixMilli(), of.appendValue(room[:0]), placed)
 }
 
+// Put is Announce at a time, for what writes into a store without a service.
+func Put(w *persistence.Batch, at time.Time, of *Row) {
+	w.Announce(at.UnixMilli(), of.appendValue(nil), nil)
+}
+
 // Now is a cursor behind everything that is visible on this node in some shards; it has no place in others. What precedes
 // it may not be durable yet; persistence.Store.AwaitDurable waits for that.
 func (s *Service) Now(shards []key.Shard) (Cursor, error) {

@@ -10,6 +10,7 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/outbox"
+	"troupe/actors/retention"
 	"troupe/actors/task"
 	"troupe/actors/timer"
 	"troupe/persistence"
@@ -76,8 +77,8 @@ func (in *Instance) Put(w *persistence.Batch, indexes []*catalog.Index) {
 	}
 }
 
-// PutBehind writes the row that follows from a row of the instance which the record does not give: the attempt of a delivery, and the
-// place of a decided task in a list. own reports whether the row is one of the instance's own, and not one that follows from its record.
+// PutBehind writes the row that follows from a row of the instance which the record does not give: the attempt of a delivery, the
+// place of a decided task in a list, and of a done instance among those. own reports whether the row is one of the instance's own, and not one that follows from its record.
 func (in *Instance) PutBehind(w *persistence.Batch, rowKey, value []byte) (own bool, err error) {
 	k, _ := key.Parse(rowKey)
 	switch k.Table {
@@ -91,6 +92,12 @@ func (in *Instance) PutBehind(w *persistence.Batch, rowKey, value []byte) (own b
 			return true, err
 		}
 		outbox.PutAttempt(w, in.Shard, of, d)
+	case "donetime":
+		at, err := retention.ParseTime(value)
+		if err != nil {
+			return true, err
+		}
+		w.Set(key.Done(nil, in.Shard, in.Workflow, at, in.ID), nil)
 	}
 	return true, nil
 }

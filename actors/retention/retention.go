@@ -48,12 +48,21 @@ func Remove(w *persistence.Batch, store *persistence.Store, sh key.Shard, workfl
 	if err != nil {
 		return failure.OfStore(err)
 	}
-	ms, n := binary.Varint(stored)
-	if n != len(stored) {
-		return failure.Errorf(failure.ErrExecution, "when an instance was done: %w", persistence.ErrCorrupt)
+	ms, err := ParseTime(stored)
+	if err != nil {
+		return failure.Errorf(failure.ErrExecution, "when an instance was done: %w", err)
 	}
 	w.Delete(key.Done(nil, sh, workflow, ms, id))
 	return nil
+}
+
+// ParseTime reads the row of when an instance was done, in Unix milliseconds.
+func ParseTime(stored []byte) (int64, error) {
+	ms, n := binary.Varint(stored)
+	if n != len(stored) || n == 0 {
+		return 0, persistence.ErrCorrupt
+	}
+	return ms, nil
 }
 
 // Options configures a Service. All fields are required.

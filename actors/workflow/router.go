@@ -47,6 +47,7 @@ import (
 	"troupe/actors/task"
 	"troupe/actors/timer"
 	"troupe/actors/watch"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -84,6 +85,19 @@ type Router struct {
 
 	// endBuilding ends the building of indexes.
 	endBuilding context.CancelFunc
+}
+
+// Arrived has the timers and deliveries of an instance begin that was written by another than its actor, and is visible.
+// first is the first deadline of its timers, zero for none.
+func (r *Router) Arrived(sh key.Shard, workflowID string, first time.Time, queues []string) {
+	if !first.IsZero() {
+		r.env.Timers.Began(sh, first)
+	}
+	for _, queue := range queues {
+		if r.env.Outbox != nil {
+			r.env.Outbox.Began(sh, workflowID, queue, r.o.Clock())
+		}
+	}
 }
 
 // Start begins to take calls.

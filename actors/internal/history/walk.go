@@ -83,7 +83,7 @@ func (w *Walker) Next(n uint64, stored []byte) (s Stored, err error) {
 type Builder struct {
 	N     uint64
 	Chain statemachine.Chain
-	end   []statemachine.NodeID
+	End   []statemachine.NodeID // where the last one ends
 }
 
 // Add takes the JSON of Stored.Shown.
@@ -106,8 +106,11 @@ func (b *Builder) Add(shown []byte) (stored []byte, err error) {
 	entry := statemachine.Entry{
 		User: e.User, Start: e.StartState, Event: statemachine.EventName(e.TransitionEvent), End: e.EndState, At: e.TS, Attempt: e.Attempt,
 	}
-	goesOn := slices.Equal(e.StartState, b.end)
+	goesOn := slices.Equal(e.StartState, b.End)
 	b.N++
+	if b.N > 1 && !goesOn && e.TransitionEvent != statemachine.MigrateEvent {
+		return nil, fmt.Errorf("history entry %d: it starts at %v, and the one before ends at %v", b.N, e.StartState, b.End)
+	}
 	value := entry.AppendJSON(make([]byte, HeadBytes))
 	switch {
 	case len(e.DataDigest) > 0:
@@ -125,6 +128,6 @@ func (b *Builder) Add(shown []byte) (stored []byte, err error) {
 		}
 		value = Complete(value, &entry, b.N, goesOn)
 	}
-	b.Chain, b.end = Seal(value, b.Chain), e.EndState
+	b.Chain, b.End = Seal(value, b.Chain), e.EndState
 	return value, nil
 }

@@ -360,7 +360,7 @@ func (s *service) takeCommands() (err error) {
 		Path: filepath.Join(s.config.Home, homedir.AdminSocket), Identities: s.identities, Check: s.checkDefinitions,
 		Operator: s.gateway.OperatorHandler(), Actors: func() any { return s.system.Tree() }, Log: s.log,
 		Checkpoint: func() (string, error) { return backup.Checkpoint(s.store) },
-		Tools:      (&store.Open{Store: s.store, Catalog: s.catalog}).Tools(),
+		Tools:      (&store.Open{Store: s.store, Catalog: s.catalog, Arrived: s.router.Arrived}).Tools(),
 	}
 	if s.published != nil { // NB: a nil pointer in the interface would not be nil
 		commands.Homes = homes{s}

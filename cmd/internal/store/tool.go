@@ -17,6 +17,7 @@ import (
 
 	"troupe/actors/catalog"
 	"troupe/actors/formportal"
+	"troupe/actors/transfer"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/homedir"
@@ -27,19 +28,20 @@ import (
 
 // Commands are those below troupe store.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{newVerify(), newStats(), newCompact()}
+	return []*cobra.Command{newVerify(), newStats(), newCompact(), newExport(), newImport()}
 }
 
 // Open is a store with what is published in it.
 type Open struct {
 	Store   *persistence.Store
 	Catalog *catalog.Catalog
+	Arrived transfer.Arrived // of instances that were imported; nil where nothing runs
 }
 
 // Tools are those of a server.
 func (o *Open) Tools() map[string]admin.Tool {
 	tools := map[string]admin.Tool{}
-	for _, t := range []*tool{verify, stats, compact} {
+	for _, t := range []*tool{verify, stats, compact, export, importing} {
 		tools[t.name] = func(ctx context.Context, in io.Reader, line func(any) error, say func(string)) error {
 			return t.use(ctx, &job{Open: o, in: in, line: line, say: say, pace: slowly()})
 		}

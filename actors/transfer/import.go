@@ -1,0 +1,331 @@
+package transfer
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"troupe/actors/catalog"
+	"troupe/actors/changefeed"
+	"troupe/actors/form"
+	"troupe/actors/internal/history"
+	"troupe/actors/internal/instanceid"
+	"troupe/actors/inventory"
+	"troupe/persistence"
+	"troupe/persistence/key"
+	"troupe/statemachine"
+)
+
+const (
+	atOnce       = 64        // commits that share fsyncs
+	lineBytesMax = 256 << 20 // of an instance with its history
+)
+
+// Imported says what Import has done.
+type Imported struct {
+	Imported  int64 `json:"imported"`
+	Skipped   int64 `json:"skipped"`   // that are here already; nothing of them was changed
+	Elsewhere int64 `json:"elsewhere"` // whose shards other nodes lead
+}
+
+// Arrived is told of an instance that has come, when it is visible: the first deadline of its timers, zero for none, and
+// the queues in which it has deliveries.
+type Arrived func(sh key.Shard, workflow string, first time.Time, queues []string)
+
+// Import reads what Export wrote, and writes the instances that are not here, each in one commit. A line that is not right ends it with its
+// number; the instances of the lines before are there then, and doing it again skips them. Without the definitions of the first line nothing
+// is written.
+func Import(ctx context.Context, store *persistence.Store, c *catalog.Catalog, in io.Reader, arrived Arrived, say func(string)) (Imported, error) {
+	m := &importing{store: store, catalog: c, arrived: arrived, underWay: map[key.ID]bool{}, room: make(chan struct{}, atOnce)}
+	lines := bufio.NewReaderSize(in, 1<<20)
+	err := m.read(ctx, lines, say)
+	m.writes.Wait()
+	return m.Imported, errors.Join(m.failed, err)
+}
+
+type importing struct {
+	store   *persistence.Store
+	catalog *catalog.Catalog
+	arrived Arrived
+
+	writes sync.WaitGroup
+	room   chan struct{} // for writes
+
+	mu sync.Mutex
+	Imported
+	underWay map[key.ID]bool
+	failed   error // why the first write failed
+}
+
+// write writes an instance, beside others. It is false when one could not be written.
+func (m *importing) write(n int, it *arriving) bool {
+	m.mu.Lock()
+	failed := m.failed
+	m.mu.Unlock()
+	if failed != nil {
+		return false
+	}
+	m.room <- struct{}{}
+	m.writes.Go(func() {
+		defer func() { <-m.room }()
+		if err := m.put(it); err != nil {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if m.failed == nil {
+				m.failed = fmt.Errorf("line %d: instance %s: %w", n, it.Name(), err)
+			}
+		}
+	})
+	return true
+}
+
+func (m *importing) read(ctx context.Context, lines *bufio.Reader, say func(string)) error {
+	seen := int64(0)
+	for n := 1; ; n++ {
+		text, err := readLine(lines)
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("line %d: the file ends before its last line, which says how many instances it has; those of the lines before were imported", n)
+		}
+		if err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+		if n == 1 {
+			if err := m.begin(text); err != nil {
+				return fmt.Errorf("line 1: %w", err)
+			}
+			continue
+		}
+		var end trailer
+		if json.Unmarshal(text, &end) == nil && end.Instances != nil {
+			if *end.Instances != seen {
+				return fmt.Errorf("line %d: the file had %d instances, and has %d", n, *end.Instances, seen)
+			}
+			return nil
+		}
+		seen++
+		it, err := m.parse(text)
+		if err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !m.write(n, it) {
+			return nil // Import says why
+		}
+		if n%1000 == 0 {
+			say(fmt.Sprintf("%d instances read", seen))
+		}
+	}
+}
+
+func readLine(lines *bufio.Reader) (text []byte, err error) {
+	for {
+		part, err := lines.ReadSlice('\n')
+		if text = append(text, part...); len(text) > lineBytesMax {
+			return nil, fmt.Errorf("is longer than %d MiB", lineBytesMax>>20)
+		}
+		switch {
+		case err == nil:
+			return text, nil
+		case errors.Is(err, io.EOF) && len(bytes.TrimSpace(text)) > 0:
+			return text, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
+}
+
+func decode(text []byte, into any) error {
+	in := json.NewDecoder(bytes.NewReader(text))
+	in.DisallowUnknownFields()
+	if err := in.Decode(into); err != nil {
+		return err
+	}
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the JSON object")
+	}
+	return nil
+}
+
+func (m *importing) begin(text []byte) error {
+	var h header
+	if err := decode(text, &h); err != nil || h.Troupe != kind {
+		return errors.New("this is not a file of instances: make one with `troupe store export`")
+	}
+	if h.Format != format {
+		return fmt.Errorf("the file has format %d, and this program reads %d: use the program that wrote it, or a newer one", h.Format, format)
+	}
+	return h.missing(m.catalog)
+}
+
+// arriving is an instance with its rows on its way in.
+type arriving struct {
+	*inventory.Instance
+	stored  []byte // the record
+	entries [][]byte
+	rows    []row // with whole keys
+	listed  *form.Row
+}
+
+func (m *importing) parse(text []byte) (*arriving, error) {
+	var l line
+	if err := decode(text, &l); err != nil {
+		return nil, err
+	}
+	id, ok := instanceid.Parse(l.Instance)
+	if !ok {
+		return nil, fmt.Errorf("%q is not the id of an instance", l.Instance)
+	}
+	it := &arriving{}
+	built := history.Builder{}
+	for _, shown := range l.History {
+		entry, err := built.Add(shown)
+		if err != nil {
+			return nil, err
+		}
+		it.entries = append(it.entries, entry)
+	}
+	var err error
+	if it.stored, err = statemachine.RecordFromJSON(l.Record, built.Chain); err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	sh := m.store.ShardOf(id)
+	if it.Instance, err = inventory.Read(m.catalog, sh, l.Workflow, id, it.stored); err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	if built.N != it.State.Sequence || built.N > 0 && !slices.Equal(built.End, it.State.Ends()) {
+		return nil, fmt.Errorf("the history has %d entries and ends at %v, and the record speaks of %d and is at %v", built.N, built.End, it.State.Sequence, it.State.Ends())
+	}
+	for _, r := range l.Rows {
+		whole := append(key.ShardPrefix(nil, sh), r.Key...)
+		if parts, ok := key.Parse(whole); !ok || parts.ID != id || !slices.Contains(tables, parts.Table) {
+			return nil, fmt.Errorf("a row has the key %x, which is not one of the instance's own", r.Key)
+		}
+		it.rows = append(it.rows, row{whole, r.Value})
+	}
+	if len(l.Listed) > 0 {
+		if it.listed, err = form.ParseRow(l.Listed); err != nil {
+			return nil, fmt.Errorf("listed: %w", err)
+		}
+	}
+	return it, nil
+}
+
+// begins takes an id for itself. It is false when another line of the file has it.
+func (m *importing) begins(id key.ID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	is := !m.underWay[id]
+	m.underWay[id] = true
+	return is
+}
+
+func (m *importing) count(what *int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	*what++
+}
+
+// has reports whether the instance is here.
+func (m *importing) has(it *arriving) (bool, error) {
+	_, err := m.store.Load(key.Record(nil, it.Shard, it.Workflow, it.ID))
+	if err == nil || !errors.Is(err, persistence.ErrNotFound) {
+		return err == nil, err
+	}
+	_, err = m.store.Load(key.Entry(nil, it.Shard, it.ID, 1))
+	switch {
+	case errors.Is(err, persistence.ErrNotFound):
+		return false, nil
+	case err == nil:
+		err = errors.New("an instance of another workflow has its id")
+	}
+	return false, err
+}
+
+func (m *importing) put(it *arriving) error {
+	epoch := m.store.Epoch(it.Shard)
+	if epoch == 0 {
+		m.count(&m.Elsewhere)
+		return nil
+	}
+	here := !m.begins(it.ID)
+	if !here {
+		defer func() {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			delete(m.underWay, it.ID)
+		}()
+		var err error
+		if here, err = m.has(it); err != nil {
+			return err
+		}
+	}
+	if here {
+		m.count(&m.Skipped)
+		return nil
+	}
+	// NB: as commits of instances do: a Publish waits for it, so that the indexes are those that it is for.
+	commit := m.catalog.BeginCommit(it.Shard)
+	defer m.catalog.EndCommit(commit)
+	indexes, err := m.catalog.IndexesIn(it.Shard, epoch, it.Workflow)
+	if err == nil {
+		err = m.catalog.MayHave(it.Workflow, it.Of.Version)
+	}
+	if err != nil {
+		return err
+	}
+	w := m.store.NewBatchIn(it.Shard, epoch)
+	queues, err := it.fill(w, indexes)
+	if err != nil {
+		w.Discard()
+		return err
+	}
+	if err := m.store.Commit(w); err != nil {
+		return err
+	}
+	m.count(&m.Imported.Imported)
+	if m.arrived != nil {
+		first := time.Time{}
+		for _, t := range it.State.Timers() {
+			if !t.Failed && (first.IsZero() || t.Due.Before(first)) {
+				first = t.Due
+			}
+		}
+		m.arrived(it.Shard, it.Workflow, first, queues)
+	}
+	return nil
+}
+
+// fill writes the instance with all its rows.
+func (it *arriving) fill(w *persistence.Batch, indexes []*catalog.Index) (queues []string, err error) {
+	w.Set(key.Record(nil, it.Shard, it.Workflow, it.ID), it.stored)
+	for n, entry := range it.entries {
+		w.Set(key.Entry(nil, it.Shard, it.ID, uint64(n)+1), entry) //nolint:gosec // not negative
+	}
+	it.Put(w, indexes)
+	for _, r := range it.rows {
+		w.Set(r.Key, r.Value)
+		if _, err := it.PutBehind(w, r.Key, r.Value); err != nil {
+			return nil, err
+		}
+		if d, ok := key.ParseDelivery(r.Key); ok && !slices.Contains(queues, d.Queue) {
+			queues = append(queues, d.Queue)
+		}
+	}
+	if it.listed != nil && it.Form == nil {
+		it.listed.Put(w, it.Spot(), nil)
+	}
+	w.Add(key.Count(nil, it.Shard, it.Workflow, it.Of.Version), 1)
+	if it.State.Sequence > 0 {
+		changefeed.Put(w, time.Now(), &changefeed.Row{ID: it.ID, Sequence: it.State.Sequence, Workflow: it.Workflow})
+	}
+	return queues, nil
+}

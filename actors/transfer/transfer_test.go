@@ -1,0 +1,136 @@
+package transfer_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"troupe/actors/inventory"
+	"troupe/actors/transfer"
+	"troupe/actors/workflow/workflowtest"
+)
+
+const request = `
+id: request
+indexes: [svcPublic.n]
+webhooks: {hook: }
+create: {svcPublic: {type: object}}
+stateMachines:
+  main:
+    initial: draft
+    states:
+      draft:
+        entry: [{webhook: {to: hook, body: 1}}]
+        after: {PT1H: sent}
+        on: {note: {actions: [{assign: {svcPublic.n: '${event.data.n}'}}]}, submit: sent}
+      sent: {task: {for: {users: [mary]}}, on: {done: end}}
+      end: {type: final}
+`
+
+func pace(ctx context.Context, _ int) error { return ctx.Err() }
+
+func silent(string) {}
+
+func export(t *testing.T, r *workflowtest.Router) (lines []string, left []string) {
+	t.Helper()
+	require.NoError(t, r.Store.AwaitDurable())
+	_, err := transfer.Export(t.Context(), r.Store, r.Catalog, pace, func(text json.RawMessage) error {
+		lines = append(lines, string(text))
+		return nil
+	}, func(what string) { left = append(left, what) }, silent)
+	require.NoError(t, err)
+	return lines, left
+}
+
+func importOf(t *testing.T, r *workflowtest.Router, lines []string) (transfer.Imported, error) {
+	t.Helper()
+	return transfer.Import(t.Context(), r.Store, r.Catalog, strings.NewReader(strings.Join(lines, "\n")), r.Arrived, silent)
+}
+
+func mustVerify(t *testing.T, r *workflowtest.Router) {
+	t.Helper()
+	_, err := inventory.Verify(t.Context(), &inventory.Options{Store: r.Store, Catalog: r.Catalog, Pace: pace, Say: silent, Damage: func(line string) { t.Error(line) }})
+	require.NoError(t, err)
+}
+
+// TestAnImportMakesTheSameInstances holds cmd/troupe/HOME.md, "Moving instances": the new home gives the same lines again, all rows
+// fit each other there, what it has stays as it is, and the instances go on.
+func TestAnImportMakesTheSameInstances(t *testing.T) {
+	from := workflowtest.Start(t, workflowtest.Options{})
+	from.Publish(request)
+	john, mary := workflowtest.John, workflowtest.Mary
+	var ids []string
+	for n := range 4 {
+		id := from.Make(john, "request", `{"n":1,"text":"<&> ü \u2028"}`)
+		for range 40 { // NB: folded entries, and whole ones
+			from.MustSend(john, "request", id, "note", `{"n":2,"long":"`+strings.Repeat("x", 600)+`"}`, "key")
+		}
+		from.MustSend(john, "request", id, "note", `{"n":3,"long":"`+strings.Repeat("x", 20<<10)+`"}`)
+		if n > 0 {
+			from.MustSend(john, "request", id, "submit", "")
+		}
+		if n > 1 {
+			from.MustSend(mary, "request", id, "done", "")
+		}
+		ids = append(ids, id)
+	}
+	lines, left := export(t, from)
+	require.Empty(t, left)
+	require.Len(t, lines, 6)
+
+	to := workflowtest.Start(t, workflowtest.Options{Shards: 3}) // NB: others than there
+	_, err := importOf(t, to, lines)
+	require.EqualError(t, err, "line 1: request version 1 is not published here: publish the definitions of the instances first; nothing was imported")
+	to.Publish(strings.Replace(request, "PT1H", "PT2H", 1))
+	_, err = importOf(t, to, lines)
+	require.ErrorContains(t, err, "request version 1 has other content here")
+	to.Publish(request)
+
+	// A file that is cut, or has a line that is not right, leaves whole instances; doing it again adds the others.
+	report, err := importOf(t, to, lines[:3])
+	require.ErrorContains(t, err, "line 4: the file ends before its last line")
+	assert.EqualValues(t, 2, report.Imported)
+	mustVerify(t, to)
+	for _, broken := range []struct{ from, to, want string }{
+		{`"sequence":`, `"sequence":1`, "entries"},
+		{`"nodeId":"sent"`, `"nodeId":"draft"`, "stored record is damaged"},
+		{`"endState":["sent"]`, `"endState":["end"]`, "at ["},
+		{`"transitionEvent":"note"`, `"event":"note"`, "unknown field"},
+		{`"workflowId":"request"`, `"workflowId":"other"`, "other version 1"},
+		{`{"workflowId"`, `{"workflowId`, "invalid character"},
+		{`"instanceId":"01`, `"instanceId":"x1`, "is not the id of an instance"},
+		{`"rows":[{"key":"`, `"rows":[{"key":"eHh4`, "not one of the instance's own"},
+	} {
+		text := strings.Join(lines[:5], "\n")
+		i := strings.LastIndex(text, broken.from)
+		require.Positive(t, i, broken.from)
+		text = text[:i] + broken.to + text[i+len(broken.from):]
+		_, err := importOf(t, to, append(strings.Split(text, "\n"), lines[5]))
+		require.ErrorContains(t, err, broken.want)
+		assert.Regexp(t, `^line [2-5]: `, err.Error())
+		mustVerify(t, to)
+	}
+	_, err = importOf(t, to, lines)
+	require.NoError(t, err)
+	report, err = importOf(t, to, lines)
+	require.NoError(t, err)
+	assert.Equal(t, transfer.Imported{Skipped: 4}, report)
+	mustVerify(t, to)
+	again, _ := export(t, to)
+	assert.ElementsMatch(t, lines, again) // the order is that of shards
+	to.MustSend(john, "request", ids[0], "note", `{"n":9}`)
+	to.MustSend(mary, "request", ids[1], "done", "")
+	mustVerify(t, to)
+
+	// What cannot be read is left out.
+	to.Spoil("request", ids[0])
+	some, left := export(t, to)
+	assert.Len(t, some, 5)
+	require.Len(t, left, 1)
+	assert.Contains(t, left[0], ids[0])
+	assert.Contains(t, some[4], `"instances":3`)
+}
