@@ -253,7 +253,7 @@ func (s *shardCheck) row(rowKey, value []byte) error {
 		}
 	case "done": // NB: the row that it follows from comes after it
 		at, err := s.at.Load(key.DoneTime(nil, s.shard, k.ID))
-		if when, perr := retention.ParseTime(at); in == nil || err != nil || perr != nil || when != k.Due {
+		if when, perr := retention.ParseTime(at); in == nil || err != nil || perr != nil || when != k.Due || len(value) > 0 {
 			s.Damage(k.String() + ": there is no such instance, or it was done at another time")
 		}
 	case "donetime":
