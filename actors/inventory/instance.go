@@ -95,7 +95,11 @@ func (in *Instance) PutBehind(w *persistence.Batch, rowKey, value []byte) (own b
 		}
 		outbox.PutAttempt(w, in.Shard, of, d)
 	case "donetime":
-		return true, retention.PutBehind(w, in.Shard, in.Workflow, in.ID, value)
+		at, err := retention.ParseTime(value)
+		if err != nil {
+			return true, err
+		}
+		w.Set(key.Done(nil, in.Shard, in.Workflow, at, in.ID), nil)
 	}
 	return true, nil
 }

@@ -10,6 +10,7 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/internal/history"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/retention"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
@@ -254,9 +255,21 @@ func (s *shardCheck) row(rowKey, value []byte) error {
 		if !s.take(rowKey, value) {
 			s.Damage(k.String() + ": no instance has it")
 		}
+	case "done": // NB: the row that it follows from comes after it
+		at, err := s.at.Load(key.DoneTime(nil, s.shard, k.ID))
+		if when, perr := retention.ParseTime(at); in == nil || err != nil || perr != nil || when != k.Due || len(value) > 0 {
+			s.Damage(k.String() + ": there is no such instance, or it was done at another time")
+		}
+	case "donetime":
+		at, err := retention.ParseTime(value)
+		if in == nil || err != nil {
+			s.Damage(k.String() + ": there is no such instance, or its value is not a time")
+		} else if _, err := s.at.Load(key.Done(nil, s.shard, in.workflow, at, k.ID)); err != nil {
+			s.harm(k.ID, s.name(k.ID), "it is not among those that are done: %v", err)
+		}
 	case "list":
 		s.list(k, in, rowKey, value)
-	case "draft", "taskdraft", "activity", "reply", "done", "donetime":
+	case "draft", "taskdraft", "activity", "reply":
 		if k.ID != (key.ID{}) && in == nil {
 			s.Damage(k.String() + ": there is no such instance")
 		}

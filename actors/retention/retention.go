@@ -48,26 +48,19 @@ func Remove(w *persistence.Batch, store *persistence.Store, sh key.Shard, workfl
 	if err != nil {
 		return failure.OfStore(err)
 	}
-	ms, err := parse(stored)
-	if err == nil {
-		w.Delete(key.Done(nil, sh, workflow, ms, id))
+	ms, err := ParseTime(stored)
+	if err != nil {
+		return failure.Errorf(failure.ErrExecution, "when an instance was done: %w", err)
 	}
-	return err
+	w.Delete(key.Done(nil, sh, workflow, ms, id))
+	return nil
 }
 
-// PutBehind writes the row that follows from the one of key.DoneTime, for an instance that comes from elsewhere.
-func PutBehind(w *persistence.Batch, sh key.Shard, workflow string, id key.ID, stored []byte) error {
-	ms, err := parse(stored)
-	if err == nil {
-		w.Set(key.Done(nil, sh, workflow, ms, id), nil)
-	}
-	return err
-}
-
-func parse(stored []byte) (milliseconds int64, err error) {
+// ParseTime reads the row of when an instance was done, in Unix milliseconds.
+func ParseTime(stored []byte) (int64, error) {
 	ms, n := binary.Varint(stored)
-	if n != len(stored) {
-		return 0, failure.Errorf(failure.ErrExecution, "when an instance was done: %w", persistence.ErrCorrupt)
+	if n != len(stored) || n == 0 {
+		return 0, persistence.ErrCorrupt
 	}
 	return ms, nil
 }

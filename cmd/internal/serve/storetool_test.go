@@ -3,7 +3,6 @@ package serve
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,10 +22,8 @@ import (
 func openWithCommands(t *testing.T, dir string) *opened {
 	t.Helper()
 	o := mustOpenService(t, dir)
-	var err error
 	o.config.Admin = ""
-	o.gateway, err = o.config.NewGateway(o.service.log)
-	require.NoError(t, errors.Join(err, o.takeCommands()))
+	require.NoError(t, o.takeCommands())
 	return o
 }
 
