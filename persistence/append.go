@@ -130,7 +130,7 @@ func (w *Batch) Repr() []byte {
 	if w.Len() == 0 {
 		return nil
 	}
-	if k, value := w.place(); k != nil {
+	for k, value := w.place(); k != nil; k, value = w.place() {
 		w.Set(k, value)
 	}
 	return w.ticket.Batch.Repr()

@@ -3,6 +3,7 @@ package persistence
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"troupe/persistence/internal/commit"
 	"troupe/persistence/internal/engine"
@@ -20,7 +21,8 @@ type Batch struct {
 	store  *Store
 	shard  key.Shard
 	ticket commit.Ticket
-	feed   announcement
+	feed   []announcement // in their order; the first placed of them have their places
+	placed int
 
 	// With replicas: the epoch in which the writer has read, and the bytes when it was appended.
 	epoch uint64
@@ -95,11 +97,7 @@ func (w *Batch) Add(k []byte, delta int64) {
 
 // Len returns the number of changes.
 func (w *Batch) Len() int {
-	n := int(w.ticket.Batch.Count())
-	if w.ticket.Announces && !w.feed.done {
-		n++
-	}
-	return n
+	return int(w.ticket.Batch.Count()) + len(w.feed) - w.placed
 }
 
 // Each visits what it sets, and with a nil value what it deletes by name; both are valid during the call.
@@ -124,7 +122,7 @@ func (w *Batch) must(err error) {
 // recycle empties w and gives it to the pool. Its batch was copied, or will never be.
 func (w *Batch) recycle() {
 	w.ticket.Reset()
-	w.feed.reset()
+	w.feed, w.placed = w.feed[:0], 0
 	w.epoch = 0
 	w.store.pool.Put(w)
 }
@@ -136,33 +134,31 @@ func (o *owned) Place() (k, value []byte) { return (*Batch)(o).place() }
 
 func (o *owned) Recycle() { (*Batch)(o).recycle() }
 
-// Announce adds a row to the feed of the shard, once in a set of writes. It gets its place when the order of the writes of the shard is known, which
-// is later than now; placed, unless it is nil, has it before the waiter is told anything. at is the time in Unix milliseconds. value is copied.
+// Announce adds a row to the feed of the shard. It gets its place when the order of the writes of the shard is known, which is later than now;
+// placed, unless it is nil, has it before the waiter is told anything. at is the time in Unix milliseconds. value is copied.
 //
 // Sketch of the cost: a key of 11 bytes and 8 bytes beside value in the batch that is written anyway. The rows of a shard follow each other there, as
 // in the memtable, which finds the place of a row beside the one before without a search.
 func (w *Batch) Announce(at int64, value []byte, placed *key.FeedPlace) {
-	if w.ticket.Announces {
-		panic("persistence: two rows of the feed in one set of writes")
-	}
 	w.ticket.Announces = true
-	w.feed.at, w.feed.placed = key.FeedPlaceAt(at), placed
-	w.feed.value = append(binary.BigEndian.AppendUint64(w.feed.value[:0], 0), value...)
+	w.feed = slices.Grow(w.feed, 1)[:len(w.feed)+1] // NB: with the bytes of one from before
+	a := &w.feed[len(w.feed)-1]
+	a.at, a.placed = key.FeedPlaceAt(at), placed
+	a.value = append(binary.BigEndian.AppendUint64(a.value[:0], 0), value...)
 }
 
-// announcement is the row of the feed in a set of writes, while Ticket.Announces.
+// announcement is a row of the feed in a set of writes.
 type announcement struct {
 	at     key.FeedPlace
 	placed *key.FeedPlace
-	done   bool // it has its place
 	key    []byte
 	value  []byte // with room for the ordinal in front
 }
 
-// place gives the row of the feed its place, and returns it. It is called in the order in which the writes of the shard
-// will be visible, and returns nothing when there is no row, or it was called before.
+// place gives the next row of the feed its place, and returns it. It is called in the order in which the writes of the
+// shard will be visible, and returns nothing when there is no row more.
 func (w *Batch) place() (k, value []byte) {
-	if !w.ticket.Announces || w.feed.done {
+	if w.placed == len(w.feed) {
 		return nil, nil
 	}
 	s, end, epoch := w.store, &w.store.feedEnds[w.shard], uint64(0)
@@ -177,18 +173,17 @@ func (w *Batch) place() (k, value []byte) {
 		}
 		*end = feedEnd{known: true, epoch: epoch, place: last.Place, ordinal: last.Ordinal}
 	}
-	end.place = max(end.place+1, w.feed.at)
+	a := &w.feed[w.placed]
+	w.placed++
+	end.place = max(end.place+1, a.at)
 	end.ordinal++
-	w.feed.key = key.Feed(w.feed.key[:0], w.shard, end.place)
-	binary.BigEndian.PutUint64(w.feed.value, end.ordinal)
-	if w.feed.placed != nil {
-		*w.feed.placed = end.place
+	a.key = key.Feed(a.key[:0], w.shard, end.place)
+	binary.BigEndian.PutUint64(a.value, end.ordinal)
+	if a.placed != nil {
+		*a.placed = end.place
 	}
-	w.feed.done = true
-	return w.feed.key, w.feed.value
+	return a.key, a.value
 }
-
-func (a *announcement) reset() { *a = announcement{key: a.key[:0], value: a.value[:0]} }
 
 // TrimFeed removes the rows of a shard's feed up to last, and notes that. w is of the shard.
 func TrimFeed(w *Batch, last key.FeedPlace) {

@@ -14,7 +14,7 @@
 //
 // # The feed
 //
-// A set of writes may announce itself with one row in the feed of its shard. Rows become visible in the order of their
+// A set of writes may announce itself with rows in the feed of its shard. Rows become visible in the order of their
 // places, so a reader that goes on after the last place that it has seen misses none. Places begin with a time and only
 // grow, over restarts, leaders and clocks. TrimFeed removes the oldest rows and notes up to where.
 //

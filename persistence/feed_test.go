@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -179,18 +180,30 @@ func TestTheFloorOfAFeedIsNoRow(t *testing.T) {
 	}
 }
 
-// TestTwoAnnouncementsAreAMistake in one set of writes; the next one may have one again.
-func TestTwoAnnouncementsAreAMistake(t *testing.T) {
+// TestRowsOfOneSetOfWritesFollowEachOther in their order, and the next set has none of them.
+func TestRowsOfOneSetOfWritesFollowEachOther(t *testing.T) {
 	s := open(t, small(vfs.NewMem()))
-	for range 2 {
-		w := s.NewBatch(0)
-		w.Announce(1, nil, nil)
-		func() {
-			defer func() {
-				assert.NotNil(t, recover(), "a second row in one set of writes is taken")
-			}()
-			w.Announce(1, nil, nil)
-		}()
-		w.Discard()
+	var places [3]key.FeedPlace
+	w := s.NewBatch(0)
+	for i := range places[:2] {
+		w.Announce(7, []byte{byte(i)}, &places[i])
+	}
+	assert.Equal(t, 2, w.Len())
+	require.NoError(t, s.Commit(w))
+	w = s.NewBatch(0)
+	assert.Zero(t, w.Len())
+	w.Announce(7, []byte{2}, &places[2])
+	require.NoError(t, s.Commit(w))
+	var got []FeedRow
+	require.NoError(t, s.Scan(key.FeedPrefix(nil, 0), func(k, stored []byte) error {
+		row, ok := ParseFeedRow(k, bytes.Clone(stored))
+		got = append(got, row)
+		assert.True(t, ok)
+		return nil
+	}))
+	require.Len(t, got, len(places))
+	for i, row := range got {
+		assert.Equal(t, FeedRow{Place: key.FeedPlaceAt(7) + key.FeedPlace(i), Ordinal: uint64(i + 1), Value: []byte{byte(i)}}, row)
+		assert.Equal(t, row.Place, places[i])
 	}
 }

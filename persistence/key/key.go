@@ -58,6 +58,7 @@ const (
 	scheduleTable   table = 'y' // workflow, name            -> what happened to the schedule's runs
 	doneTimeTable   table = 'z' // id                        -> when it was done
 	auditTable      table = 'A' // number                    -> row of the audit log
+	businessTable   table = 'B' // workflow, name            -> instance
 )
 
 // longText marks a text of 255 bytes or more: two length bytes follow.

@@ -10,9 +10,9 @@ import (
 //
 // Which fields are set depends on Table; the others are zero.
 type Parts struct {
-	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential", "timer", "incident", "delivery", "attempt", "schedule", "task", "taskdraft", "work", "activity", "feed", "done", "donetime", "audit", "bulk" or "replica"
+	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential", "timer", "incident", "delivery", "attempt", "schedule", "task", "taskdraft", "work", "activity", "business", "feed", "done", "donetime", "audit", "bulk" or "replica"
 	Shard    Shard
-	Workflow string   // record, node, count, definition, schedule, done; work of an upper-case kind
+	Workflow string   // record, node, count, definition, schedule, business, done; work of an upper-case kind
 	Node     string   // node
 	Machine  string   // node
 	ID       ID       // record, entry, draft, node, list, index, timer, incident, delivery, attempt, task, taskdraft, work, activity, done, donetime; the scope of a reply
@@ -23,7 +23,7 @@ type Parts struct {
 	Place    uint32   // number of a timer, incident, delivery, attempt, task, taskdraft, work or activity
 	Sorted   uint64   // work: the value by which it is sorted
 	Order    byte     // work
-	Name     string   // setting; the id of a credential; the user of a draft, taskdraft or list; the queue of a delivery or attempt; that of a schedule or worklist
+	Name     string   // setting; the id of a credential; the user of a draft, taskdraft or list; the queue of a delivery or attempt; that of a schedule or worklist; the key of an instance
 	Kind     byte     // credential, list, replica, work
 }
 
@@ -56,6 +56,7 @@ var layouts = map[table]layout{
 	taskTable:       {"task", "iqp", "task %[4]d.%[5]d of %[3]x in shard %[1]d"},
 	taskDraftTable:  {"taskdraft", "iqpn", "draft of %[6]s for task %[4]d.%[5]d of %[3]x in shard %[1]d"},
 	activityTable:   {"activity", "iqp", "activity %[4]d.%[5]d of %[3]x in shard %[1]d"},
+	businessTable:   {"business", "wn", "key of an instance of %[2]s in shard %[1]d"},
 	incidentTable:   {"incident", "iqp", "incident %[4]d.%[5]d of %[3]x in shard %[1]d"},
 	doneTable:       {"done", "wdi", "%[3]x in the done instances of %[2]s in shard %[1]d"},
 	doneTimeTable:   {"donetime", "i", "time when %[3]x was done in shard %[1]d"},

@@ -251,7 +251,7 @@ func (g *group) add(t *Ticket) {
 			panic(err)
 		}
 	}
-	if key, value := t.Owner.Place(); key != nil {
+	for key, value := t.Owner.Place(); key != nil; key, value = t.Owner.Place() {
 		g.placed = append(g.placed, row{key, value})
 	}
 	if err := engine.Join(g.batch, t.Batch); err != nil {

@@ -13,7 +13,7 @@ type Ticket struct {
 	Batch engine.Batch
 	DB    *engine.Generation // that the batch was made for
 
-	// Announces: Place has a row more.
+	// Announces: Place has rows.
 	Announces bool
 
 	// Waiter is told how it ends. It is set before Append, and so are:
@@ -30,8 +30,8 @@ type Ticket struct {
 
 // Owner is what a ticket is part of.
 type Owner interface {
-	// Place is called in the order in which the writes become visible, before the batch is applied. It returns a row that
-	// belongs to them and whose key shows that order, or a nil key. Both are valid until Recycle.
+	// Place is called in the order in which the writes become visible, before the batch is applied. Each call returns one
+	// more row that belongs to them and whose key shows that order, or a nil key. Both are valid until Recycle.
 	Place() (key, value []byte)
 	// Recycle is called when nobody uses the ticket any more.
 	Recycle()
