@@ -6,6 +6,7 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/record"
 	"troupe/statemachine/schema"
 )
 
@@ -62,6 +63,7 @@ func (d *Definition) ForeseeInvoke(by *Caller, inv Invocation, now time.Time) er
 // Creation is what Create needs to know.
 type Creation struct {
 	ID     string // the new instance's
+	Key    string // what KeyOf makes of Public; "" also for one that no caller creates
 	Caller *Caller
 	// Public and Private overlay the defaults of context; absent is empty. They
 	// must be what the definition's create block lets callers set.
@@ -80,6 +82,7 @@ func (d *Definition) Create(c Creation) (Result, error) {
 	now := c.Now.UTC().Truncate(time.Millisecond)
 	in := Instance{
 		ID:        c.ID,
+		Named:     record.NamedBy(c.Key),
 		CreatedAt: now,
 		UpdatedAt: now,
 		Public:    data.Overlay(d.DefaultPublic, c.Public),

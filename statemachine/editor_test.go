@@ -104,6 +104,7 @@ var unseen = []struct{ fault, why string }{
 	{`a delay is at most|must be longer than 0|"(P|P1DT|1e3)": a delay is a duration`, "the range of a delay, and numbers that are written otherwise"},
 	{`failed to parse int from MOON|it is never due`, "what the fields of cron say"},
 	{`a text for people may not read|this text cannot have an expression|cannot be seen|longer than|stands twice`, "what stands in the texts for people"},
+	{`a key may not read|the key is the same`, "what stands in the key"},
 	{`mail: to is|": a webhook is http`, "addresses"},
 }
 

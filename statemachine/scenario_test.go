@@ -94,6 +94,16 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 			cmd.ScanArgs(t, "parent", &c.Parent.Depth)
 		}
 		return s.show(s.d.Create(c))
+	case "keys":
+		var out strings.Builder
+		for line := range strings.SplitSeq(cmd.Input, "\n") {
+			if key, err := s.d.KeyOf(clean(t, line)); err != nil {
+				fmt.Fprintln(&out, err)
+			} else {
+				fmt.Fprintf(&out, "%q\n", key)
+			}
+		}
+		return out.String()
 	case "send":
 		before, most := fingerprint(s.d, &s.in), uint64(200)
 		cmd.MaybeScanArgs(t, "most", &most)

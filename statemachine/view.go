@@ -8,11 +8,11 @@ import (
 	"troupe/statemachine/internal/chart"
 )
 
-// Title returns the line that tells an instance from its siblings; no text when the definition has none, or when it fails or is empty
-// for this instance. It is evaluated here: an instance whose title nobody asks for pays nothing.
+// Title returns the line that tells an instance from its siblings: its key when the definition has no title, or when that fails or is
+// empty for this instance; no text without either. It is evaluated here: an instance whose title nobody asks for pays nothing.
 func (d *Definition) Title(in *Instance) Text {
 	if d.TitleCaption == nil {
-		return nil
+		return chart.Plain(in.Key())
 	}
 	if d.TitleCaption.Made == nil {
 		return d.TitleCaption.Fixed
@@ -20,6 +20,9 @@ func (d *Definition) Title(in *Instance) Text {
 	m := d.newMacrostep(in, in.State.At.Active, chart.SystemCaller, in.UpdatedAt)
 	defer m.release()
 	title, _ := d.TitleCaption.Eval(&m.scope, chart.MaxTitle)
+	if len(title) == 0 {
+		return chart.Plain(in.Key())
+	}
 	return title
 }
 

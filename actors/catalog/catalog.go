@@ -150,9 +150,9 @@ func (ix *Index) Enter(w *persistence.Batch, key []byte, sh key.Shard, id key.ID
 func (ix *Index) Update(w *persistence.Batch, key []byte, sh key.Shard, id key.ID, before, after *statemachine.Instance) []byte {
 	var old [][]byte
 	if before != nil {
-		old = ix.field.Keys(filter.Document{Public: before.Public, Private: before.Private})
+		old = ix.field.Keys(documentOf(before))
 	}
-	now := ix.field.Keys(filter.Document{Public: after.Public, Private: after.Private})
+	now := ix.field.Keys(documentOf(after))
 	difference(old, now, func(value []byte) {
 		key = ix.key(key[:0], sh, value, id)
 		w.Delete(key)
@@ -165,9 +165,14 @@ func (ix *Index) Update(w *persistence.Batch, key []byte, sh key.Shard, id key.I
 	return key
 }
 
+// documentOf is what indexes see of an instance.
+func documentOf(in *statemachine.Instance) filter.Document {
+	return filter.Document{Key: in.Key(), Public: in.Public, Private: in.Private}
+}
+
 // Leave removes all entries of an instance that is deleted. It returns key, the room that it used.
 func (ix *Index) Leave(w *persistence.Batch, key []byte, sh key.Shard, id key.ID, of *statemachine.Instance) []byte {
-	for _, value := range ix.field.Keys(filter.Document{Public: of.Public, Private: of.Private}) {
+	for _, value := range ix.field.Keys(documentOf(of)) {
 		key = ix.key(key[:0], sh, value, id)
 		w.Delete(key)
 	}

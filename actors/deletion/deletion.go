@@ -11,6 +11,7 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/form"
+	"troupe/actors/internal/businesskey"
 	"troupe/actors/internal/retry"
 	"troupe/actors/outbox"
 	"troupe/actors/retention"
@@ -93,6 +94,7 @@ func (in *Instance) Put(w *persistence.Batch, store *persistence.Store) error {
 	for _, p := range in.Of.Positions(in.State) {
 		w.Delete(key.Node(nil, in.Shard, in.Workflow, string(p.Node), string(p.Machine), in.ID))
 	}
+	businesskey.Release(w, in.Shard, in.Workflow, in.State)
 	w.Add(key.Count(nil, in.Shard, in.Workflow, in.Of.Version), -1)
 	w.Delete(key.Record(nil, in.Shard, in.Workflow, in.ID))
 	return nil

@@ -37,6 +37,7 @@ const (
 	ErrExists // there is something else under this name already, which is not replaced (409 AlreadyExists)
 	// ErrInUse: another instance needs this one, its parent or its child (409 InUse). Nothing was stored.
 	ErrInUse
+	ErrKeyTaken // another instance of the workflow that has not ended has the key (409 KeyTaken)
 	// ErrGone: what the request goes on from is no longer kept (410). Nothing was done.
 	ErrGone
 	ErrPrecondition  // If-Match names another sequence number of the instance, or another revision of the draft (412)
@@ -71,6 +72,7 @@ var texts = [Kinds]string{
 	ErrConflict:       "conflict",
 	ErrExists:         "exists already",
 	ErrInUse:          "in use",
+	ErrKeyTaken:       "key taken",
 	ErrGone:           "gone",
 	ErrPrecondition:   "precondition failed",
 	ErrTooLarge:       "too large",
@@ -170,7 +172,8 @@ func OfStore(err error) error {
 // OfStep translates why the state machine took no step.
 func OfStep(err error) error {
 	switch {
-	case errors.Is(err, statemachine.ErrUnknownEvent), errors.Is(err, statemachine.ErrInvalidData), errors.Is(err, statemachine.ErrNotSettable):
+	case errors.Is(err, statemachine.ErrUnknownEvent), errors.Is(err, statemachine.ErrInvalidData), errors.Is(err, statemachine.ErrNotSettable),
+		errors.Is(err, statemachine.ErrKey):
 		return Refuse(ErrInvalid, "%w", err)
 	case errors.Is(err, statemachine.ErrForbidden):
 		return ErrForbidden

@@ -47,16 +47,16 @@ type Call struct {
 
 // notices are what most commits do not have.
 type notices struct {
-	// feeds get item when the commit is durable.
+	// feeds get the items when the commit is durable.
 	feeds []*watch.Feed
-	item  *watch.Item
+	items []*watch.Item
 	// began is the earliest deadline of the timers that begin with the commit; zero for none.
 	began time.Time
 	// sent are the queues of what the commit sends out, and sentAt is when its first attempts are due.
 	sent   []string
 	sentAt time.Time
 	// tasks are those that the commit changes, for who watches them.
-	tasks *task.Change
+	tasks []*task.Change
 }
 
 func (c *Call) withNotices() *notices {
@@ -159,7 +159,9 @@ func (n *notices) publish(err error) {
 	for _, f := range n.feeds {
 		switch {
 		case err == nil:
-			f.Publish(n.item)
+			for _, item := range n.items {
+				f.Publish(item)
+			}
 		case errors.Is(err, persistence.ErrOutcomeUnknown), errors.Is(err, persistence.ErrLost):
 			f.Publish(&watch.Item{Gap: true})
 		}
@@ -274,12 +276,14 @@ func (e *Env) tell(i *Actor, n *notices) {
 	}
 }
 
-// publishTasks tells who watches tasks what happened to a commit that changes some; nil: it does not.
-func (e *Env) publishTasks(change *task.Change, err error) {
+// publishTasks tells who watches tasks what happened to a commit that changes some.
+func (e *Env) publishTasks(changes []*task.Change, err error) {
 	switch {
-	case change == nil:
+	case len(changes) == 0:
 	case err == nil:
-		e.Tasks.Changed(change)
+		for _, change := range changes {
+			e.Tasks.Changed(change)
+		}
 	case errors.Is(err, persistence.ErrOutcomeUnknown), errors.Is(err, persistence.ErrLost):
 		e.Tasks.Missed()
 	}

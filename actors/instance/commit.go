@@ -9,6 +9,7 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/changefeed"
 	"troupe/actors/form"
+	"troupe/actors/internal/businesskey"
 	"troupe/actors/internal/history"
 	"troupe/actors/internal/retry"
 	"troupe/actors/message"
@@ -28,6 +29,7 @@ type change struct {
 	form    *form.Form               // with created: what makes the instance a form
 	of      *statemachine.Definition // that the instance gets; nil: it keeps its own
 	writes  func(*persistence.Batch) // what other packages add to the commit; nil: nothing
+	then    *change                  // with created: what the first event makes of the instance, in the same commit; nil: there is none
 }
 
 // outcome is what a step, or another operation of package statemachine, has come to.
@@ -49,6 +51,7 @@ func outcomeOf(r *statemachine.Result) outcome {
 type cause struct {
 	caller  string
 	retry   message.Retry
+	byKey   bool                // the instance was asked for by its business key
 	decided []statemachine.Task // that the caller has completed
 	drafts  [][]byte            // keys of drafts that go
 }
@@ -65,8 +68,7 @@ func (i *Actor) commit(c *Call, ch *change, withHistory bool) (err error) {
 			return err
 		}
 	}
-	ended, begun := ch.next.TaskChanges(&i.state)
-	if err := i.dropTaskDrafts(ch, ended, begun); err != nil {
+	if err := i.dropTaskDrafts(ch); err != nil {
 		return err
 	}
 	if err := i.readCreatorRow(ch); err != nil {
@@ -82,50 +84,28 @@ func (i *Actor) commit(c *Call, ch *change, withHistory bool) (err error) {
 		c.endCommit()
 		return err
 	}
-	w := i.writes()
-	was, definition := i.state, i.of
-	i.state = ch.next
-	if ch.of != nil {
-		i.countVersion(w, -1)
-		i.of = ch.of
+	w, was := i.writes(), i.state
+	joined, changed := i.put(w, c, ch, before, withHistory)
+	if ch.then != nil {
+		joined, _ = i.put(w, c, ch.then, joined, withHistory)
 	}
-	if ch.created || ch.of != nil {
-		i.countVersion(w, 1)
-	}
-	tasksChanged := i.putTasks(w, c, ch, definition, &was, ended, begun)
-	joined := before
-	if ch.hasEntry {
-		joined = i.extendHistory(before, i.putEntry(w, c, ch), withHistory)
-		var positions []statemachine.Position
-		var states data.Value
-		if !ch.created {
-			positions, states = i.of.Positions(&was), i.of.States(&was)
-		}
-		i.putForm(w, ch, states)
-		i.putRecord(w)
-		i.putNodes(w, positions)
-		if i.of.IsDone(&i.state) && (ch.created || !definition.IsDone(&was)) {
-			retention.Put(w, i.shard, i.workflowID, i.id, i.state.UpdatedAt)
-		}
-	}
-	if !ch.hasEntry && (tasksChanged || ch.caller == statemachine.System) { // its timers, or what is known of its children or parent
+	if changed {
 		i.putRecord(w)
 	}
-	if ended, begun := i.state.TimerChanges(&was); len(ended)+len(begun) > 0 {
-		i.putTimers(w, c, ch, ended, begun)
+	earlier := &was
+	if ch.created {
+		earlier = nil
 	}
-	if len(ch.sends) > 0 {
-		i.putDeliveries(w, c, &ch.outcome)
-	}
-	if ch.writes != nil {
-		ch.writes(w)
+	if i.state.Key() != "" {
+		businesskey.Put(w, i.shard, i.workflowID, i.id, earlier, &i.state)
 	}
 	i.creatorRow.Put(w, i.spot(), i.of, &i.state)
-	i.putIndexes(w, indexes, ch.created, &was)
+	i.putIndexes(w, indexes, earlier)
 	for _, key := range ch.drafts {
 		w.Delete(key)
 	}
 	reply := i.shown(withHistory)
+	reply.Created = ch.then != nil
 	reply.History, reply.HistoryFrom = joined.Text, joined.From
 	if ch.retry.Key != "" {
 		i.putReply(w, ch, reply)
@@ -136,6 +116,47 @@ func (i *Actor) commit(c *Call, ch *change, withHistory bool) (err error) {
 		i.loaded = false
 	}
 	return nil
+}
+
+// put takes one change over and writes its rows but those that commit writes once. before is the history that its entry
+// follows, and joined what that is then; changed says that the record is another.
+func (i *Actor) put(w *persistence.Batch, c *Call, ch *change, before history.Joined, withHistory bool) (joined history.Joined, changed bool) {
+	ended, begun := ch.next.TaskChanges(&i.state)
+	was, definition := i.state, i.of
+	i.state = ch.next
+	if ch.of != nil {
+		i.countVersion(w, -1)
+		i.of = ch.of
+	}
+	if ch.created || ch.of != nil {
+		i.countVersion(w, 1)
+	}
+	tasksChanged := i.putTasks(w, c, ch, definition, &was, ended, begun)
+	joined = before
+	if ch.hasEntry {
+		joined = i.extendHistory(before, i.putEntry(w, c, ch), withHistory)
+		var positions []statemachine.Position
+		var states data.Value
+		if !ch.created {
+			positions, states = i.of.Positions(&was), i.of.States(&was)
+		}
+		i.putForm(w, ch, states)
+		i.putNodes(w, positions)
+		if i.of.IsDone(&i.state) && (ch.created || !definition.IsDone(&was)) {
+			retention.Put(w, i.shard, i.workflowID, i.id, i.state.UpdatedAt)
+		}
+	}
+	if ended, begun := i.state.TimerChanges(&was); len(ended)+len(begun) > 0 {
+		i.putTimers(w, c, ch, ended, begun)
+	}
+	if len(ch.sends) > 0 {
+		i.putDeliveries(w, c, &ch.outcome)
+	}
+	if ch.writes != nil {
+		ch.writes(w)
+	}
+	// NB: without an entry, its timers change, or what is known of its children or parent.
+	return joined, ch.hasEntry || tasksChanged || ch.caller == statemachine.System
 }
 
 func (i *Actor) countVersion(w *persistence.Batch, by int64) {
@@ -160,21 +181,20 @@ func (i *Actor) putEntry(w *persistence.Batch, c *Call, ch *change) (shown []byt
 	var placed *key.FeedPlace
 	if feeds := i.env.Watches.Feeds(i.workflowID, i.id); feeds != nil {
 		n := c.withNotices()
-		n.feeds, n.item = feeds, &watch.Item{
+		item := &watch.Item{
 			ID: i.id, Name: i.name, Sequence: i.state.Sequence, Entry: slices.Clone(shown),
 			States: i.of.States(&i.state), State: i.state, Of: i.of, Shard: i.shard,
 		}
-		placed = &n.item.Place
+		n.feeds, n.items = feeds, append(n.items, item)
+		placed = &item.Place
 	}
 	i.env.Changes.Announce(w, &changefeed.Row{ID: i.id, Sequence: i.state.Sequence, Workflow: i.workflowID}, placed)
 	return shown
 }
 
-func (i *Actor) putIndexes(w *persistence.Batch, indexes []*catalog.Index, created bool, before *statemachine.Instance) {
-	switch {
-	case created:
-		before = nil
-	case len(indexes) == 0 || bytes.Equal(before.Public, i.state.Public) && bytes.Equal(before.Private, i.state.Private):
+// putIndexes writes what a commit changes in the indexes. before is nil for a new instance.
+func (i *Actor) putIndexes(w *persistence.Batch, indexes []*catalog.Index, before *statemachine.Instance) {
+	if before != nil && (len(indexes) == 0 || bytes.Equal(before.Public, i.state.Public) && bytes.Equal(before.Private, i.state.Private)) {
 		return
 	}
 	for _, ix := range indexes {
@@ -211,14 +231,14 @@ func (i *Actor) nodeKey(p statemachine.Position) []byte {
 }
 
 // putReply remembers the answer under the request's idempotency key. A create's row stands outside the instance,
-// because a retry does not know its id.
+// because a retry does not know its id. That of a request by a business key has a row outside which says whose it is.
 func (i *Actor) putReply(w *persistence.Batch, ch *change, reply *message.Reply) {
 	scope := i.id
 	if ch.created {
 		scope = key.ID{}
 	}
 	row := retry.First{
-		Fingerprint: ch.retry.Fingerprint, Instance: i.id, Sequence: i.state.Sequence, At: i.env.Clock().UnixMilli(),
+		Fingerprint: ch.retry.Fingerprint, Instance: i.id, Sequence: i.state.Sequence, At: i.env.Clock().UnixMilli(), Created: reply.Created,
 	}
 	// NB: the answer to the create of a form is its id, and the row outlives a form that is deleted.
 	if ch.form == nil {
@@ -226,6 +246,10 @@ func (i *Actor) putReply(w *persistence.Batch, ch *change, reply *message.Reply)
 	}
 	digest := retry.DigestOf(ch.caller, ch.retry.Key)
 	switch {
+	case ch.byKey:
+		i.forgetKeys(w)
+		scope = i.id
+		retry.Point(w, i.shard, digest, &row)
 	case !ch.created:
 		i.forgetKeys(w)
 	case ch.form == nil:

@@ -94,7 +94,7 @@ func (req Delete) run(i *Actor, c *Call) error {
 	}
 	if feeds := i.env.Watches.Feeds(i.workflowID, i.id); feeds != nil {
 		n := c.withNotices()
-		n.feeds, n.item = feeds, &watch.Item{Gone: true, Shard: i.shard}
+		n.feeds, n.items = feeds, []*watch.Item{{Gone: true, Shard: i.shard}}
 	}
 	i.loaded = false // NB: also when nothing is written: the next call reads what there is
 	i.enqueue(w, c, &message.Reply{WorkflowID: i.workflowID, InstanceID: i.name})

@@ -120,5 +120,5 @@ func (e *Env) storedDocument(sh key.Shard, workflow string, id key.ID) (*filter.
 	case err != nil:
 		return nil, fmt.Errorf("instance %s: %w", instanceid.Text(id), err)
 	}
-	return &filter.Document{States: record.States, Public: record.Public, Private: record.Private}, nil
+	return &filter.Document{Key: record.Key, States: record.States, Public: record.Public, Private: record.Private}, nil
 }

@@ -18,22 +18,56 @@ import (
 // happened to it.
 type Create struct {
 	*message.Create
-	Done func()
+	Key   string         // the business key; "" for none
+	Event *message.Event // asked for the instance by its key, and is its first; nil: a create was asked for
+	Done  func()
 }
 
 func (req Create) run(i *Actor, c *Call) error {
 	result, err := i.of.Create(statemachine.Creation{
-		ID: i.name, Caller: catalog.CallerOf(req.Caller), Public: req.Public, Private: req.Private, Now: i.env.Clock(),
+		ID: i.name, Key: req.Key, Caller: catalog.CallerOf(req.Caller), Public: req.Public, Private: req.Private, Now: i.env.Clock(),
 	})
 	if err != nil {
 		return i.undone(err, "", string(req.Caller.ID))
 	}
+	of := cause{caller: string(req.Caller.ID), retry: req.Retry, byKey: req.Event != nil}
+	ch := &change{outcome: outcomeOf(&result), cause: of, created: true, form: req.Form}
+	var first statemachine.Result
+	if req.Event != nil {
+		if first, err = i.firstEvent(req.Event, &result.Instance); err != nil {
+			return err
+		}
+		ch.then = &change{outcome: outcomeOf(&first), cause: cause{caller: of.caller, decided: first.Decided}}
+		i.env.Counts.Events.Add(1)
+	}
 	i.log(result.Logs)
+	i.log(first.Logs)
 	i.env.Counts.Creates.Add(1)
 	i.hasHistory = req.WithHistory // NB: it is empty, and known to be
-	of := cause{caller: string(req.Caller.ID), retry: req.Retry}
-	return i.commit(c, &change{outcome: outcomeOf(&result), cause: of, created: true, form: req.Form}, req.WithHistory)
+	return i.commit(c, ch, req.WithHistory)
 }
+
+// firstEvent gives the state machine the event that creates its instance, which is as created then. An error leaves
+// nothing of it.
+func (i *Actor) firstEvent(req *message.Event, created *statemachine.Instance) (result statemachine.Result, err error) {
+	if req.IfMatch != nil { // NB: there was no instance
+		return result, failure.ErrPrecondition
+	}
+	i.state, i.loaded = *created, true
+	defer func() { i.state, i.loaded = statemachine.Instance{}, false }()
+	rules, as := req.Seen()
+	a, err := i.access(req.Caller, rules, as)
+	if err == nil {
+		err = a.maySend(nil)
+	}
+	if err == nil {
+		result, err = i.take(req, &a)
+	}
+	return result, err
+}
+
+// ErrReleased: the instance has ended, and its business key is free. It never leaves the router.
+var ErrReleased = errors.New("the key of the instance is free again")
 
 // Send is the request of Send.
 type Send struct{ *message.Event }
@@ -73,6 +107,9 @@ func (i *Actor) step(c *Call, req *message.Event, submits submission) error {
 		i.deliver(c, first)
 		return nil
 	}
+	if req.Key != "" && i.of.IsOver(&i.state) {
+		return ErrReleased
+	}
 	rules, as := req.Seen()
 	a, err := i.access(req.Caller, rules, as)
 	switch {
@@ -91,18 +128,9 @@ func (i *Actor) step(c *Call, req *message.Event, submits submission) error {
 	if err != nil {
 		return err
 	}
-	name, ok := statemachine.ParseEventName(req.Name)
-	if !ok {
-		return failure.Refuse(failure.ErrInvalid, "%w: %s", statemachine.ErrUnknownEvent, data.Quote(req.Name))
-	}
-	result, err := i.of.Step(&i.state, statemachine.Event{
-		Name: name, ID: req.ID, Data: req.Data, Caller: a.as, Now: a.now,
-	})
-	if errors.Is(err, statemachine.ErrForbidden) {
-		return a.mayNotSend(req.Name, failure.ErrForbidden)
-	}
+	result, err := i.take(req, &a)
 	if err != nil {
-		return i.undone(err, req.Name, string(req.Caller.ID))
+		return err
 	}
 	if submits != nil && result.Outcome != statemachine.Moved {
 		return failure.ErrNotAllowed
@@ -118,7 +146,7 @@ func (i *Actor) step(c *Call, req *message.Event, submits submission) error {
 	}
 	i.log(result.Logs)
 	i.env.Counts.Events.Add(1)
-	ch := &change{outcome: outcomeOf(&result), cause: cause{caller: string(req.Caller.ID), retry: req.Retry, decided: result.Decided}}
+	ch := &change{outcome: outcomeOf(&result), cause: cause{caller: string(req.Caller.ID), retry: req.Retry, byKey: req.Key != "", decided: result.Decided}}
 	if submits != nil {
 		ch.drafts = append(ch.drafts, submits.draft(i))
 	}
@@ -131,6 +159,23 @@ func (i *Actor) step(c *Call, req *message.Event, submits submission) error {
 		return nil
 	}
 	return i.commit(c, ch, req.WithHistory)
+}
+
+// take gives the state machine the event of a caller who may send some.
+func (i *Actor) take(req *message.Event, a *access) (statemachine.Result, error) {
+	name, ok := statemachine.ParseEventName(req.Name)
+	if !ok {
+		return statemachine.Result{}, failure.Refuse(failure.ErrInvalid, "%w: %s", statemachine.ErrUnknownEvent, data.Quote(req.Name))
+	}
+	result, err := i.of.Step(&i.state, statemachine.Event{
+		Name: name, ID: req.ID, Data: req.Data, Caller: a.as, Now: a.now,
+	})
+	if errors.Is(err, statemachine.ErrForbidden) {
+		err = a.mayNotSend(req.Name, failure.ErrForbidden)
+	} else if err != nil {
+		err = i.undone(err, req.Name, string(req.Caller.ID))
+	}
+	return result, err
 }
 
 // firstReply returns the answer that the event's idempotency key got before, or nil when it is new.

@@ -93,7 +93,7 @@ func (req Migrate) traits() traits { return traits{done: req.Done} }
 type EnterIndex struct{ Index *catalog.Index }
 
 func (m EnterIndex) run(i *Actor, c *Call) (err error) {
-	stored := &filter.Document{Public: i.state.Public, Private: i.state.Private}
+	stored := &filter.Document{Key: i.state.Key(), Public: i.state.Public, Private: i.state.Private}
 	if !i.loaded {
 		if _, err = i.rows(); err != nil {
 			return err

@@ -30,9 +30,12 @@ func (i *Actor) putDeliveries(w *persistence.Batch, c *Call, of *outcome) {
 
 func (i *Actor) putTimers(w *persistence.Batch, c *Call, ch *change, ended, begun []statemachine.Timer) {
 	i.env.Incidents.LogFailed(i.of, i.workflowID, i.id, ch.fault, begun)
-	c.withNotices().began = timer.Put(w, &timer.Origin{
+	began := timer.Put(w, &timer.Origin{
 		Shard: i.shard, Workflow: i.workflowID, Instance: i.id, At: i.env.Clock(), Fault: ch.fault, Of: i.of,
 	}, ended, begun)
+	if n := c.withNotices(); n.began.IsZero() || !began.IsZero() && began.Before(n.began) {
+		n.began = began
+	}
 }
 
 // putTasks writes what a step changes in the tasks of the instance. before is its definition until now, and was what it was.
@@ -52,12 +55,14 @@ func (i *Actor) putTasks(w *persistence.Batch, c *Call, ch *change, before *stat
 // tellTasks has those who watch told of a change when it is durable. In a cluster they get what becomes visible in the replicas.
 func (i *Actor) tellTasks(c *Call, change *task.Change) {
 	if i.env.Store.Standalone() && i.env.Tasks.IsWatched() {
-		c.withNotices().tasks = change
+		n := c.withNotices()
+		n.tasks = append(n.tasks, change)
 	}
 }
 
 // dropTaskDrafts adds the drafts for tasks that end with a change, or that have no form any more.
-func (i *Actor) dropTaskDrafts(ch *change, ended, begun []statemachine.Task) error {
+func (i *Actor) dropTaskDrafts(ch *change) error {
+	ended, begun := ch.next.TaskChanges(&i.state)
 	for _, t := range ended {
 		if t.Form == "" || slices.ContainsFunc(begun, func(b statemachine.Task) bool { return b.ID == t.ID && b.Form != "" }) {
 			continue

@@ -27,7 +27,7 @@ func (i *Actor) shown(withHistory bool) *message.Reply {
 	return &message.Reply{
 		WorkflowID: i.workflowID, InstanceID: i.name, Sequence: i.state.Sequence, WithHistory: withHistory,
 		Public: i.state.Public, Private: i.state.Private, States: i.of.States(&i.state), Redirect: i.state.Redirect,
-		IsEnded: i.state.IsEnded(),
+		Key: i.state.Key(), IsEnded: i.state.IsEnded(),
 	}
 }
 
@@ -38,8 +38,8 @@ func Repeated(env *Env, workflowID string, first *retry.First, withHistory bool)
 }
 
 func (i *Actor) repeated(first *retry.First, withHistory bool) (r *message.Reply, err error) {
-	r = &message.Reply{WorkflowID: i.workflowID, InstanceID: i.name, Sequence: first.Sequence, WithHistory: withHistory}
-	r.Public, r.Private, r.States, r.Redirect = first.Shown()
+	r = &message.Reply{WorkflowID: i.workflowID, InstanceID: i.name, Sequence: first.Sequence, WithHistory: withHistory, Created: first.Created}
+	r.Public, r.Private, r.States, r.Redirect, r.Key = first.Shown()
 	if withHistory {
 		err = i.putHistory(r)
 	}

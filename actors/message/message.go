@@ -152,7 +152,11 @@ type Event struct {
 	Caller     *identity.Principal
 	WorkflowID string
 	InstanceID string
-	Name       string
+	// Key names the instance in place of InstanceID. If none has it, Create creates one with the event as its first;
+	// nil: none is created.
+	Key    string
+	Create *Create
+	Name   string
 	// ID is event.id as given; expressions can see it.
 	ID string
 	// Data is event.data: a checked, compact object; absent when there is none.
@@ -215,6 +219,9 @@ type Reply struct {
 	// "" when it is not set.
 	Public, Private, States data.Value
 	Redirect                string
+	Key                     string // the business key; "" for none
+	// ByKey: it answers an event with a Key. Created: that has created the instance.
+	ByKey, Created bool
 	// History is the JSON of the entries, separated by commas, without brackets. It is meant only when the request
 	// asked WithHistory.
 	History []byte
@@ -266,6 +273,10 @@ func (r *Reply) AppendTail(dst []byte) []byte {
 	if r.Redirect != "" {
 		dst = append(dst, `,"svcRedirect":`...)
 		dst = data.AppendString(dst, r.Redirect)
+	}
+	if r.Key != "" {
+		dst = append(dst, `,"key":`...)
+		dst = data.AppendString(dst, r.Key)
 	}
 	if r.IsEnded {
 		dst = append(dst, `,"cancelled":true`...)

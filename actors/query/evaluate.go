@@ -61,7 +61,7 @@ func (q *query) evaluate(c *candidate) (show bool, err error) {
 
 // documentOf is what filters see of a stored instance, without what is not in its record.
 func documentOf(r statemachine.Record) filter.Document {
-	return filter.Document{States: r.States, Public: r.Public, Private: r.Private}
+	return filter.Document{Key: r.Key, States: r.States, Public: r.Public, Private: r.Private}
 }
 
 // An instance whose definition cannot be read is shown to nobody whose rights depend on it, and the list goes on;
@@ -105,6 +105,10 @@ func (q *query) show(c *candidate) error {
 	if q.fields.redirect && q.record.Redirect != "" {
 		b = append(b, `,"svcRedirect":`...)
 		b = data.AppendString(b, q.record.Redirect)
+	}
+	if q.record.Key != "" {
+		b = append(b, `,"key":`...)
+		b = data.AppendString(b, q.record.Key)
 	}
 	if q.record.IsEnded() {
 		b = append(b, `,"cancelled":true`...)

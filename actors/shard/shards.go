@@ -125,15 +125,22 @@ func (s *Shards) Lead(sh key.Shard) (Place, error) {
 	return Place{of: x}, err
 }
 
+// Shard is its number.
+func (p Place) Shard() key.Shard { return p.of.Shard }
+
 // Epoch is that of the shard.
 func (p Place) Epoch() uint64 { return p.of.Epoch }
+
+// Confirm returns nil when no other node can have changed what was read in the epoch.
+func (p Place) Confirm() error {
+	return failure.OfStore(p.of.Store.AwaitLed(context.Background(), p.of.Shard, p.of.Epoch))
+}
 
 // Load reads the record of an instance, without an actor.
 func (p Place) Load(workflowID string) ([]byte, error) {
 	stored, err := p.of.Env.Load(workflowID, p.ID)
 	if errors.Is(err, failure.ErrNotFound) {
-		// NB: another node may have it by now.
-		err = cmp.Or(failure.OfStore(p.of.Store.AwaitLed(context.Background(), p.of.Shard, p.of.Epoch)), err)
+		err = cmp.Or(p.Confirm(), err) // NB: another node may have it by now
 	}
 	return stored, err
 }

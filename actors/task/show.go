@@ -215,7 +215,7 @@ func (r *reading) matches(i *Item, of *Whole) bool {
 		return true
 	}
 	return r.filter.Match(filter.Document{
-		ID: i.InstanceID, WorkflowID: i.WorkflowID, States: of.Of.States(of.State), Public: of.State.Public, Own: r.document(i),
+		ID: i.InstanceID, WorkflowID: i.WorkflowID, Key: of.State.Key(), States: of.Of.States(of.State), Public: of.State.Public, Own: r.document(i),
 	})
 }
 

@@ -434,7 +434,7 @@ func (w *watcher) matches(item *Item) (bool, error) {
 		return true, nil
 	}
 	d := filter.Document{
-		ID: item.Name, WorkflowID: w.req.WorkflowID, States: item.States,
+		ID: item.Name, WorkflowID: w.req.WorkflowID, Key: item.State.Key(), States: item.States,
 		Public: item.State.Public, Private: item.State.Private,
 	}
 	if len(d.States)+len(d.Public)+len(d.Private) <= lightBytes {

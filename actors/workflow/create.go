@@ -25,7 +25,7 @@ func (r *Router) create(req *message.Create) (*message.Reply, error) {
 	claimed, first, err := r.claim(req, r.waitFor)
 	switch {
 	case first != nil:
-		return r.firstCreation(req, first)
+		return r.firstAnswer(req.WorkflowID, first, req.WithHistory)
 	case err != nil:
 		return nil, err
 	case req.Refusal != nil:
@@ -46,46 +46,62 @@ func (r *Router) PostCreate(req *message.Create, to message.Recipient) (Posted, 
 	}
 	claimed, _, _ := r.claim(req, func(<-chan struct{}) error { return failure.ErrBusy })
 	if claimed == nil { // it was answered before, or has to wait
-		err := r.shards.Admit()
-		if err == nil {
-			go r.createFor(req, to)
-		}
-		return Posted{}, err
+		return Posted{}, r.answerLater(req.WorkflowID, to, func() (*message.Reply, error) { return r.create(req) })
 	}
 	c, err := r.postCreate(req, claimed, to)
 	return r.posted(c), err
 }
 
-// createFor is Create for a recipient. It may wait for another request with the key, and was admitted: Stop waits for
-// it.
-func (r *Router) createFor(req *message.Create, to message.Recipient) {
+// answerLater does for a recipient what may wait for another request with the key. It is admitted: Stop waits for it.
+func (r *Router) answerLater(workflowID string, to message.Recipient, do func() (*message.Reply, error)) error {
+	if err := r.shards.Admit(); err != nil {
+		return err
+	}
+	go r.answerFor(workflowID, to, do)
+	return nil
+}
+
+func (r *Router) answerFor(workflowID string, to message.Recipient, do func() (*message.Reply, error)) {
 	var reply *message.Reply
 	err := error(failure.ErrInternal) // of a panic
 	defer func() {
 		if p := recover(); p != nil {
-			r.env.NotePanic(p, req.WorkflowID, "")
+			r.env.NotePanic(p, workflowID, "")
 		}
 		r.shards.Dismiss()
 		to.Answered(reply, err)
 	}()
-	reply, err = r.create(req)
+	reply, err = do()
 }
 
-// claimed is where an instance is about to be created, and a hold on the create's key.
+// claimed is where an instance is about to be created, and a hold on the create's keys.
 type claimed struct {
 	at      shard.Place
 	release func()
+	key     string         // the business key; "" without one
+	event   *message.Event // that names the key, and is to be the first of the instance; nil: there is none
 }
 
 // claim holds the key of a create, if it has one, and draws an id; it is nil when the key has a first answer or cannot
 // be held. The key chooses the shard, so that the row that remembers it is written in the same batch as the instance
-// and a retry finds it without a global index. Without a key the shard is one that is led here.
+// and a retry finds it without a global index. Without a key the shard is one that is led here. An instance with a
+// business key lies in the shard of that one.
 func (r *Router) claim(req *message.Create, wait func(<-chan struct{}) error) (*claimed, *retry.First, error) {
+	rules, err := r.o.Catalog.Newest(req.WorkflowID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if business, err := rules.KeyOf(req.Public); business != "" || err != nil {
+		if err != nil {
+			return nil, nil, failure.OfStep(err)
+		}
+		return r.claimKey(req, business, wait)
+	}
 	if req.Retry.Key == "" {
 		at, err := r.shards.At(r.env.IDs.Draw(r.o.Clock()))
 		for range 8 * int(r.o.Store.Shards()) {
 			if err == nil {
-				return &claimed{at, func() {}}, nil, nil
+				return &claimed{at: at, release: func() {}}, nil, nil
 			}
 			at, err = r.shards.At(r.env.IDs.Draw(r.o.Clock()))
 		}
@@ -101,7 +117,7 @@ func (r *Router) claim(req *message.Create, wait func(<-chan struct{}) error) (*
 		return nil, first, err
 	}
 	at.ID = r.env.IDs.DrawWhere(r.o.Clock(), func(id key.ID) bool { return r.o.Store.ShardOf(id) == sh })
-	return &claimed{at, release}, nil, nil
+	return &claimed{at: at, release: release}, nil, nil
 }
 
 // KeepKey remembers that a key of the caller's stands for all that fingerprint is of, and returns when that is durable:
@@ -135,17 +151,17 @@ func (r *Router) waitFor(done <-chan struct{}) error {
 	return failure.ErrBusy
 }
 
-// firstCreation is the first answer to a create, which is durable; failure.ErrNotFound when the instance was deleted
+// firstAnswer is the first answer to a create, which is durable; failure.ErrNotFound when the instance was deleted
 // since.
-func (r *Router) firstCreation(req *message.Create, first *retry.First) (*message.Reply, error) {
+func (r *Router) firstAnswer(workflowID string, first *retry.First, withHistory bool) (*message.Reply, error) {
 	at, err := r.shards.At(first.Instance)
 	if err == nil {
-		_, err = at.Load(req.WorkflowID)
+		_, err = at.Load(workflowID)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return instance.Repeated(r.env, req.WorkflowID, first, req.WithHistory)
+	return instance.Repeated(r.env, workflowID, first, withHistory)
 }
 
 // mayCreate says whether the service and the caller's quota allow a create that repeats no other.
@@ -167,12 +183,16 @@ func (r *Router) postCreate(req *message.Create, of *claimed, to message.Recipie
 		return nil, err
 	}
 	done := func() { pin.Release(); of.release() }
-	if err = r.mayCreate(req); err == nil {
+	err = r.mayCreate(req)
+	if key, _ := pin.Definition().KeyOf(req.Public); err == nil && key != of.key {
+		err = failure.ErrBusy // the definition was replaced since the key was made
+	}
+	if err == nil {
 		err = r.shards.Admit()
 	}
 	var c *instance.Call
 	if err == nil {
-		c, err = r.shards.Create(of.at, req.WorkflowID, pin.Definition(), instance.Create{Create: req, Done: done}, to)
+		c, err = r.shards.Create(of.at, req.WorkflowID, pin.Definition(), instance.Create{Create: req, Key: of.key, Event: of.event, Done: done}, to)
 	}
 	if err != nil {
 		done()

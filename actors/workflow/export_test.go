@@ -75,7 +75,7 @@ func (r *Router) ReadToWake(workflowID string, id key.ID) (wake func(), err erro
 // CreateFor is what PostCreate does with a request that may have to wait.
 func (r *Router) CreateFor(req *message.Create, to message.Recipient) {
 	r.env.Counts.InFlight.Add(1)
-	r.createFor(req, to)
+	r.answerFor(req.WorkflowID, to, func() (*message.Reply, error) { return r.create(req) })
 }
 
 // EnterAwake enters an awake instance into an index, as a late call of the builder does.

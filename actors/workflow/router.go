@@ -33,6 +33,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/incident"
 	"troupe/actors/instance"
+	"troupe/actors/internal/businesskey"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/internal/retry"
 	"troupe/actors/invoke"
@@ -61,6 +62,8 @@ type Router struct {
 	shards *shard.Shards
 	// keys has the idempotency keys of creates and batches that are on their way.
 	keys retry.Keys
+	// businessKeys has those of instances that are about to be created.
+	businessKeys retry.Keys
 
 	// The services beside the instances. Callers ask them directly.
 	Queries     *query.Service
@@ -114,7 +117,7 @@ func Start(o Options) (*Router, error) {
 	}
 	ids := instanceid.NewGenerator()
 	r := &Router{
-		o: o, hold: held, keys: retry.NewKeys(), stop: make(chan struct{}),
+		o: o, hold: held, keys: retry.NewKeys(), businessKeys: retry.NewKeys(), stop: make(chan struct{}),
 		eventQuota:  quota.NewBuckets("event", o.Quotas.EventsPerSecond),
 		createQuota: quota.NewBuckets("create", o.Quotas.CreatesPerSecond),
 		env: &instance.Env{
@@ -253,6 +256,10 @@ func (r *Router) accepting() error {
 // ErrNotAllowed, ErrPrecondition, ErrTooLarge, ErrExecution when an action fails, ErrKeyReused for a key of another
 // request, ErrBusy, ErrInstanceBusy and ErrQuota, ErrUnavailable, and ErrOutcomeUnknown.
 func (r *Router) Send(_ context.Context, req *message.Event) (*message.Reply, error) {
+	if req.Key != "" {
+		reply, err := r.sendByKey(req)
+		return reply, failure.In("send to", req.WorkflowID, err)
+	}
 	at, err := r.maySend(req)
 	if err != nil {
 		return nil, failure.In("send to", req.WorkflowID, err)
@@ -268,6 +275,9 @@ func (r *Router) Send(_ context.Context, req *message.Event) (*message.Reply, er
 // themselves, and to gets none. The same request may be posted again after ErrBusy and ErrInstanceBusy; it counts once
 // towards its caller's quota.
 func (r *Router) PostEvent(req *message.Event, to message.Recipient) (Posted, error) {
+	if req.Key != "" {
+		return Posted{}, r.answerLater(req.WorkflowID, to, func() (*message.Reply, error) { return r.sendByKey(req) })
+	}
 	at, err := r.maySend(req)
 	var c *instance.Call
 	if err == nil {
@@ -276,13 +286,18 @@ func (r *Router) PostEvent(req *message.Event, to message.Recipient) (Posted, er
 	return r.posted(c), err
 }
 
-// maySend makes the checks of an event that come before its instance, and finds that.
+// maySend makes the checks of an event that come before its instance, and finds that, or the shard of its key.
 func (r *Router) maySend(req *message.Event) (at shard.Place, err error) {
 	now := r.o.Clock()
 	if err = r.env.MaySend(req, now); err != nil {
 		return at, err
 	}
-	at, found := r.shards.Find(req.InstanceID)
+	var found error
+	if req.Key == "" {
+		at, found = r.shards.Find(req.InstanceID)
+	} else {
+		at, found = r.shards.Lead(businesskey.ShardOf(r.o.Store, req.WorkflowID, req.Key))
+	}
 	if errors.Is(found, failure.ErrNotLeader) {
 		return at, found // before it counts towards a quota, as it does where it is led
 	}

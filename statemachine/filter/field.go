@@ -25,13 +25,14 @@ type Field struct {
 	every condition
 }
 
-// ParseField checks the path of an index: svcPublic or svcPrivate, and at least
+// ParseField checks the path of an index: key, or svcPublic or svcPrivate and at least
 // one segment inside it. Errors wrap ErrRoot, ErrSyntax or ErrTooLarge.
 func ParseField(path data.Path) (*Field, error) {
-	if len(path) == 0 || path[0] != "svcPublic" && path[0] != "svcPrivate" {
+	switch {
+	case len(path) == 1 && path[0] == "key":
+	case len(path) == 0 || path[0] != "svcPublic" && path[0] != "svcPrivate":
 		return nil, fmt.Errorf("%w: an index is on svcPublic or svcPrivate, not on %s", ErrRoot, data.Quote(path.String()))
-	}
-	if len(path) == 1 {
+	case len(path) == 1:
 		return nil, fmt.Errorf("%w: an index is on something inside %s", ErrSyntax, path[0])
 	}
 	p := parser{private: true}

@@ -6,6 +6,8 @@ import "troupe/statemachine/data"
 type Document struct {
 	// ID and WorkflowID are _id and workflowId.
 	ID, WorkflowID string
+	// Key is key; "" is missing.
+	Key string
 	// States, Public and Private are the values of states, svcPublic and svcPrivate; absent ones are missing.
 	States, Public, Private data.Value
 	// Own is an object whose members are the roots that Options.Own names; absent when there are none.
@@ -67,6 +69,7 @@ const (
 	rootID root = iota
 	rootWorkflowID
 	rootStates
+	rootKey
 	rootPublic
 	rootPrivate
 	rootHistory
@@ -99,12 +102,12 @@ func (f *Filter) UsesHistory() bool {
 	return false
 }
 
-// UsesData reports whether a match depends on svcPublic, svcPrivate or svcHistory.
+// UsesData reports whether a match depends on svcPublic, svcPrivate or svcHistory, or on the key, which is made of svcPublic.
 func (f *Filter) UsesData() bool { return usesData(f.all) }
 
 func usesData(nodes []node) bool {
 	for i := range nodes {
-		if n := &nodes[i]; n.kind == isCondition && rootPublic <= n.condition.root && n.condition.root <= rootHistory || usesData(n.nodes) {
+		if n := &nodes[i]; n.kind == isCondition && rootKey <= n.condition.root && n.condition.root <= rootHistory || usesData(n.nodes) {
 			return true
 		}
 	}
@@ -163,6 +166,11 @@ func (m *matching) condition(c *condition, element data.Value) bool {
 
 func (m *matching) root(r root) data.Value {
 	switch r {
+	case rootKey:
+		if m.document.Key == "" {
+			return nil
+		}
+		return data.AppendString(nil, m.document.Key)
 	case rootStates:
 		return m.document.States
 	case rootPublic:

@@ -58,7 +58,7 @@ func TestRules(t *testing.T) {
 			switch cmd.Cmd {
 			case "document":
 				of := func(name string) data.Value { v, _ := mustClean(t, text).Lookup(name); return v }
-				d = Document{ID: of("_id").Text(), WorkflowID: of("workflowId").Text(), States: of("states"), Public: of("svcPublic"), Private: of("svcPrivate")}
+				d = Document{ID: of("_id").Text(), WorkflowID: of("workflowId").Text(), Key: of("key").Text(), States: of("states"), Public: of("svcPublic"), Private: of("svcPrivate")}
 				d.History = func() data.Value { reads++; return of("svcHistory") }
 				return "ok"
 			case "match":

@@ -54,7 +54,7 @@ func Parse(src []byte, opts Options) (*Filter, error) {
 }
 
 var roots = map[string]root{
-	"_id": rootID, "workflowId": rootWorkflowID, "states": rootStates, "svcPublic": rootPublic, "svcHistory": rootHistory,
+	"_id": rootID, "workflowId": rootWorkflowID, "key": rootKey, "states": rootStates, "svcPublic": rootPublic, "svcHistory": rootHistory,
 	"svcPrivate": rootPrivate,
 }
 

@@ -38,14 +38,15 @@ type First struct {
 	Instance    key.ID
 	Sequence    uint64
 	At          int64 // when, in Unix ms
+	Created     bool  // the request was an event that created its instance
 	// Head and Tail are the record's JSON around its history; both empty where the answer is the instance alone.
 	Head, Tail []byte
 }
 
 // Shown returns the members of the record that Head and Tail are of.
-func (f *First) Shown() (public, private, states data.Value, redirect string) {
+func (f *First) Shown() (public, private, states data.Value, redirect, businessKey string) {
 	if len(f.Head) == 0 {
-		return nil, nil, nil, ""
+		return nil, nil, nil, "", ""
 	}
 	record := slices.Concat([]byte("{"), f.Head, []byte(","), f.Tail, []byte("}"))
 	for name, v := range data.Value(record).Members() {
@@ -58,16 +59,26 @@ func (f *First) Shown() (public, private, states data.Value, redirect string) {
 			states = v
 		case "svcRedirect":
 			redirect = v.Text()
+		case "key":
+			businessKey = v.Text()
 		}
 	}
-	return public, private, states, redirect
+	return public, private, states, redirect, businessKey
 }
 
-const format = 1
+// A row begins with its format, which also says whether First.Created.
+const (
+	format        = 1
+	formatCreated = 2
+)
 
 // Append writes format(1) fingerprint(32) instance(16) sequence at head tail.
 func (f *First) Append(dst []byte) []byte {
-	dst = append(dst, format)
+	if f.Created {
+		dst = append(dst, formatCreated)
+	} else {
+		dst = append(dst, format)
+	}
 	dst = append(dst, f.Fingerprint[:]...)
 	dst = append(dst, f.Instance[:]...)
 	dst = binary.AppendUvarint(dst, f.Sequence)
@@ -78,10 +89,11 @@ func (f *First) Append(dst []byte) []byte {
 // Parse reads what Append wrote, or failure.ErrExecution; its slices alias b.
 func Parse(b []byte) (*First, error) {
 	r := packed.NewReader(b)
-	if r.Byte() != format {
+	form := r.Byte()
+	if form != format && form != formatCreated {
 		r.Fail()
 	}
-	f := &First{}
+	f := &First{Created: form == formatCreated}
 	copy(f.Fingerprint[:], r.Take(len(f.Fingerprint)))
 	copy(f.Instance[:], r.Take(len(f.Instance)))
 	f.Sequence, f.At = r.Uvarint(), r.Varint()
@@ -90,6 +102,14 @@ func Parse(b []byte) (*First, error) {
 		return nil, failure.Errorf(failure.ErrExecution, "stored reply")
 	}
 	return f, nil
+}
+
+// Point writes, into the commit of a request that names its instance by the business key, whose the answer is: of is the row of the
+// instance, which has the answer itself and goes with it.
+func Point(w *persistence.Batch, sh key.Shard, digest Digest, of *First) {
+	row := *of
+	row.Head, row.Tail = nil, nil
+	w.Set(key.Reply(nil, sh, key.ID{}, digest), row.Append(nil))
 }
 
 // Load reads what was stored under a row's key; nil when nothing was. failure.ErrKeyReused: it was the answer to
@@ -112,7 +132,8 @@ func Load(store *persistence.Store, key []byte, fingerprint [32]byte) (*First, e
 	return first, nil
 }
 
-func loadDurable(store *persistence.Store, key []byte, fingerprint [32]byte) (*First, error) {
+// LoadDurable is Load of an answer that no crash takes back.
+func LoadDurable(store *persistence.Store, key []byte, fingerprint [32]byte) (*First, error) {
 	first, err := Load(store, key, fingerprint)
 	if first != nil || errors.Is(err, failure.ErrKeyReused) { // NB: of a request that may have given up before
 		if wait := store.AwaitDurable(); wait != nil {
@@ -239,7 +260,7 @@ func (k Keys) Claim(store *persistence.Store, sh key.Shard, rowKey Digest, finge
 	if release, err = k.Hold(rowKey, wait); err != nil {
 		return nil, nil, err
 	}
-	first, err = loadDurable(store, key.Reply(nil, sh, key.ID{}, rowKey), fingerprint)
+	first, err = LoadDurable(store, key.Reply(nil, sh, key.ID{}, rowKey), fingerprint)
 	if first != nil || err != nil {
 		release()
 		return nil, first, err
@@ -252,7 +273,7 @@ func (k Keys) Claim(store *persistence.Store, sh key.Shard, rowKey Digest, finge
 // shard before.
 func Keep(store *persistence.Store, sh key.Shard, epoch uint64, k Digest, f *First) error {
 	row := key.Reply(nil, sh, key.ID{}, k)
-	first, err := loadDurable(store, row, f.Fingerprint)
+	first, err := LoadDurable(store, row, f.Fingerprint)
 	if first != nil || err != nil {
 		return err
 	}

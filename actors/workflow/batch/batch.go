@@ -7,7 +7,7 @@
 //
 // Requests of one instance are applied in their order. When one of them was not done because something
 // was full (429, 503), or its outcome is not known (504), the later ones of its instance are
-// not begun, so that none overtakes another. Those that were on their way already when a 504
+// not begun, so that none overtakes another. An instance that is named by its business key counts as one of its own. Those that were on their way already when a 504
 // became known may be done, and are 504 too.
 //
 // # In a cluster
@@ -32,6 +32,7 @@ package batch
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -100,9 +101,21 @@ func (b *Batch) Len() int { return len(b.window) }
 // before earlier items are answered.
 // text is the item, for a Forwarder.
 func (b *Batch) Event(req *message.Event, text []byte) bool {
-	m := b.newItem(req.InstanceID)
+	name := req.InstanceID
+	if req.Key != "" {
+		// NB: an event may end the instance that has the key, so the next one goes when it is known which has it.
+		if name = req.WorkflowID + "/" + req.Key; b.waitsFor(name) {
+			return false
+		}
+	}
+	m := b.newItem(name)
 	m.event, m.Text, m.keyed = req, text, req.Retry.Key != ""
 	return b.add(m, m.send())
+}
+
+// waitsFor reports whether an item of an instance is not answered.
+func (b *Batch) waitsFor(instance string) bool {
+	return slices.ContainsFunc(b.window, func(m *Item) bool { return m.instance == instance && !m.answered.Load() })
 }
 
 // Create adds a create, as Event does an event.
@@ -265,7 +278,7 @@ type Item struct {
 	Number int
 
 	batch    *Batch
-	instance string // empty for a create, which no other item can follow
+	instance string // or its workflow and business key; empty for a create, which no other item can follow
 	keyed    bool   // it may be sent twice
 	// event or create is the request; the other is nil, and both are of a refused one.
 	event  *message.Event

@@ -56,7 +56,7 @@ func (r *Router) InstancesIn(at Moment, workflow string) []Stored {
 			}
 			s := Stored{ID: parsed.ID, Name: instanceid.Text(parsed.ID), Record: record}
 			s.Document = filter.Document{
-				ID: s.Name, WorkflowID: workflow, States: record.States, Public: record.Public, Private: record.Private,
+				ID: s.Name, WorkflowID: workflow, Key: record.Key, States: record.States, Public: record.Public, Private: record.Private,
 				History: func() data.Value { return r.StoredHistory(at, s.ID) },
 			}
 			all = append(all, s)

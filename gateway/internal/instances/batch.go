@@ -190,7 +190,9 @@ func (run *batchRun) requestOf(item data.Value) sending {
 		s.refusal = parse.Malformed("an item must be a JSON object, not %s", parse.WithArticle(item.Kind()))
 		return s
 	}
-	if _, isEvent := item.Lookup("instanceId"); !isEvent {
+	_, byID := item.Lookup("instanceId")
+	_, byKey := item.Lookup("key")
+	if !byID && !byKey {
 		if s.create, s.refusal = parseCreate(item); s.refusal == nil {
 			s.create.Caller, s.create.Span = x.Caller, x.Span
 			s.create.Retry = run.retryOf("", "create", item)
@@ -269,6 +271,7 @@ func (run *batchRun) appendReply(reply *message.Reply) {
 	x.Out = append(x.Out, reply.InstanceID...)
 	x.Out = append(x.Out, `","sequence":`...)
 	x.Out = strconv.AppendUint(x.Out, reply.Sequence, 10)
+	x.AppendCreated(reply)
 	if run.represent {
 		x.Out = append(x.Out, `,"state":`...)
 		x.Out = reply.AppendRecord(x.Out)

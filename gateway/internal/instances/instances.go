@@ -202,10 +202,13 @@ var (
 	dataShape   = parse.NewShape("data.", parse.Field{Name: "svcPublic", Kind: data.Object}, parse.Field{Name: "svcPrivate", Kind: data.Object})
 	bodyShape   = parse.NewShape("",
 		parse.Field{Name: "workflowId", Kind: data.String, Required: true},
-		parse.Field{Name: "instanceId", Kind: data.String, Required: true},
-		parse.Field{Name: "event", Kind: data.Object, Required: true},
+		parse.Field{Name: "instanceId", Kind: data.String},
+		parse.Field{Name: "event", Kind: data.Object},
+		parse.Field{Name: "key", Kind: data.String, Check: checkKey},
+		parse.Field{Name: "create", Kind: data.Object},
 	)
-	eventShape = parse.NewShape("event.",
+	creationShape = parse.NewShape("create.", parse.Field{Name: "svcPublic", Kind: data.Object}, parse.Field{Name: "svcPrivate", Kind: data.Object})
+	eventShape    = parse.NewShape("event.",
 		parse.Field{Name: "name", Kind: data.String, Required: true}, // whether there is such an event only its workflow knows, after the rights
 		parse.Field{Name: "data", Kind: data.Object},
 		parse.Field{Name: "id", Kind: data.String, Check: checkEventID},
@@ -215,6 +218,13 @@ var (
 func checkEventID(v data.Value) error {
 	if !parse.IsIdempotencyKey(v.Text()) {
 		return parse.Malformed(`"event.id" must have 1 to %d visible ASCII characters`, parse.IdempotencyKeyCharsMax)
+	}
+	return nil
+}
+
+func checkKey(v data.Value) error {
+	if !statemachine.IsKey(v.Text()) {
+		return parse.Malformed(`"key" must have 1 to %d characters, and no control characters`, statemachine.MaxKeyChars)
 	}
 	return nil
 }
@@ -239,17 +249,36 @@ func parseCreate(body data.Value) (*message.Create, error) {
 
 // parseEvent reads the body of event, as parseCreate does.
 func parseEvent(body data.Value) (*message.Event, error) {
-	var outer, event [3]data.Value
+	var outer [5]data.Value
+	var event [3]data.Value
+	var create [2]data.Value
 	if err := bodyShape.Read(body, outer[:]); err != nil {
 		return nil, err
+	}
+	byID, byKey, creates := outer[1] != nil, outer[3] != nil, outer[4] != nil
+	switch {
+	case byID && byKey:
+		return nil, parse.Malformed(`"instanceId" and "key" cannot stand together: leave out one of them`)
+	case creates && !byKey:
+		return nil, parse.Malformed(`"create" needs "key": an event to an instanceId creates nothing`)
+	case !byID && !byKey:
+		return nil, parse.MissingMember("instanceId")
+	case outer[2] == nil:
+		return nil, parse.MissingMember("event")
 	}
 	if err := eventShape.Read(outer[2], event[:]); err != nil {
 		return nil, err
 	}
-	request := &message.Event{
-		WorkflowID: outer[0].Text(), InstanceID: outer[1].Text(), Name: event[0].Text(), Data: event[1], ID: event[2].Text(),
+	if err := creationShape.Read(outer[4], create[:]); err != nil {
+		return nil, err
 	}
-	if !statemachine.IsIdentifier(request.WorkflowID) || !statemachine.IsIdentifier(request.InstanceID) {
+	request := &message.Event{
+		WorkflowID: outer[0].Text(), InstanceID: outer[1].Text(), Key: outer[3].Text(), Name: event[0].Text(), Data: event[1], ID: event[2].Text(),
+	}
+	if creates {
+		request.Create = &message.Create{Public: create[0], Private: create[1]}
+	}
+	if !statemachine.IsIdentifier(request.WorkflowID) || byID && !statemachine.IsIdentifier(request.InstanceID) {
 		return nil, failure.ErrNotFound
 	}
 	return request, nil

@@ -60,6 +60,7 @@ var ErrorMappings = [failure.Kinds]ErrorMapping{
 	failure.ErrConflict: {Status: 409, Labels: labelsOf("Conflict", "Conflict"), Text: failure.ErrConflict.Error()},
 	failure.ErrExists:   {Status: 409, Labels: labelsOf("Conflict", "AlreadyExists"), Text: failure.ErrExists.Error()},
 	failure.ErrInUse:    {Status: 409, Labels: labelsOf("Conflict", "InUse"), Text: "another instance needs this one: its parent, or its child"},
+	failure.ErrKeyTaken: {Status: 409, Labels: labelsOf("Conflict", "KeyTaken"), Text: "another instance that has not ended has the key"},
 	failure.ErrGone:     {Status: 410, Labels: labelsOf("Gone", "Gone"), Text: failure.ErrGone.Error()},
 	failure.ErrPrecondition: {
 		Status: 412, Labels: labelsOf("Precondition failed", "PreconditionFailed"),

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"time"
 
 	"troupe/actors/message"
@@ -20,10 +21,18 @@ func (x *Exchange) AnswerInstance(reply *message.Reply) {
 	x.Out = data.AppendString(x.Out, reply.WorkflowID)
 	x.Out = append(x.Out, `,"instanceId":`...)
 	x.Out = data.AppendString(x.Out, reply.InstanceID)
+	x.AppendCreated(reply)
 	x.Out = append(x.Out, `,"state":`...)
 	x.Out = reply.AppendRecord(x.Out)
 	x.Out = append(x.Out, '}')
 	x.Send(http.StatusOK)
+}
+
+// AppendCreated appends whether an event has created its instance, where the caller named that by its key.
+func (x *Exchange) AppendCreated(reply *message.Reply) {
+	if reply.ByKey {
+		x.Out = strconv.AppendBool(append(x.Out, `,"created":`...), reply.Created)
+	}
 }
 
 // SetInstanceHeaders sets what every answer with an instance has.

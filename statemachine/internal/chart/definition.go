@@ -35,7 +35,8 @@ type Definition struct {
 	DefaultPublic, DefaultPrivate data.Value
 	PublicSchema, PrivateSchema   *schema.Schema
 	CreatePublic, CreatePrivate   *schema.Schema
-	Indexes                       []data.Path
+	Key                           *Prose      // makes the key of a new instance; nil: instances have none
+	Indexes                       []data.Path // that of the key among them
 
 	// Events: their declarations; the names and patterns that the file spells out; those names that callers can send, in
 	// order; and those that only the service sends.

@@ -41,8 +41,8 @@ func (s Style) String() string { return [...]string{"default", "primary", "dange
 // MaxTitle is the longest title, in characters; a longer one is cut.
 const MaxTitle = 200
 
-// IsTitled reports whether the definition has titles.
-func (d *Definition) IsTitled() bool { return d.TitleCaption != nil }
+// IsTitled reports whether instances have titles that differ.
+func (d *Definition) IsTitled() bool { return d.TitleCaption != nil || d.Key != nil }
 
 // Column is a part of svcPublic that lists show.
 type Column struct {

@@ -10,7 +10,7 @@ import (
 var (
 	DefinitionKeys = []string{
 		"$schema", "id", "name", "description", "version", "semantics", "owners", "allow", "unmatched", "const", "context", "create",
-		"schema", "indexes", "title", "columns", "events", "stateMachines", "guards", "actions", "webhooks", "schedules", "retention", "tags", "meta",
+		"schema", "key", "indexes", "title", "columns", "events", "stateMachines", "guards", "actions", "webhooks", "schedules", "retention", "tags", "meta",
 	}
 	// DocumentKeys are those of context, create and schema.
 	DocumentKeys = []string{"svcPublic", "svcPrivate"}

@@ -152,6 +152,7 @@ func (b *builder) definition(n *document.Node) {
 	b.Context(n.Field("context"))
 	b.Creation(n.Field("create"))
 	b.Schemas(n.Field("schema"))
+	b.Key(n.Field("key"))
 	b.Indexes(n.Field("indexes"))
 	d.TitleCaption = b.Caption(n.Field("title"))
 	b.Columns(n.Field("columns"))

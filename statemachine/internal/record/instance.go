@@ -16,6 +16,7 @@ const MaxDataBytes = 1 << 20
 // may share bytes, which nobody writes to.
 type Instance struct {
 	ID        string // ULID
+	Named     *Named // nil for one without a key
 	CreatedAt time.Time
 	// Sequence is the number of history entries, and UpdatedAt the time of the last one.
 	Sequence  uint64
@@ -26,6 +27,27 @@ type Instance struct {
 	Redirect string
 	// State is the interpreter's.
 	State State
+}
+
+// Named is what an instance with a key has more than others. It stands apart because most have none, and many are in memory.
+type Named struct {
+	Key string // what callers know the instance by. It never changes
+}
+
+// NamedBy is Instance.Named for a key; "" for none.
+func NamedBy(key string) *Named {
+	if key == "" {
+		return nil
+	}
+	return &Named{key}
+}
+
+// Key is what callers know the instance by; "" for none.
+func (in *Instance) Key() string {
+	if in.Named == nil {
+		return ""
+	}
+	return in.Named.Key
 }
 
 // State is where an instance is and what it waits for. Its slices are replaced and never changed in place; timers, children and tasks

@@ -22,7 +22,7 @@ var (
 func Restore(d *chart.Definition, id string, r Record) (Instance, error) {
 	in := Instance{
 		ID: id, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Sequence: r.Sequence,
-		Redirect: r.Redirect,
+		Redirect: r.Redirect, Named: NamedBy(r.Key),
 	}
 	active := chart.NewNodeSet(len(d.Nodes))
 	if r.Version != d.Version {

@@ -24,6 +24,7 @@ const (
 	childSection      = 3
 	parentSection     = 4
 	taskSection       = 5
+	keySection        = 6
 )
 
 // The flags of a timer.
@@ -64,6 +65,7 @@ type Record struct {
 	States               data.Value
 	Public, Private      data.Value
 	Redirect             string
+	Key                  string // "" for none
 	// Attachment is data that the caller keeps with the instance; nil for none. The state machine does not read it.
 	Attachment                       []byte
 	memory, timers, children, parent []byte
@@ -117,6 +119,8 @@ func (r *Record) sections(rd *packed.Reader) {
 			r.parent = notEmpty(rd)
 		case kind == taskSection:
 			r.tasks = notEmpty(rd)
+		case kind == keySection:
+			r.Key = string(notEmpty(rd))
 		default:
 			rd.Fail()
 		}
