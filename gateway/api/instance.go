@@ -30,7 +30,7 @@ type Position struct {
 }
 
 // Instance is an instance record (gateway/INTERFACE.md, "The record"). An entry of a list has ID, WorkflowID, Public,
-// States and Cancelled, and of the others those that the request named in fields.
+// States, Key and Cancelled, and of the others those that the request named in fields.
 type Instance struct {
 	ID         string          `json:"_id"`
 	WorkflowID string          `json:"workflowId"`
@@ -42,6 +42,7 @@ type Instance struct {
 	HistoryFrom uint64     `json:"historyFrom,omitempty"`
 	States      []Position `json:"states"`
 	Redirect    string     `json:"svcRedirect,omitempty"` // empty when the instance has none
+	Key         string     `json:"key,omitempty"`         // the business key; empty when the instance has none
 	// Cancelled: it was stopped, or its parent has cancelled it; it takes nothing more.
 	Cancelled bool   `json:"cancelled,omitempty"`
 	Title     string `json:"title,omitempty"` // empty where it was not asked for
@@ -79,8 +80,11 @@ type CreateData struct {
 // EventRequest is the body of POST event.
 type EventRequest struct {
 	WorkflowID string    `json:"workflowId"`
-	InstanceID string    `json:"instanceId"`
+	InstanceID string    `json:"instanceId,omitempty"` // or Key
 	Event      SentEvent `json:"event"`
+	// Key is the business key of the instance, and Create what one begins with that is created if none has the key; nil: none is.
+	Key    string      `json:"key,omitempty"`
+	Create *CreateData `json:"create,omitempty"`
 }
 
 // SentEvent is the event of an EventRequest.
@@ -93,7 +97,8 @@ type SentEvent struct {
 type InstanceReply struct {
 	WorkflowID string          `json:"workflowId"`
 	InstanceID string          `json:"instanceId"`
-	State      json.RawMessage `json:"state"` // an Instance
+	Created    bool            `json:"created,omitempty"` // an event to a business key has created the instance
+	State      json.RawMessage `json:"state"`             // an Instance
 }
 
 // Fault is the body of every error.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -19,6 +20,7 @@ type Instance struct {
 	// Sequence is the number of its history entries, for SendRequest.IfMatch. It is 0 in lists, which do not say it.
 	Sequence uint64
 	Raw      json.RawMessage // the record as it came
+	Created  bool            // Send has created it
 }
 
 // CreateRequest asks for a new instance.
@@ -48,8 +50,12 @@ func (c *Client) Create(ctx context.Context, r CreateRequest) (made *Instance, e
 // SendRequest asks to send an event to an instance.
 type SendRequest struct {
 	WorkflowID, InstanceID string
-	Event                  string          // the event's name
-	Data                   json.RawMessage // a JSON object; nil is none
+	// BusinessKey names the instance in place of InstanceID. If none has the key, one that begins with Create is created, with the event
+	// as its first; nil: none is, and the error's status is 404.
+	BusinessKey string
+	Create      *api.CreateData
+	Event       string          // the event's name
+	Data        json.RawMessage // a JSON object; nil is none
 	// IfMatch is the Sequence that the instance must have; otherwise nothing is
 	// done and the error's status is 412. 0: any.
 	IfMatch uint64
@@ -59,12 +65,17 @@ type SendRequest struct {
 
 // Send sends an event; its outcome is durable when Send returns. Errors are those of Create.
 func (c *Client) Send(ctx context.Context, r SendRequest) (moved *Instance, err error) {
-	defer asking(&err, "send %s to %s/%s", r.Event, r.WorkflowID, r.InstanceID)
-	if err := checkInstance(r.WorkflowID, r.InstanceID); err != nil {
+	defer asking(&err, "send %s to %s/%s", r.Event, r.WorkflowID, cmp.Or(r.InstanceID, r.BusinessKey))
+	if r.BusinessKey == "" {
+		err = checkInstance(r.WorkflowID, r.InstanceID)
+	} else {
+		err = checkWorkflow(r.WorkflowID)
+	}
+	if err != nil {
 		return nil, err
 	}
 	body := api.EventRequest{
-		WorkflowID: r.WorkflowID, InstanceID: r.InstanceID, Event: api.SentEvent{Name: r.Event, Data: r.Data},
+		WorkflowID: r.WorkflowID, InstanceID: r.InstanceID, Event: api.SentEvent{Name: r.Event, Data: r.Data}, Key: r.BusinessKey, Create: r.Create,
 	}
 	return c.change(ctx, &request{path: []string{"event"}, key: r.Key, ifMatch: r.IfMatch, minimal: r.Minimal, instance: r.InstanceID}, &body)
 }
@@ -93,7 +104,7 @@ func (c *Client) instance(ctx context.Context, r *request) (*Instance, error) {
 	if err := decode(a.body, &reply); err != nil {
 		return nil, err
 	}
-	i := &Instance{Sequence: a.sequence()}
+	i := &Instance{Sequence: a.sequence(), Created: reply.Created}
 	if err := i.read(reply.State); err != nil {
 		return nil, err
 	}
@@ -207,6 +218,7 @@ type BatchResult struct {
 	WorkflowID string `json:"workflowId,omitempty"`
 	InstanceID string `json:"instanceId,omitempty"`
 	Sequence   uint64 `json:"sequence,omitempty"`
+	Created    bool   `json:"created,omitempty"` // an event to a business key has created the instance
 	Code       string `json:"error,omitempty"`
 	Message    string `json:"message,omitempty"`
 }

@@ -164,7 +164,7 @@ func (s *sendFile) send(items []fileItem) error {
 		switch {
 		case results[i].Err() != nil:
 			s.Failures = append(s.Failures, failedItem{at, results[i]})
-		case isCreate(items[i].text):
+		case results[i].Created, isCreate(items[i].text):
 			s.Created = append(s.Created, createdItem{at, results[i].WorkflowID, results[i].InstanceID})
 		}
 	}
@@ -204,8 +204,8 @@ func (s *sendFile) unsent(err error, items int) error {
 }
 
 func isCreate(item json.RawMessage) bool {
-	var event struct{ InstanceID json.RawMessage }
-	return json.Unmarshal(item, &event) == nil && event.InstanceID == nil
+	var event struct{ InstanceID, Key json.RawMessage }
+	return json.Unmarshal(item, &event) == nil && event.InstanceID == nil && event.Key == nil
 }
 
 func (s *sendFile) show(out *cli.Output) error {

@@ -277,28 +277,37 @@ to repeat the command itself.`,
 func newInstanceSend() *cobra.Command {
 	var eventData, key, file string
 	var ifMatch uint64
+	var to byKey
 	cmd := &cobra.Command{
 		Use:   "send WORKFLOW INSTANCE EVENT",
 		Short: "Send an event to an instance, or many from a file",
 		Long: `Requests can be repeated safely: an idempotency key ensures that an event is applied once. Choose it with --key to
 repeat the command itself.
 
+With --by-key, in place of INSTANCE, the event goes to the instance that has this business key and has not ended.
+With --create-public or --create-private too, it creates the instance if there is none.
+
 With --file each item is {"workflowId", "instanceId", "event": {"name", "data", "id"}}, or {"workflowId", "data"} to
 create an instance. Refused items are listed, and the exit code is then 1. To continue after an interruption, send
 the same file with the same --key: nothing is done twice. Without --key, one is generated and shown when needed.`,
 		Example: "  troupe instance send leave-request 01M7YZAB2GNTJFQE62690KHSQT submit --data '{\"days\": 5}'\n" +
 			"  troupe instance send leave-request 01M7YZAB2GNTJFQE62690KHSQT approve --if-match 2\n" +
+			"  troupe instance send order --by-key order-4711 add --create-public '{\"orderNumber\": \"order-4711\"}'\n" +
 			"  troupe instance send --file events.ndjson --key import-2026-12",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if file == "" {
+			if file != "" && (len(args) > 0 || cmd.Flags().Changed("data") || cmd.Flags().Changed("if-match") || to.isGiven(cmd)) {
+				return cli.Usagef("--file cannot be combined with arguments, --data, --if-match or --by-key")
+			}
+			if file != "" {
+				return nil
+			}
+			if !to.isGiven(cmd) {
 				return cli.Arguments(cmd, args)
 			}
-			if len(args) > 0 || cmd.Flags().Changed("data") || cmd.Flags().Changed("if-match") {
-				return cli.Usagef("--file cannot be combined with arguments, --data or --if-match")
-			}
-			return nil
+			return to.check(args)
 		},
 	}
+	to.add(cmd)
 	cmd.Flags().StringVar(&file, "file", "", "file of items, one JSON object per line or an array; - for standard input")
 	cmd.Flags().StringVar(&eventData, "data", "", "event.data: a JSON object, @file, or - for standard input")
 	cmd.Flags().StringVar(&key, "key", "", "idempotency key (default: generated)")
@@ -319,15 +328,23 @@ the same file with the same --key: nothing is done twice. Without --key, one is 
 		if err != nil {
 			return err
 		}
-		r := client.SendRequest{WorkflowID: args[0], InstanceID: args[1], Event: args[2], Data: body, IfMatch: ifMatch, Key: key}
+		r := client.SendRequest{WorkflowID: args[0], Event: args[len(args)-1], Data: body, IfMatch: ifMatch, Key: key}
+		r.Minimal = out.Form == cli.FormTable // which shows no history
 		var before *client.Instance
-		if out.Form == cli.FormTable { // which shows no history
-			r.Minimal = true
+		if to.isGiven(cmd) {
+			err = to.name(cmd, &r, eventData)
+		} else if r.InstanceID = args[1]; r.Minimal {
 			before = lookBefore(cmd.Context(), c, &r)
+		}
+		if err != nil {
+			return err
 		}
 		i, err := c.Send(cmd.Context(), r)
 		if err != nil {
 			return err
+		}
+		if i.Created {
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s was created\n", client.Printable(i.ID))
 		}
 		if stayed(&r, before, i) {
 			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s changed no state; troupe instance events %s %s lists the events that would\n",
