@@ -39,7 +39,7 @@ func (b *byKey) check(args []string) error {
 	return nil
 }
 
-// name puts into r which instance it is for. eventData is where the data of the event comes from.
+// name puts into r which instance it is for. eventData is the value of --data.
 func (b *byKey) name(cmd *cobra.Command, r *client.SendRequest, eventData string) error {
 	r.BusinessKey = b.key
 	if b.public == "" && b.private == "" {

@@ -324,20 +324,19 @@ the same file with the same --key: nothing is done twice. Without --key, one is 
 			s := &sendFile{cmd: cmd, client: c, key: key, live: cli.NewLiveLine(cmd.ErrOrStderr()), began: time.Now(), Created: []createdItem{}, Failures: []failedItem{}}
 			return s.run(file, out)
 		}
-		body, err := cli.JsonInput(cmd, "data", eventData)
-		if err != nil {
+		r := client.SendRequest{WorkflowID: args[0], Event: args[len(args)-1], IfMatch: ifMatch, Key: key, Minimal: out.Form == cli.FormTable} // which shows no history
+		var err error
+		if !to.isGiven(cmd) {
+			r.InstanceID = args[1]
+		} else if err = to.name(cmd, &r, eventData); err != nil {
 			return err
 		}
-		r := client.SendRequest{WorkflowID: args[0], Event: args[len(args)-1], Data: body, IfMatch: ifMatch, Key: key}
-		r.Minimal = out.Form == cli.FormTable // which shows no history
+		if r.Data, err = cli.JsonInput(cmd, "data", eventData); err != nil {
+			return err
+		}
 		var before *client.Instance
-		if to.isGiven(cmd) {
-			err = to.name(cmd, &r, eventData)
-		} else if r.InstanceID = args[1]; r.Minimal {
+		if r.Minimal && r.InstanceID != "" {
 			before = lookBefore(cmd.Context(), c, &r)
-		}
-		if err != nil {
-			return err
 		}
 		i, err := c.Send(cmd.Context(), r)
 		if err != nil {
