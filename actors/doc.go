@@ -5,6 +5,7 @@
 //	│   ├─ instances          instance.Actor, by their ids: started, watched, restarted and ended by the shard's actor
 //	│   ├─ timers             timer.Service: fires what is due in the shard
 //	│   ├─ schedules          schedule.Service: creates instances at their times
+//	│   ├─ bulk               bulk.Service: one page after the other of what bulk jobs do
 //	│   ├─ retention          retention.Service: deletes instances that were done for long enough
 //	│   └─ outbox             outbox.Service: sends what instances send out
 //	├─ form portal ── workers     formportal.Portal; as in the two below, each request has an actor of its own

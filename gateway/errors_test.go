@@ -32,7 +32,7 @@ func TestErrorsOfEveryRoute(t *testing.T) {
 		f := fakeFiles{fail: err, list: func(yield func(string) error) error {
 			return errors.Join(yield("/a.rml"), err) // a short piece, which is not sent yet
 		}}
-		s.Open(s.workflows.with(Services{Presentations: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions, Identities: s.sessions, Portal: s.portal, Repository: f, Templates: f, Homes: s.workflows, Definitions: s.workflows, Migrations: s.workflows}))
+		s.Open(s.workflows.with(Services{Presentations: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions, Identities: s.sessions, Portal: s.portal, Repository: f, Templates: f, Homes: s.workflows, Definitions: s.workflows, Migrations: s.workflows, BulkJobs: fakeBulk{s.workflows}}))
 	}
 	for kind := failure.Kind(1); kind < failure.Kinds; kind++ {
 		fail(kind)

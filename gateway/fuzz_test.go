@@ -238,7 +238,7 @@ func newRouteFuzzer(f *testing.F) *routeFuzzer {
 	server, err := New(Options{})
 	require.NoError(f, err)
 	s := &routeFuzzer{Server: server, workflows: new(fakeWorkflows), portal: new(fakePortal), sessions: new(fakeSessions)}
-	s.Open(s.workflows.with(Services{Presentations: s.workflows, Credentials: fakeCredentials{}, Portal: s.portal, Sessions: s.sessions, Definitions: s.workflows, Migrations: s.workflows, Repository: fakeFiles{}, Templates: fakeFiles{}}))
+	s.Open(s.workflows.with(Services{Presentations: s.workflows, Credentials: fakeCredentials{}, Portal: s.portal, Sessions: s.sessions, Definitions: s.workflows, Migrations: s.workflows, BulkJobs: fakeBulk{s.workflows}, Repository: fakeFiles{}, Templates: fakeFiles{}}))
 	for _, rt := range s.kernel.Table {
 		s.requests = append(s.requests, requestOf(f, &rt))
 	}

@@ -357,7 +357,7 @@ func requestOf(t testing.TB, rt *kernel.Route) request {
 	query := map[string]string{"report-parameters": "?rml=/a.rml", "document-parameters": "?docx=/a.docx", "list-files": "?extension=rml"}
 	body := map[string]string{
 		"create": createBody, "event": eventBody, "batch": "[" + eventBody + "," + createBody + "]", "create-form": formBody, "create-checklist": checklistBody, "save-draft": draftBody, "save-task-draft": draftBody, "submit-task": taskSubmitBody, "submit-form": submitBody,
-		"sign-in": signInBody, "publish-home": "an archive", "change-delivery": operationBody, "change-incident": operationBody, "stop": `{"tree": true}`, "change-schedule": scheduleBody, "resume-outbox": resumeBody, "resume-schedules": resumeBody, "change-task": taskBody, "comment": commentBody, "migrate": migrationBody, "publish-definition": definitionBody, "publish-definition-version": definitionBody,
+		"sign-in": signInBody, "publish-home": "an archive", "change-delivery": operationBody, "change-incident": operationBody, "stop": `{"tree": true}`, "change-schedule": scheduleBody, "resume-outbox": resumeBody, "resume-schedules": resumeBody, "change-task": taskBody, "comment": commentBody, "migrate": migrationBody, "create-bulk": `{"workflowId": "leave", "action": {"event": {"name": "go"}}}`, "change-bulk": `{"action": "pause"}`, "publish-definition": definitionBody, "publish-definition-version": definitionBody,
 	}
 	if rt.Name == "create-token" {
 		body[rt.Name] = "{}"

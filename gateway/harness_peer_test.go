@@ -61,7 +61,7 @@ func (addressed) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0
 func (n *node) open(change func(*Services)) {
 	services := n.workflows.with(Services{
 		Credentials: fakeCredentials{}, Sessions: n.sessions, Identities: n.sessions, Portal: n.portal, Provider: n.provider,
-		Presentations: n.workflows, Repository: fakeFiles{}, Templates: fakeFiles{}, Peers: n.peers, Homes: n.workflows, Definitions: n.workflows, Migrations: n.workflows,
+		Presentations: n.workflows, Repository: fakeFiles{}, Templates: fakeFiles{}, Peers: n.peers, Homes: n.workflows, Definitions: n.workflows, Migrations: n.workflows, BulkJobs: fakeBulk{n.workflows},
 	})
 	if change != nil {
 		change(&services)

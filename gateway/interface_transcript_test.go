@@ -45,6 +45,7 @@ const annsPassword = `an "old" oak, 1843`
 //	                            which may be lines behind "each" as well
 //	unchanged NAME              a record that was shown is what adm reads now
 //	instances WORKFLOW          how many there are
+//	job NAME                    a bulk job when it has ended, or rests
 //	write FILE                  the input in place of a file of the home; without any the file goes
 //	docx FILE                   a document with this body
 //	touch FILE…                 they were changed in this order; it is known with the next write
@@ -161,6 +162,14 @@ func (s *transcript) run(t *testing.T, cmd *datadriven.TestData) string {
 		return strconv.Itoa(strings.Count(s.log(), arg(0))) + " times\n"
 	case "instances":
 		return pick(s.adm(t).Get(t, wiretest.Root+"/instances/"+arg(0)+"?limit=1&count=true").Body, "count") + "\n"
+	case "job": // it goes on beside requests, and is asked until it has ended
+		for {
+			text := s.adm(t).Get(t, wiretest.Root+"/bulk/"+s.value(t, arg(0))).Body
+			if pick(text, "status") != `"running"` {
+				return s.masked(text) + "\n"
+			}
+			<-time.After(10 * time.Millisecond)
+		}
 	case "unchanged":
 		was := s.value(t, arg(0)+".record")
 		now := pick(s.adm(t).Load(t, strings.Trim(pick(was, "workflowId"), `"`), s.value(t, arg(0))).Body, "state")

@@ -54,6 +54,7 @@ func (g *groups) open(s *Services, addr func() net.Addr) {
 	g.instances.Queries, g.instances.Watches, g.instances.Changes = s.Queries, s.Watches, s.Changes
 	g.design.Definitions, g.design.Presentations, g.design.Users = s.Definitions, s.Presentations, s.Users
 	g.operate.Workflows, g.operate.Waiting, g.operate.Migrations, g.operate.Homes = s.Workflows, s.Waiting, s.Migrations, s.Homes
+	g.operate.BulkJobs = s.BulkJobs
 	g.operate.Cluster, g.operate.Vitals, g.operate.Parts = s.Cluster, s.Vitals, s.Parts
 	g.tasks.Workflows, g.tasks.Worklists, g.tasks.Watches, g.tasks.Users = s.Workflows, s.Worklists, s.TaskWatches, s.Users
 	g.portal.Portal, g.portal.Presentations, g.portal.Users = s.Portal, s.Presentations, s.Users
@@ -115,6 +116,8 @@ type Services struct {
 	Definitions design.Definitions
 	// Migrations gives running instances other versions.
 	Migrations operate.Migrations
+	// BulkJobs does one thing to many instances.
+	BulkJobs operate.BulkJobs
 	// Homes publishes homes. Nil: the node is standalone, and the route for it answers 409.
 	Homes operate.Homes
 	// Peers reaches the other nodes of a cluster. Nil: the node is standalone.

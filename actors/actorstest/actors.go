@@ -134,6 +134,7 @@ func (a *Actors) run(o Options, rights *repository.Rights) {
 	a.stopAtEnd(system)
 	o.Workflow.Store, o.Workflow.System, o.Workflow.Catalog, o.Workflow.Clock, o.Workflow.Log = a.Store, system, a.catalog, o.Clock, o.Log
 	o.Workflow.NameOf = func(user string) string { return cmp.Or(a.Identities.Directory().Name(identity.UserID(user)), user) }
+	o.Workflow.Principal = func(user identity.UserID) *identity.Principal { return a.Identities.Directory().Principal(user) }
 	if a.Node != nil {
 		o.Workflow.Current, o.Workflow.Peers = a.Node.Current, cluster.Questions{Node: a.Node}
 		o.Workflow.Elsewhere, o.Workflow.PutElsewhere = a.tellElsewhere, a.putElsewhere
@@ -147,6 +148,7 @@ func (a *Actors) run(o Options, rights *repository.Rights) {
 	a.stopAtEnd(a.Workflows)
 	a.Presentations = presentation.New(presentation.Options{Instances: a.Workflows, Queries: a.Workflows.Queries, Catalog: a.catalog, Store: a.Store, Clock: o.Clock})
 	a.Migrations = migration.New(migration.Options{Instances: a.Workflows, Queries: a.Workflows.Queries, Parser: a.parser, Newest: a.catalog.Newest, Pin: a.catalog.PinVersion, MayAssign: a.catalog.MayAssign, Log: o.Log})
+	a.Workflows.Bulk.UseMigrations(a.Migrations)
 	files, err := disk.Open(disk.Options{Dir: filepath.Join(a.Dir, home.RepositoryFolder), Log: o.Log})
 	a.must(err)
 	a.t.Cleanup(func() { a.must(files.Close()) })

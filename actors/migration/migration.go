@@ -170,6 +170,19 @@ func (s *Service) migrate(ctx context.Context, req *Request) (*Answer, error) {
 	return answer, nil
 }
 
+// Check returns the version that a plan migrates from, and the errors of Migrate for its plan and its caller.
+func (s *Service) Check(req *Request) (from uint64, err error) {
+	plan, release, err := s.plan(req.WorkflowID, req.File, req.Plan)
+	defer release()
+	if err != nil {
+		return 0, err
+	}
+	if plan.Assigns() {
+		err = s.o.MayAssign(req.WorkflowID, req.Caller)
+	}
+	return plan.From(), err
+}
+
 func (s *Service) plan(workflowID, file string, text []byte) (plan *statemachine.Plan, release func(), err error) {
 	var pins []catalog.Pin
 	release = func() {

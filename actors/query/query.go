@@ -146,6 +146,19 @@ func (s *Service) newQuery(req *Request, yield func(found) error) (*query, error
 	return q, nil
 }
 
+// QueryIn is Query in a shard that this node leads.
+func (s *Service) QueryIn(ctx context.Context, sh key.Shard, req *Request, item func(instance []byte) error) (*End, error) {
+	q, err := s.newQuery(req, func(f found) error { return item(f.text) })
+	if err == nil {
+		q.shards, q.isPart = []key.Shard{sh}, true
+		err = q.withSlots(ctx, q.run)
+	}
+	if err != nil {
+		return nil, failure.In("query", req.WorkflowID, err)
+	}
+	return q.end, nil
+}
+
 func (f *extraFields) parse(names []string, manages bool) error {
 	for i, name := range names {
 		switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"troupe/actors/bulk"
 	"troupe/actors/failure"
 	"troupe/actors/hold"
 	"troupe/actors/instance"
@@ -43,6 +44,12 @@ func (r *Router) makeInternal() {
 	})
 	r.Waiting = pending.New(r.o.Store, r.Queries, r.o.Catalog, r.env.Outbox, r.o.Clock, r.Fanout)
 	r.env.Timers = timer.New(timer.Options{Store: r.o.Store, Clock: r.o.Clock, Fire: r.fire, Log: r.o.Log})
+	r.Bulk = bulk.New(bulk.Options{
+		Store: r.o.Store, Clock: r.o.Clock, Log: r.o.Log, Queries: r.Queries, Principal: r.principal, MaySend: r.env.MaySend, Send: r.Send, Current: r.o.Current, Audit: r.o.Audit,
+		Delete: func(ctx context.Context, user, workflow, instance string) error {
+			return r.Delete(ctx, user, workflow, instance, false)
+		},
+	})
 	r.retention = retention.New(retention.Options{Store: r.o.Store, Clock: r.o.Clock, Log: r.o.Log, Retentions: r.o.Catalog.Retentions, Delete: r.expire})
 	r.schedules = schedule.New(schedule.Options{
 		Store: r.o.Store, Clock: r.o.Clock, Schedules: r.o.Catalog.Schedules, Create: r.createScheduled, Log: r.o.Log,
@@ -51,7 +58,7 @@ func (r *Router) makeInternal() {
 }
 
 func (r *Router) background() []shard.Background {
-	works := []shard.Background{{Name: "timers", Begin: r.env.Timers.Begin}, {Name: "schedules", Begin: r.schedules.Begin}, {Name: "retention", Begin: r.retention.Begin}}
+	works := []shard.Background{{Name: "timers", Begin: r.env.Timers.Begin}, {Name: "schedules", Begin: r.schedules.Begin}, {Name: "retention", Begin: r.retention.Begin}, {Name: "bulk", Begin: r.Bulk.Begin}}
 	if r.env.Outbox != nil {
 		works = append(works, shard.Background{Name: "outbox", Begin: r.env.Outbox.Begin})
 	}

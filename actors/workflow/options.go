@@ -56,7 +56,7 @@ type Options struct {
 	// PutElsewhere has the node that leads a shard put incidents there (incident.Service.Put). Nil: the store is standalone.
 	PutElsewhere func(ctx context.Context, shard uint16, rows []incident.Row) error
 
-	// Audit is told who has deleted which instance (Delete), when that is durable. Nil: nobody asks.
+	// Audit is told who has deleted which instance (Delete), or created or changed which bulk job, when that is durable. Nil: nobody asks.
 	Audit func(ctx context.Context, actor, action, target string)
 
 	// IdleAfter is how long an instance stays awake after its last request. Default 1 min. Shorter saves memory, longer

@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	"troupe/actors/bulk"
 	"troupe/actors/catalog"
 	"troupe/actors/changefeed"
 	"troupe/actors/failure"
@@ -68,6 +69,7 @@ type Router struct {
 	Watches     *watch.Service
 	Changes     *changefeed.Service
 	Incidents   *incident.Service
+	Bulk        *bulk.Service
 	// Fanout asks other nodes what these need of their shards, and answers them; nil without Options.Peers.
 	Fanout *fanout.Service
 

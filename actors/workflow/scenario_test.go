@@ -15,6 +15,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"troupe/actors/bulk"
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
@@ -399,11 +400,38 @@ func (s *scenario) step(line string) (string, error) {
 		return "", s.DeleteForm(who, of.WorkflowID, of.InstanceID)
 	case "erase": // USER NAME [tree]: an instance
 		return "", s.Router.Router.Delete(ctx, a.at(1), s.of[s.id(a.at(2))], s.id(a.at(2)), a.at(3) == "tree")
+	case "many": // USER WORKFLOW N DATA: so many instances without names
+		n, _ := strconv.Atoi(a.at(3))
+		for range n {
+			if _, err := s.Create(ctx, &message.Create{Caller: who, WorkflowID: a.at(2), Public: value(a.data)}); err != nil {
+				return "", err
+			}
+		}
+	case "bulk": // USER NAME WORKFLOW [event=NAME] [delete=1] [dry=1] FILTER: a job
+		j := &bulk.Job{WorkflowID: a.at(3), Filter: string(a.data), Event: a.more["event"], Delete: a.more["delete"] != ""}
+		if err := s.Bulk.Create(ctx, who, j, a.more["dry"] != ""); err != nil {
+			return "", err
+		}
+		if j.ID != "" {
+			s.places[a.at(2)] = j.ID
+		}
+		return fmt.Sprintf("%d\n", *j.Total), nil
+	case "change": // USER NAME pause|resume|cancel, a job
+		return "", s.Bulk.Change(ctx, a.at(1), s.places[a.at(2)], bulk.Action(a.at(3)))
+	case "job": // NAME
+		j, err := s.Bulk.Find(ctx, s.places[a.at(1)])
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%s, %d done, %d failed of %d %v\n", j.Status, j.Done, j.Failed, *j.Total, j.Failures), nil
 	case "noted": // who has deleted what
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		out := strings.Join(s.noted, "\n") + "\n"
 		s.noted = nil
+		for name, id := range s.places {
+			out = strings.ReplaceAll(out, id, name)
+		}
 		return out, nil
 	case "child": // NAME CHILD [STATUS]: the last one gets a name
 		children := slices.DeleteFunc(s.pending(s.of[s.id(a.at(1))], s.id(a.at(1))).Children, func(c message.Child) bool {

@@ -240,3 +240,62 @@ type WorkVitals struct {
 	Delivered        int64 `json:"delivered"`
 	Dead             int64 `json:"dead"`
 }
+
+// BulkRequest is the body of POST bulk.
+type BulkRequest struct {
+	WorkflowID string          `json:"workflowId"`
+	Filter     json.RawMessage `json:"filter,omitempty"` // an object; nothing matches all
+	Action     BulkAction      `json:"action"`
+	DryRun     bool            `json:"dryRun,omitempty"`
+}
+
+// BulkAction is what is done to each instance. One member is set.
+type BulkAction struct {
+	Event   *BulkEvent     `json:"event,omitempty"`
+	Migrate *BulkMigration `json:"migrate,omitempty"`
+	Delete  bool           `json:"delete,omitempty"`
+}
+
+// BulkEvent is sent to each instance.
+type BulkEvent struct {
+	Name string          `json:"name"`
+	Data json.RawMessage `json:"data,omitempty"` // an object
+}
+
+// BulkMigration gives each instance another version.
+type BulkMigration struct {
+	Plan json.RawMessage `json:"plan"` // an object, or a string with YAML
+}
+
+// BulkCreated answers it.
+type BulkCreated struct {
+	ID *string `json:"id"` // nil for a dry run
+	// Count is how many instances match; nil when counting would have taken long.
+	Count *int64 `json:"count"`
+}
+
+// BulkList answers GET bulk, the newest first.
+type BulkList struct {
+	Bulk []BulkJob `json:"bulk"`
+}
+
+// BulkJob is a job, and what came of it so far.
+type BulkJob struct {
+	ID         string        `json:"id"`
+	WorkflowID string        `json:"workflowId"`
+	Action     string        `json:"action"`          // "event", "migrate" or "delete"
+	Event      string        `json:"event,omitempty"` // its name
+	User       string        `json:"user"`
+	Created    string        `json:"created"`
+	Status     string        `json:"status"` // "running", "paused", "done" or "cancelled"
+	Done       int64         `json:"done"`
+	Failed     int64         `json:"failed"`
+	Total      *int64        `json:"total"` // BulkCreated.Count
+	Failures   []BulkFailure `json:"failures"`
+}
+
+// BulkFailure is an instance that stayed as it was, and why.
+type BulkFailure struct {
+	InstanceID string `json:"instanceId"`
+	Error      string `json:"error"`
+}

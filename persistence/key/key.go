@@ -42,6 +42,7 @@ const (
 	indexTable      table = 'i' // index, value, id          -> index entry
 	indexStateTable table = 'j' // index                     -> how far the index is in the shard
 	replyTable      table = 'k' // scope, key                -> first answer
+	bulkTable       table = 'l' // job                       -> how far a bulk job is in the shard
 	activityTable   table = 'm' // id, sequence, number      -> what happened beside the history
 	nodeTable       table = 'n' // workflow, node, machine, id -> index entry
 	deliveryTable   table = 'o' // id, queue, sequence, number -> delivery
@@ -161,6 +162,14 @@ func DonePrefix(dst []byte, sh Shard, workflow string) []byte {
 func DoneTime(dst []byte, sh Shard, id ID) []byte {
 	return append(appendHead(dst, sh, doneTimeTable), id[:]...)
 }
+
+// Bulk appends the key of how far a bulk job is in sh.
+func Bulk(dst []byte, sh Shard, job [16]byte) []byte {
+	return append(BulkPrefix(dst, sh), job[:]...)
+}
+
+// BulkPrefix appends the prefix of all bulk jobs in sh.
+func BulkPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, bulkTable) }
 
 // Draft appends the key of what user has written for instance id and not sent.
 func Draft(dst []byte, sh Shard, id ID, user string) []byte {

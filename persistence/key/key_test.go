@@ -116,6 +116,8 @@ func built(k Parts) (key []byte, prefixes []covers) {
 		return DoneTime(nil, sh, id), []covers{{DoneTime(nil, sh, id), idOf}}
 	case "audit":
 		return Audit(nil, k.Number), []covers{{AuditPrefix(nil), anyOf}}
+	case "bulk":
+		return Bulk(nil, sh, k.Reply), []covers{{BulkPrefix(nil, sh), anyOf}}
 	case "feed":
 		return Feed(nil, sh, FeedPlace(k.Number)), []covers{{FeedPrefix(nil, sh), anyOf}}
 	case "timer":

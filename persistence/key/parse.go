@@ -10,14 +10,14 @@ import (
 //
 // Which fields are set depends on Table; the others are zero.
 type Parts struct {
-	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential", "timer", "incident", "delivery", "attempt", "schedule", "task", "taskdraft", "work", "activity", "feed", "done", "donetime", "audit" or "replica"
+	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential", "timer", "incident", "delivery", "attempt", "schedule", "task", "taskdraft", "work", "activity", "feed", "done", "donetime", "audit", "bulk" or "replica"
 	Shard    Shard
 	Workflow string   // record, node, count, definition, schedule, done; work of an upper-case kind
 	Node     string   // node
 	Machine  string   // node
 	ID       ID       // record, entry, draft, node, list, index, timer, incident, delivery, attempt, task, taskdraft, work, activity, done, donetime; the scope of a reply
 	Value    string   // index
-	Reply    [16]byte // reply
+	Reply    [16]byte // reply; the job of bulk
 	Number   uint64   // sequence of an entry; version of a count or definition; number of an index or index state; time of a list; index of a replica's log; sequence of a timer, incident, delivery, attempt, task, taskdraft, work or activity; place in a feed; number of a row of the audit log
 	Due      int64    // timer, attempt; time of done
 	Place    uint32   // number of a timer, incident, delivery, attempt, task, taskdraft, work or activity
@@ -60,6 +60,7 @@ var layouts = map[table]layout{
 	doneTable:       {"done", "wdi", "%[3]x in the done instances of %[2]s in shard %[1]d"},
 	doneTimeTable:   {"donetime", "i", "time when %[3]x was done in shard %[1]d"},
 	auditTable:      {"audit", "q", "row %[4]d of the audit log"},
+	bulkTable:       {"bulk", "r", "bulk job in shard %[1]d"},
 	replicaTable:    {"replica", "R", "row %[7]q %[4]d of the replica of shard %[1]d"},
 }
 

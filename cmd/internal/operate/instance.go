@@ -39,7 +39,7 @@ func newInstance() *cobra.Command {
 
 // Commands are those that work with what runs.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{newInstance(), newWorkflow(), newTask(), newOutbox(), newIncident(), newTimer(), newSchedule(), newDefinition(), newStore(), newActors(), newAudit(), newUser(), newRole()}
+	return []*cobra.Command{newInstance(), newWorkflow(), newTask(), newOutbox(), newIncident(), newTimer(), newSchedule(), newBulk(), newDefinition(), newStore(), newActors(), newAudit(), newUser(), newRole()}
 }
 
 func newInstanceStop() *cobra.Command {

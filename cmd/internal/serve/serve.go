@@ -335,6 +335,7 @@ func (s *service) run() (err error) {
 	}
 	s.started.push(s.router)
 	s.migrations = s.newMigrations()
+	s.router.Bulk.UseMigrations(s.migrations)
 	if s.node != nil {
 		cluster.Handle(s.node, pathInside, s.takeInside)
 		cluster.Handle(s.node, pathIncidents, s.takeIncidents)
@@ -384,7 +385,7 @@ func (s *service) serveRequests() {
 		Workflows: s.router, Queries: s.router.Queries, Watches: s.router.Watches, Changes: s.router.Changes,
 		Worklists: s.router.Worklists, TaskWatches: s.router.TaskWatches, Waiting: s.router.Waiting,
 		Presentations: presentation.New(presentation.Options{Instances: s.router, Queries: s.router.Queries, Catalog: s.catalog, Store: s.store}),
-		Definitions:   s.definitions(), Migrations: s.migrations,
+		Definitions:   s.definitions(), Migrations: s.migrations, BulkJobs: s.router.Bulk,
 		Portal:      s.portal,
 		Credentials: s.identities,
 		Identities:  s.identities,

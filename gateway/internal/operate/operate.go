@@ -57,6 +57,7 @@ type Group struct {
 	Waiting   Waiting
 	// Migrations gives running instances other versions.
 	Migrations Migrations
+	BulkJobs   BulkJobs // does one thing to many instances
 	// Homes publishes homes. Nil: the node is standalone, and the route for it answers 409.
 	Homes Homes
 	// Cluster is the cluster as this node knows it. Nil: the node is standalone.

@@ -38,6 +38,10 @@ func (g *Group) Routes() []kernel.Route {
 		row("schedules", "GET", "/schedules", g.listSchedules),
 		row("migrate", "POST", "/instances/:workflowId/migrate", g.migrateInstances),
 		row("resume-schedules", "POST", "/schedules", g.resume(hold.Schedules)),
+		row("create-bulk", "POST", "/bulk", g.createBulk),
+		row("bulk-jobs", "GET", "/bulk", g.listBulk),
+		row("bulk-job", "GET", "/bulk/:id", g.showBulk),
+		row("change-bulk", "POST", "/bulk/:id", g.changeBulk),
 		row("change-schedule", "POST", "/schedules/:workflowId/:name", g.changeSchedule),
 	}
 }
@@ -316,13 +320,8 @@ func parseMigration(body []byte) (*migration.Request, error) {
 	for key, v := range value.Members() {
 		switch key {
 		case "plan":
-			switch v.Kind() {
-			case data.Object:
-				request.File, request.Plan = "plan.json", v
-			case data.String:
-				request.File, request.Plan = "plan.yaml", []byte(v.Text())
-			default:
-				return nil, parse.Malformed(`"plan" must be an object, or a string with YAML, not %s`, parse.WithArticle(v.Kind()))
+			if request.File, request.Plan, err = planOf(v, key); err != nil {
+				return nil, err
 			}
 		case "filter":
 			filter, err := parse.ObjectMember(v, key)
@@ -356,4 +355,15 @@ func parseMigration(body []byte) (*migration.Request, error) {
 		return nil, parse.Malformed(`the member "plan" is missing`)
 	}
 	return request, nil
+}
+
+// planOf returns the text of a plan, and its name in faults.
+func planOf(v data.Value, member string) (file string, plan []byte, err error) {
+	switch v.Kind() {
+	case data.Object:
+		return "plan.json", v, nil
+	case data.String:
+		return "plan.yaml", []byte(v.Text()), nil
+	}
+	return "", nil, parse.Malformed(`%q must be an object, or a string with YAML, not %s`, member, parse.WithArticle(v.Kind()))
 }

@@ -728,6 +728,63 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workflow/api/v1/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List bulk jobs
+         * @description The last 100 jobs of all users, the newest first.
+         */
+        get: operations["listBulk"];
+        put?: never;
+        /**
+         * Do one thing to many instances
+         * @description Begins a job that sends each matching instance an event, migrates it, or deletes it, and answers at once. `count` is how many match
+         *     now, `null` when counting would take long. Each instance that exists now has its turn exactly once, and counts if it matches then.
+         *     The job acts as the caller, goes on after restarts, and leaves most of the machine to requests. With `dryRun` it only counts, and
+         *     `id` is `null`.
+         */
+        post: operations["createBulk"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/bulk/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `id` of a job.
+                 * @example 01KDW1X4G3R7NAE5J8Q2YH6PTB
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * Show a bulk job
+         * @description Its progress, and the first 100 failures.
+         */
+        get: operations["getBulk"];
+        put?: never;
+        /**
+         * Pause, resume or cancel a bulk job
+         * @description It takes effect within seconds; instances whose turn has begun are finished. A job that has ended cannot be changed: 409.
+         */
+        post: operations["changeBulk"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workflow/api/v1/instances/{workflowId}": {
         parameters: {
             query?: never;
@@ -2710,6 +2767,67 @@ export interface components {
             /** @description Why the last run created nothing. */
             lastError: string;
         };
+        BulkRequest: {
+            workflowId: components["schemas"]["Identifier"];
+            /** @description A filter as for a list of instances; all instances match if missing. */
+            filter?: {
+                [key: string]: unknown;
+            };
+            action: {
+                event?: {
+                    name: string;
+                    data?: {
+                        [key: string]: unknown;
+                    };
+                };
+                /** @description A plan as for `migrateInstances`: the object itself, or as the member `plan`, which may be a string of YAML. */
+                migrate?: {
+                    [key: string]: unknown;
+                };
+                /** @constant */
+                delete?: true;
+            };
+            /** @description Nothing is done; the answer has the count. */
+            dryRun?: boolean;
+        };
+        BulkCreated: {
+            /** @description `null` with `dryRun`. */
+            id: string | null;
+            /** @description How many instances match; `null` when counting would take long. */
+            count: number | null;
+        };
+        BulkList: {
+            bulk: components["schemas"]["BulkJob"][];
+        };
+        BulkJob: {
+            id: string;
+            workflowId: string;
+            /** @enum {unknown} */
+            action: "event" | "migrate" | "delete";
+            /** @description Its name. */
+            event?: string;
+            /** @description The user who created it. */
+            user: string;
+            /** Format: date-time */
+            created: string;
+            /**
+             * @description `cancelled`: somebody has cancelled it, or its creator has lost the right.
+             * @enum {unknown}
+             */
+            status: "running" | "paused" | "done" | "cancelled";
+            done: number;
+            failed: number;
+            /** @description The `count` of its creation. */
+            total: number | null;
+            failures: {
+                instanceId: string;
+                error: string;
+            }[];
+        };
+        BulkChange: {
+            /** @enum {unknown} */
+            action: "pause" | "resume" | "cancel";
+        };
         MigrationRequest: {
             /** @description A plan: an object, or a string of YAML. */
             plan: {
@@ -3597,6 +3715,24 @@ export interface components {
         };
         /** @description Its parent, or an instance that it has invoked, needs it. */
         InstanceInUse: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Fault"];
+            };
+        };
+        /** @description 100 jobs have not ended. */
+        TooManyBulkJobs: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Fault"];
+            };
+        };
+        /** @description The job has ended. */
+        BulkJobOver: {
             headers: {
                 [name: string]: unknown;
             };
@@ -5263,6 +5399,133 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["AccessDenied"];
             404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    listBulk: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The jobs. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkList"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    createBulk: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BulkRequest"];
+            };
+        };
+        responses: {
+            /** @description It runs, or was counted. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkCreated"];
+                };
+            };
+            400: components["responses"]["PlanFaults"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["TooManyBulkJobs"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    getBulk: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `id` of a job.
+                 * @example 01KDW1X4G3R7NAE5J8Q2YH6PTB
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The job. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkJob"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    changeBulk: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `id` of a job.
+                 * @example 01KDW1X4G3R7NAE5J8Q2YH6PTB
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BulkChange"];
+            };
+        };
+        responses: {
+            200: components["responses"]["Nothing"];
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["BulkJobOver"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["Busy"];

@@ -1,0 +1,174 @@
+package operate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"troupe/cmd/internal/cli"
+	"troupe/gateway/api"
+	"troupe/gateway/client"
+)
+
+func newBulk() *cobra.Command {
+	return cli.Group("bulk", "Send an event to many instances, migrate or delete them, in the background",
+		"  troupe bulk start invoice --filter '{\"states.nodeId\": \"review\"}' --event remind --dry-run\n"+
+			"  troupe bulk show 01KDW1X4G3R7NAE5J8Q2YH6PTB",
+		newBulkStart(), newBulkList(), newBulkShow(),
+		newBulkChange("pause", "Pause bulk jobs"), newBulkChange("resume", "Resume bulk jobs"), newBulkChange("cancel", "End bulk jobs for good"))
+}
+
+func newBulkStart() *cobra.Command {
+	var filter, event, eventData, plan string
+	remove, dryRun := false, false
+	cmd := &cobra.Command{
+		Use: "start WORKFLOW", Short: "Start a bulk job (needs mod-workflows)",
+		Long: `Every instance that exists now has its turn once, and counts if it matches the filter then. The job acts as you, and
+goes on when the service restarts. Prints the id of the job and how many instances match.`,
+		Example: "  troupe bulk start invoice --filter '{\"states.nodeId\": \"review\"}' --event remind --data '{\"by\": \"mail\"}'\n" +
+			"  troupe bulk start invoice --plan plan.yaml\n" +
+			"  troupe bulk start invoice --filter '{\"states.nodeId\": \"closed\"}' --delete --dry-run",
+	}
+	cmd.Flags().StringVar(&filter, "filter", "", "only matching instances: a JSON filter")
+	cmd.Flags().StringVar(&event, "event", "", "send each this event")
+	cmd.Flags().StringVar(&eventData, "data", "", "data of the event: a JSON object")
+	cmd.Flags().StringVar(&plan, "plan", "", "migrate each by this plan: a file, YAML or JSON")
+	cmd.Flags().BoolVar(&remove, "delete", false, "delete each with everything stored of it")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only count the matching instances")
+	return operating(cmd, []string{cli.FormTable, cli.FormJSON}, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
+		request := &api.BulkRequest{WorkflowID: args[0], DryRun: dryRun, Action: api.BulkAction{Delete: remove}}
+		asked := 0
+		for _, has := range []bool{event != "", plan != "", remove} {
+			if has {
+				asked++
+			}
+		}
+		switch {
+		case asked != 1:
+			return cli.Usagef("one of --event, --plan and --delete is required")
+		case filter != "" && !json.Valid([]byte(filter)):
+			return cli.Usagef("--filter is not JSON")
+		case eventData != "" && !json.Valid([]byte(eventData)):
+			return cli.Usagef("--data is not JSON")
+		case eventData != "" && event == "":
+			return cli.Usagef("--data is the data of --event, which is missing")
+		case filter != "":
+			request.Filter = json.RawMessage(filter)
+		}
+		if event != "" {
+			request.Action.Event = &api.BulkEvent{Name: event, Data: json.RawMessage(eventData)}
+		}
+		if plan != "" {
+			text, err := os.ReadFile(plan)
+			if err != nil {
+				return err
+			}
+			quoted, err := json.Marshal(string(text))
+			if err != nil {
+				return err
+			}
+			request.Action.Migrate = &api.BulkMigration{Plan: quoted}
+		}
+		created, err := c.StartBulk(cmd.Context(), request)
+		if refused := (*client.Error)(nil); errors.As(err, &refused) && len(refused.Faults) > 0 {
+			return planFaults(plan, refused.Faults)
+		}
+		if err != nil {
+			return err
+		}
+		if out.Form != cli.FormTable {
+			return out.Document(created.Raw)
+		}
+		return out.Table([][]string{{"ID", "INSTANCES"}, {textOr(created.ID, "-"), countOf(created.Count)}})
+	})
+}
+
+func textOr(text *string, none string) string {
+	if text == nil {
+		return none
+	}
+	return *text
+}
+
+func countOf(n *int64) string {
+	if n == nil {
+		return "many"
+	}
+	return strconv.FormatInt(*n, 10)
+}
+
+func newBulkList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the last 100 bulk jobs of all users (needs mod-workflows)",
+		Example: "  troupe bulk list -o json",
+	}
+	return operating(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, _ []string) error {
+		list, err := c.BulkJobs(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if out.Form != cli.FormTable {
+			return out.Document(list.Raw)
+		}
+		rows := [][]string{{"ID", "WORKFLOW", "ACTION", "USER", "CREATED", "STATUS", "DONE", "FAILED", "TOTAL"}}
+		for i := range list.Bulk {
+			rows = append(rows, bulkRow(&list.Bulk[i]))
+		}
+		return out.Table(rows)
+	})
+}
+
+func bulkRow(j *api.BulkJob) []string {
+	action := j.Action
+	if j.Event != "" {
+		action += " " + j.Event
+	}
+	return []string{j.ID, j.WorkflowID, action, j.User, j.Created, j.Status, strconv.FormatInt(j.Done, 10), strconv.FormatInt(j.Failed, 10), countOf(j.Total)}
+}
+
+func newBulkShow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show ID", Short: "Show the progress of a bulk job and its first 100 failures (needs mod-workflows)",
+		Example: "  troupe bulk show 01KDW1X4G3R7NAE5J8Q2YH6PTB",
+	}
+	return operating(cmd, []string{cli.FormTable, cli.FormJSON}, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
+		job, err := c.BulkJob(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if out.Form != cli.FormTable {
+			return out.Document(job.Raw)
+		}
+		heads := []string{"ID", "WORKFLOW", "ACTION", "USER", "CREATED", "STATUS", "DONE", "FAILED", "TOTAL"}
+		rows := [][]string{}
+		for i, text := range bulkRow(&job.BulkJob) {
+			rows = append(rows, []string{heads[i], text})
+		}
+		if err := out.Table(rows); err != nil || len(job.Failures) == 0 {
+			return err
+		}
+		if _, err := fmt.Fprintln(cmd.OutOrStdout()); err != nil {
+			return err
+		}
+		rows = [][]string{{"INSTANCE", "ERROR"}}
+		for _, f := range job.Failures {
+			rows = append(rows, []string{f.InstanceID, f.Error})
+		}
+		return out.Table(rows)
+	})
+}
+
+func newBulkChange(action, short string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: action + " ID...", Short: short + " (needs mod-workflows)",
+		Long:    "It takes effect within seconds. Instances whose turn has begun are finished.",
+		Example: "  troupe bulk " + action + " 01KDW1X4G3R7NAE5J8Q2YH6PTB",
+	}
+	return operating(cmd, nil, func(cmd *cobra.Command, c *client.Client, _ *cli.Output, args []string) error {
+		return each(args, func(id string) error { return c.ChangeBulk(cmd.Context(), id, action) })
+	})
+}
