@@ -43,7 +43,7 @@ const (
 	indexStateTable table = 'j' // index                     -> how far the index is in the shard
 	replyTable      table = 'k' // scope, key                -> first answer
 	bulkTable       table = 'l' // job                       -> how far a bulk job is in the shard
-	businessTable   table = 'K' // workflow, name            -> instance
+	businessTable   table = 'B' // workflow, name            -> instance
 	activityTable   table = 'm' // id, sequence, number      -> what happened beside the history
 	nodeTable       table = 'n' // workflow, node, machine, id -> index entry
 	deliveryTable   table = 'o' // id, queue, sequence, number -> delivery
@@ -59,7 +59,6 @@ const (
 	scheduleTable   table = 'y' // workflow, name            -> what happened to the schedule's runs
 	doneTimeTable   table = 'z' // id                        -> when it was done
 	auditTable      table = 'A' // number                    -> row of the audit log
-	businessTable   table = 'B' // workflow, name            -> instance
 )
 
 // longText marks a text of 255 bytes or more: two length bytes follow.
