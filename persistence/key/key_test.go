@@ -118,6 +118,8 @@ func built(k Parts) (key []byte, prefixes []covers) {
 		return Audit(nil, k.Number), []covers{{AuditPrefix(nil), anyOf}}
 	case "bulk":
 		return Bulk(nil, sh, k.Reply), []covers{{BulkPrefix(nil, sh), anyOf}}
+	case "export":
+		return Export(nil, sh, k.Name), []covers{{appendHead(nil, sh, exportTable), anyOf}}
 	case "feed":
 		return Feed(nil, sh, FeedPlace(k.Number)), []covers{{FeedPrefix(nil, sh), anyOf}}
 	case "timer":
