@@ -103,6 +103,9 @@ func (x *exporter) isDue() bool {
 
 // look gathers what follows, unless there is enough. more says that it has not seen all.
 func (x *exporter) look() (more bool, err error) {
+	if x.o.Held != nil && x.o.Held() {
+		return false, nil
+	}
 	if err := x.lead(); err != nil || len(x.led) == 0 || x.bytes >= x.of.Target.Gathers().Bytes {
 		return false, err
 	}

@@ -59,6 +59,8 @@ type Options struct {
 	Store   *persistence.Store
 	Changes *changefeed.Service
 	Exports []Export
+	// Held says that nothing is exported now, since the store is a restored copy. Nil: it never is.
+	Held func() bool
 	// Fanout asks the other nodes how far they are. Nil: this node has all shards.
 	Fanout *fanout.Service
 	Log    zerolog.Logger
@@ -160,20 +162,19 @@ func (s *Service) Ready() error {
 	return errors.Join(faults...)
 }
 
-// Metrics is a snapshot of a Service's counters.
+// Metrics is a snapshot of an export's counters on this node, since the start.
 type Metrics struct {
-	// Rows were confirmed, Failures are attempts that are made again, and Gaps is how often the feed no longer had what
-	// followed. LagSeconds is now, of the export that is furthest behind.
+	Name string
+	// Rows were confirmed, Failures are attempts that are made again, and Gaps is how often the feed no longer had what followed.
 	Rows, Failures, Gaps int64
-	LagSeconds           float64
+	LagSeconds           float64 // now, that of Status
 }
 
-// Metrics returns the counters as they are now.
-func (s *Service) Metrics() (m Metrics) {
+// Metrics returns the counters as they are now, in the order of the settings.
+func (s *Service) Metrics() (all []Metrics) {
 	for _, x := range s.exporters {
 		of := x.status()
-		m.Rows, m.Gaps, m.LagSeconds = m.Rows+of.Rows, m.Gaps+of.Gaps, max(m.LagSeconds, of.LagSeconds)
-		m.Failures += x.failures.Load()
+		all = append(all, Metrics{of.Name, of.Rows, x.failures.Load(), of.Gaps, of.LagSeconds})
 	}
-	return m
+	return all
 }

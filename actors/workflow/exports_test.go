@@ -126,7 +126,7 @@ func (h *harness) history(id string) (rows []string) {
 	return rows
 }
 
-// TestAnExportIsTheHistories holds persistence/PROMISES.md, "P32": over restarts and power failures amid events, with a target that
+// TestAnExportIsTheHistories holds persistence/PROMISES.md, "P33": over restarts and power failures amid events, with a target that
 // fails in all ways, it has what the histories have, and nothing that a power failure has taken back.
 func TestAnExportIsTheHistories(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestASlowTargetHoldsUpNobody(t *testing.T) {
 		clocktest.Advance(10 * time.Minute)
 		list, err := s.Statuses(t.Context())
 		h.Must(err)
-		assert.True(t, list[0].Error == errSink.Error() && s.Metrics().Failures > 8, "%+v", list[0])
+		assert.True(t, list[0].Error == errSink.Error() && s.Metrics()[0].Failures > 8, "%+v", list[0])
 		require.ErrorContains(t, s.Ready(), "the export lake fails")
 		assert.Equal(t, 1, h.Log.Count("an export fails"), "each failure is logged")
 		to.fail(false)
@@ -218,7 +218,7 @@ func TestAnExportOfATrimmedFeedTellsOfTheGap(t *testing.T) {
 		assert.Len(t, to.gaps[:1], 1)
 		assert.Equal(t, 101, len(to.rows[id])-1, "entries behind the gap")
 		assert.Equal(t, uint64(302), to.seen[id])
-		assert.True(t, s.Metrics().Gaps == 1 && h.Log.Count("no longer has entries that were not exported") == 1, "%+v", s.Metrics())
+		assert.True(t, s.Metrics()[0].Gaps == 1 && h.Log.Count("no longer has entries that were not exported") == 1, "%+v", s.Metrics())
 		h.Must(s.Stop(t.Context()))
 		h.End()
 	})
