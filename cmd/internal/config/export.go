@@ -15,6 +15,7 @@ import (
 
 	"troupe/actors/export"
 	"troupe/actors/export/file"
+	"troupe/actors/export/kafka"
 	"troupe/actors/export/web"
 	"troupe/actors/outbox"
 	"troupe/actors/repository/bucket"
@@ -120,7 +121,7 @@ func showExports(list []exportEntry) string {
 }
 
 // ExportForms says where an export can go.
-const ExportForms = "a folder, s3://BUCKET/PREFIX, or https://HOST/PATH"
+const ExportForms = "a folder, s3://BUCKET/PREFIX, https://HOST/PATH, or kafka://HOST:PORT/TOPIC"
 
 // ExportFormats are those of files.
 const ExportFormats = "jsonl"
@@ -129,11 +130,12 @@ const ExportFormats = "jsonl"
 func checkExport(to, format string, signed bool) error {
 	scheme, _, isURL := strings.Cut(to, "://")
 	isEndpoint := isURL && (scheme == "https" || scheme == "http")
+	isKafka := isURL && scheme == "kafka"
 	isFiles := !isURL || to != BucketScheme && scheme+"://" == BucketScheme
 	switch {
 	case to == "":
 		return errors.New("it has no target: " + ExportForms)
-	case !isEndpoint && !isFiles:
+	case !isEndpoint && !isKafka && !isFiles:
 		return fmt.Errorf("%s:// is not known; it is %s", scheme, ExportForms)
 	case format != "" && format != "jsonl":
 		return fmt.Errorf("format %q: it is "+ExportFormats, format)
@@ -164,6 +166,9 @@ func (c *Config) ExportTarget(o ExportOptions, log zerolog.Logger) (export.Targe
 			return nil, err
 		}
 		return file.New(bucket.NewWriter(b)), nil
+	}
+	if strings.HasPrefix(o.To, "kafka://") {
+		return kafka.New(o.To)
 	}
 	if strings.Contains(o.To, "://") {
 		return web.New(web.Options{URL: o.To, Secret: o.Secret, Allow: o.Allow})
