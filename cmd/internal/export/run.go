@@ -33,7 +33,7 @@ import (
 func Commands() []*cobra.Command { return []*cobra.Command{newRun(), newList()} }
 
 func newRun() *cobra.Command {
-	var to, workflow, format, position, secretFile string
+	var to, workflow, position, secretFile string
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Export the history of instances, and follow it (needs mod-workflows)",
@@ -52,14 +52,13 @@ func newRun() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&to, "to", "", "where to (required): "+config.ExportForms)
 	f.StringVar(&workflow, "workflow", "", "export only instances of this workflow")
-	f.StringVar(&format, "format", "", "format of files: "+config.ExportFormats)
 	f.StringVar(&position, "position", "", "file that keeps how far the export is (default: .position in the folder of --to, else a file for each --to beside the contexts file)")
 	f.StringVar(&secretFile, "secret-file", "", "file with the secret that signs requests to https://, as of webhooks")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if to == "" {
 			return cli.Usagef("--to is required: " + config.ExportForms)
 		}
-		o := config.ExportOptions{To: to, Format: format, Allow: everywhere}
+		o := config.ExportOptions{To: to, Allow: everywhere}
 		if secretFile != "" {
 			text, err := cli.ReadInputFile(secretFile)
 			if err == nil {
