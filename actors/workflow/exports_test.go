@@ -126,7 +126,7 @@ func (h *harness) history(id string) (rows []string) {
 	return rows
 }
 
-// TestAnExportIsTheHistories holds persistence/PROMISES.md, "P33": over restarts and power failures amid events, with a target that
+// TestAnExportIsTheHistories holds persistence/PROMISES.md, "P34": over restarts and power failures amid events, with a target that
 // fails in all ways, it has what the histories have, and nothing that a power failure has taken back.
 func TestAnExportIsTheHistories(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
