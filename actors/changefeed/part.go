@@ -36,6 +36,8 @@ type asked struct {
 	WorkflowID string
 	Since      Cursor
 	Limit      int
+	WithData   bool
+	Every      bool
 }
 
 // change is an Entry as it travels. With a cursor it is none: what the part has behind that was not looked at.
@@ -56,7 +58,7 @@ func (s *Service) readPart(ctx context.Context, shards []key.Shard, in *asked, y
 	if len(in.Since) != int(s.o.Store.Shards()) {
 		return nil, failure.Errorf(failure.ErrInvalid, "a cursor of %d shards", len(in.Since))
 	}
-	req := &Request{Caller: in.Caller, WorkflowID: in.WorkflowID, Limit: in.Limit}
+	req := &Request{Caller: in.Caller, WorkflowID: in.WorkflowID, Limit: in.Limit, WithData: in.WithData, Every: in.Every}
 	r := &reading{service: s, req: req, shards: shards, since: slices.Clone(in.Since), caller: catalog.CallerOf(in.Caller)}
 	if err := s.o.Current(ctx, shards); err != nil {
 		return nil, err
@@ -86,7 +88,9 @@ func (s *Service) readPart(ctx context.Context, shards []key.Shard, in *asked, y
 // merge is read of what the leaders have.
 func (r *reading) merge(ctx context.Context) (page *Page, more bool, err error) {
 	page = &Page{}
-	in := &asked{Caller: r.req.Caller, WorkflowID: r.req.WorkflowID, Since: r.since, Limit: r.req.Limit}
+	in := &asked{
+		Caller: r.req.Caller, WorkflowID: r.req.WorkflowID, Since: r.since, Limit: r.req.Limit, WithData: r.req.WithData, Every: r.req.Every,
+	}
 	next, size := slices.Clone(r.since), 0
 	ends, err := r.service.kinds.changes.Merge(ctx, in, fanout.Merging[change]{Order: compareChanges, Ahead: r.req.Limit + 1}, func(c change) error {
 		switch {

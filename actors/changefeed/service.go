@@ -262,12 +262,19 @@ func (s *Service) Load(sn *persistence.Snapshot, row *Row) (*Entry, error) {
 }
 
 // LoadText reads the entry itself, which Load has left out: it is read after the rights were checked.
-func (s *Service) LoadText(sn *persistence.Snapshot, e *Entry) error {
+func (s *Service) LoadText(sn *persistence.Snapshot, e *Entry) error { return s.loadText(sn, e, false) }
+
+func (s *Service) loadText(sn *persistence.Snapshot, e *Entry, withData bool) error {
 	value, err := sn.Load(key.Entry(nil, e.Shard, e.ID, e.Sequence))
 	if err != nil {
 		return failure.OfStore(err)
 	}
-	if e.Text, err = history.NewReader(sn, e.Shard, e.ID).Entry(e.Sequence, value); err != nil {
+	r := history.NewReader(sn, e.Shard, e.ID)
+	read := r.Entry
+	if withData {
+		read = r.EntryWithData
+	}
+	if e.Text, err = read(e.Sequence, value); err != nil {
 		return failure.Errorf(failure.ErrExecution, "entry of %s: %w", e.Name, err)
 	}
 	if e.Newest = e.Sequence == e.Instance.Sequence; e.Newest {

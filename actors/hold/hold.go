@@ -25,7 +25,7 @@ import (
 type What string
 
 const (
-	Outbox    What = "outbox"    // webhooks and mails
+	Outbox    What = "outbox"    // webhooks, mails and exports
 	Schedules What = "schedules" // runs of schedules
 )
 

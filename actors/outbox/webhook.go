@@ -75,9 +75,13 @@ type Webhooks struct {
 // NewWebhooks returns a sender of deliveries to webhooks.
 func NewWebhooks(o WebhookOptions) *Webhooks {
 	o.AttemptMax = cmp.Or(o.AttemptMax, 10*time.Second)
-	w := &Webhooks{o: o, hosts: newHosts(o.Clock)}
-	dialer := &net.Dialer{Control: w.mayReach}
-	w.client = &http.Client{
+	return &Webhooks{o: o, hosts: newHosts(o.Clock), client: NewClient(o.Allow)}
+}
+
+// NewClient makes a client that follows no redirects, and reaches public addresses and those of the networks of allow.
+func NewClient(allow []netip.Prefix) *http.Client {
+	dialer := &net.Dialer{Control: allowed(allow).mayReach}
+	return &http.Client{
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, MaxIdleConnsPerHost: perHost, IdleConnTimeout: time.Minute,
 			MaxResponseHeaderBytes: AnswerBytesMax, ForceAttemptHTTP2: true,
@@ -85,7 +89,6 @@ func NewWebhooks(o WebhookOptions) *Webhooks {
 		// NB: another host would get what is meant for this one, and a GET nothing of it.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return w
 }
 
 // Close closes connections that nothing uses.
@@ -93,14 +96,17 @@ func (w *Webhooks) Close() { w.client.CloseIdleConnections() }
 
 var errNotAllowed = errors.New("the address is private, and webhooks.allow does not name its network")
 
+// allowed are the networks that are reached although they are not public.
+type allowed []netip.Prefix
+
 // mayReach looks at the address after the name was resolved, so that a name cannot stand for another one by then.
-func (w *Webhooks) mayReach(_, address string, _ syscall.RawConn) error {
+func (allow allowed) mayReach(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return err
 	}
 	ip := at.Addr().Unmap().WithZone("") // NB: no network contains an address with a zone
-	if slices.ContainsFunc(w.o.Allow, func(p netip.Prefix) bool { return p.Contains(ip) }) {
+	if slices.ContainsFunc(allow, func(p netip.Prefix) bool { return p.Contains(ip) }) {
 		return nil
 	}
 	if ip.IsGlobalUnicast() && !ip.IsPrivate() && !slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(ip) }) {
@@ -175,24 +181,13 @@ func (w *Webhooks) post(ctx context.Context, a Attempt, to Endpoint) Answer {
 		r.Header.Set(name, value)
 	}
 	r.Header.Set("Content-Type", "application/cloudevents+json; charset=utf-8")
-	r.Header.Set("User-Agent", "troupe")
 	if a.Trace != "" {
 		r.Header.Set(trace.Header, a.Trace)
 	}
-	stamp := strconv.FormatInt(w.o.Clock().Unix(), 10)
-	r.Header.Set("Webhook-Id", a.ID)
-	r.Header["Idempotency-Key"] = nil // not sent: the client may use another connection when this one was closed while it was idle
-	r.Header.Set("Webhook-Timestamp", stamp)
-	if to.Secret != nil {
-		r.Header.Set("Webhook-Signature", "v1,"+sign(to.Secret, a.ID, stamp, body))
-	}
+	Sign(r, to.Secret, a.ID, w.o.Clock(), body)
 	response, err := w.client.Do(r)
 	if err != nil {
-		var of *url.Error
-		if errors.As(err, &of) { // NB: its text has the URL, which may have a secret
-			err = of.Err
-		}
-		return Answer{Err: err}
+		return Answer{Err: WithoutURL(err)}
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode == http.StatusSwitchingProtocols { // NB: its body is the connection, which the context does not end
@@ -212,6 +207,28 @@ func (w *Webhooks) post(ctx context.Context, a Attempt, to Endpoint) Answer {
 		}
 	}
 	return answer
+}
+
+// WithoutURL takes the URL, which may have a secret, out of an error of a client.
+func WithoutURL(err error) error {
+	var of *url.Error
+	if errors.As(err, &of) {
+		return of.Err
+	}
+	return err
+}
+
+// Sign adds the headers of Standard Webhooks to a request: its id, the same for each attempt, the time, and, unless secret
+// is nil, the signature.
+func Sign(r *http.Request, secret []byte, id string, now time.Time, body []byte) {
+	stamp := strconv.FormatInt(now.Unix(), 10)
+	r.Header.Set("User-Agent", "troupe")
+	r.Header.Set("Webhook-Id", id)
+	r.Header["Idempotency-Key"] = nil // not sent: the client may use another connection when this one was closed while it was idle
+	r.Header.Set("Webhook-Timestamp", stamp)
+	if secret != nil {
+		r.Header.Set("Webhook-Signature", "v1,"+sign(secret, id, stamp, body))
+	}
 }
 
 func sign(secret []byte, id, stamp string, body []byte) string {

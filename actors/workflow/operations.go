@@ -61,6 +61,9 @@ func (r *Router) Resume(what hold.What) error {
 	return failure.In("resume", string(what), err)
 }
 
+// SendsNothing says that what would leave a restored store is held.
+func (r *Router) SendsNothing() bool { return r.hold.Holds(hold.Outbox) }
+
 // Held is nil, or says what a restored store does not do yet.
 func (r *Router) Held() error { return r.hold.Ready() }
 

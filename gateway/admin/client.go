@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"troupe/actors/export"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/gateway/api"
@@ -94,6 +95,12 @@ func (c *Client) Check(ctx context.Context) (faults, warnings document.Faults, e
 // Actors returns the tree of the server's actors, as JSON.
 func (c *Client) Actors(ctx context.Context) ([]byte, error) {
 	return call[json.RawMessage](ctx, c, http.MethodGet, pathActors, nil)
+}
+
+// Exports returns how far the exports of the settings are.
+func (c *Client) Exports(ctx context.Context) ([]export.Status, error) {
+	answer, err := call[exportList](ctx, c, http.MethodGet, pathExports, nil)
+	return answer.Exports, err
 }
 
 // Publish makes a packed home what is in use in the cluster; dryRun only checks it. The

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/export"
 	"troupe/actors/failure"
 	"troupe/actors/home"
 	"troupe/actors/identity"
@@ -54,6 +55,8 @@ type Options struct {
 	Checkpoint func() (dir string, err error)
 	// Tools are what commands do with the store, by name. Nil: there are none.
 	Tools map[string]Tool
+	// Exports returns how far the exports are, on all nodes. Nil: there are none.
+	Exports func(context.Context) ([]export.Status, error)
 	// Homes publishes homes. Nil: the server is standalone, and what asks for it is failure.ErrConflict.
 	Homes Homes
 	// Cluster is the node that the server is. Nil: the server is standalone.
@@ -154,6 +157,12 @@ func (s *Server) routes(passes bool) http.Handler {
 	handle("GET "+pathFaults, s.check)
 	if s.options.Actors != nil {
 		handle("GET "+pathActors, func(*http.Request) (any, error) { return s.options.Actors(), nil })
+	}
+	if s.options.Exports != nil {
+		handle("GET "+pathExports, func(r *http.Request) (any, error) {
+			list, err := s.options.Exports(r.Context())
+			return exportList{list}, err
+		})
 	}
 	handleUpTo(home.MaxPackedBytes, "PUT "+pathHome, s.publish)
 	if s.options.Checkpoint != nil {

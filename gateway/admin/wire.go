@@ -21,6 +21,7 @@ import (
 	"syscall"
 	"time"
 
+	"troupe/actors/export"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/gateway/api"
@@ -39,6 +40,7 @@ import (
 //	GET    /v1/actors                                  → actors.Branch
 //	POST   /v1/checkpoint                              → checkpointReply, then nothing until the command goes
 //	POST   /v1/store/{tool}           what it reads    → toolMessage, one a line
+//	GET    /v1/exports                                 → exportList
 //	GET    /v1/cluster                                 → cluster.Status
 //	POST   /v1/cluster/invite         inviteRequest    → inviteReply
 //	DELETE /v1/cluster/nodes/{id}[?lost=true]          → emptyReply
@@ -51,6 +53,7 @@ const (
 	pathActors   = "/v1/actors"
 	pathMoment   = "/v1/checkpoint"
 	pathTools    = "/v1/store"
+	pathExports  = "/v1/exports"
 	pathCluster  = "/v1/cluster"
 	pathInvite   = pathCluster + "/invite"
 	pathNodes    = pathCluster + "/nodes"
@@ -102,6 +105,10 @@ func faultsFromWire(wire []api.FileFault) (faults document.Faults) {
 		faults = append(faults, document.Fault(f))
 	}
 	return faults
+}
+
+type exportList struct {
+	Exports []export.Status `json:"exports"`
 }
 
 type emptyReply struct{}

@@ -215,6 +215,13 @@ type ChangeList struct {
 	Next string `json:"next"`
 }
 
+// ExportList answers GET export.
+type ExportList struct {
+	// Rows are entries with what their events brought: workflowId, instanceId, sequence, event, data, user, ts, states.
+	Rows []json.RawMessage `json:"rows"`
+	Next string            `json:"next"` // Next is that of ChangeList
+}
+
 // Lost is the data of WatchLost: entries are missing, and the stream goes on from the present.
 type Lost struct {
 	Message string `json:"message"`

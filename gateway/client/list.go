@@ -202,17 +202,8 @@ type Change struct {
 // when more follows it. An *Error of status 410 says that the service no longer has what follows the cursor.
 func (c *Client) Changes(ctx context.Context, r ChangesRequest) (page *Page[Change], err error) {
 	defer asking(&err, "changes of %s", r.WorkflowID)
-	if r.WorkflowID != "" {
-		if err := checkWorkflow(r.WorkflowID); err != nil {
-			return nil, err
-		}
-	}
-	q := url.Values{}
-	setUnlessZero(q, "since", r.Since)
-	setUnlessZero(q, "workflowId", r.WorkflowID)
-	setUnlessZero(q, "wait", int(r.Wait/time.Second))
 	var list api.ChangeList
-	raw, err := c.list(ctx, []string{"changes"}, q, r.Limit, "", &list)
+	raw, err := c.changes(ctx, "changes", &r, &list)
 	if err != nil {
 		return nil, err
 	}
@@ -224,6 +215,30 @@ func (c *Client) Changes(ctx context.Context, r ChangesRequest) (page *Page[Chan
 		}
 	}
 	return page, nil
+}
+
+// Export is Changes with each change as the row of an export, which needs mod-workflows: with the data of its event.
+func (c *Client) Export(ctx context.Context, r ChangesRequest) (page *Page[json.RawMessage], err error) {
+	defer asking(&err, "export of %s", r.WorkflowID)
+	var list api.ExportList
+	raw, err := c.changes(ctx, "export", &r, &list)
+	if err != nil {
+		return nil, err
+	}
+	return &Page[json.RawMessage]{Items: list.Rows, Next: list.Next, Raw: raw}, nil
+}
+
+func (c *Client) changes(ctx context.Context, path string, r *ChangesRequest, to any) (json.RawMessage, error) {
+	if r.WorkflowID != "" {
+		if err := checkWorkflow(r.WorkflowID); err != nil {
+			return nil, err
+		}
+	}
+	q := url.Values{}
+	setUnlessZero(q, "since", r.Since)
+	setUnlessZero(q, "workflowId", r.WorkflowID)
+	setUnlessZero(q, "wait", int(r.Wait/time.Second))
+	return c.list(ctx, []string{path}, q, r.Limit, "", to)
 }
 
 // ChangePages returns page after page from r.Since on, also empty ones, until the caller stops: anyone who keeps

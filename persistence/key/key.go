@@ -58,6 +58,7 @@ const (
 	incidentTable   table = 'x' // id, sequence, number      -> incident
 	scheduleTable   table = 'y' // workflow, name            -> what happened to the schedule's runs
 	doneTimeTable   table = 'z' // id                        -> when it was done
+	exportTable     table = '~' // name                      -> how far the export is; all small letters are taken
 	auditTable      table = 'A' // number                    -> row of the audit log
 )
 
@@ -256,6 +257,11 @@ func IncidentPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, in
 // Schedule appends the key of a schedule of a workflow, in the shard that it belongs to.
 func Schedule(dst []byte, sh Shard, workflow, name string) []byte {
 	return appendText(appendText(SchedulePrefix(dst, sh), workflow), name)
+}
+
+// Export appends the key of how far an export is in sh.
+func Export(dst []byte, sh Shard, name string) []byte {
+	return appendText(appendHead(dst, sh, exportTable), name)
 }
 
 // SchedulePrefix appends the prefix of all schedules in sh.

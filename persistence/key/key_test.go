@@ -120,6 +120,8 @@ func built(k Parts) (key []byte, prefixes []covers) {
 		return Bulk(nil, sh, k.Reply), []covers{{BulkPrefix(nil, sh), anyOf}}
 	case "business":
 		return Business(nil, sh, k.Workflow, k.Name), nil
+	case "export":
+		return Export(nil, sh, k.Name), []covers{{appendHead(nil, sh, exportTable), anyOf}}
 	case "feed":
 		return Feed(nil, sh, FeedPlace(k.Number)), []covers{{FeedPrefix(nil, sh), anyOf}}
 	case "timer":

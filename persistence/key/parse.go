@@ -10,7 +10,7 @@ import (
 //
 // Which fields are set depends on Table; the others are zero.
 type Parts struct {
-	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential", "timer", "incident", "delivery", "attempt", "schedule", "task", "taskdraft", "work", "activity", "business", "feed", "done", "donetime", "audit", "bulk" or "replica"
+	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential", "timer", "incident", "delivery", "attempt", "schedule", "task", "taskdraft", "work", "activity", "business", "feed", "done", "donetime", "audit", "bulk", "export" or "replica"
 	Shard    Shard
 	Workflow string   // record, node, count, definition, schedule, business, done; work of an upper-case kind
 	Node     string   // node
@@ -23,7 +23,7 @@ type Parts struct {
 	Place    uint32   // number of a timer, incident, delivery, attempt, task, taskdraft, work or activity
 	Sorted   uint64   // work: the value by which it is sorted
 	Order    byte     // work
-	Name     string   // setting; the id of a credential; the user of a draft, taskdraft or list; the queue of a delivery or attempt; that of a schedule or worklist; the key of an instance
+	Name     string   // setting; the id of a credential; the user of a draft, taskdraft or list; the queue of a delivery or attempt; that of a schedule, worklist or export; the key of an instance
 	Kind     byte     // credential, list, replica, work
 }
 
@@ -51,6 +51,7 @@ var layouts = map[table]layout{
 	deliveryTable:   {"delivery", "inqp", "delivery %[4]d.%[5]d of %[3]x to %[6]q in shard %[1]d"},
 	attemptTable:    {"attempt", "wndiqp", "attempt of delivery %[4]d.%[5]d of %[3]x to %[6]q in shard %[1]d"},
 	scheduleTable:   {"schedule", "wn", "schedule %[6]s of %[2]s in shard %[1]d"},
+	exportTable:     {"export", "n", "position of export %[6]s in shard %[1]d"},
 	feedTable:       {"feed", "q", "row %[4]d of the feed of shard %[1]d"},
 	workTable:       {"work", "knoWsiqp", "task %[4]d.%[5]d of %[3]x in worklist %[7]q of %[6]s by %[8]q in shard %[1]d"},
 	taskTable:       {"task", "iqp", "task %[4]d.%[5]d of %[3]x in shard %[1]d"},

@@ -292,6 +292,15 @@ func (r *Reader) Entry(n uint64, stored []byte) (data.Value, error) {
 	return p.entry, err
 }
 
+// EntryWithData is Entry with what its event brought.
+func (r *Reader) EntryWithData(n uint64, stored []byte) (data.Value, error) {
+	p, err := r.read(n, stored)
+	if err != nil || p.kind == 0 {
+		return p.entry, err
+	}
+	return appendWith(nil, p.entry, p.brought, p.kind), nil
+}
+
 func (r *Reader) load(n uint64) (parts, error) {
 	stored, err := r.from.Load(key.Entry(nil, r.sh, r.id, n))
 	if errors.Is(err, persistence.ErrNotFound) {

@@ -97,7 +97,9 @@ func checkParts(c *config.Config) document.Faults {
 	_, providerErr := c.NewProvider(nil, zerolog.Nop())
 	_, bucketErr := c.NewBucket(zerolog.Nop())
 	_, senderErr := c.NewSender(nil)
+	_, exportsErr := c.NewExports(zerolog.Nop())
 	return slices.Concat(settingFaults(tlsErr), settingFaults(gatewayErr), settingFaults(providerErr), settingFaults(bucketErr), settingFaults(senderErr),
+		settingFaults(exportsErr),
 		settingFaults(c.Store.EnsureDefaults().Validate()))
 }
 

@@ -16,6 +16,7 @@ import (
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/connect"
+	"troupe/cmd/internal/export"
 	"troupe/cmd/internal/homedir"
 	"troupe/gateway/api"
 	"troupe/gateway/client"
@@ -106,12 +107,15 @@ func newExport() *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use:   "export WORKFLOW",
-		Short: "Export a definition to the format of another tool",
+		Short: "Export a definition to the format of another tool, or histories",
 		Long: "Writes the current version to standard output: " + foreignNames() + ".\n" +
 			"Asks the service, which needs mod-workflows, or with --home the server that runs there, or reads the home's files\n" +
-			"if none is running. What the other tool ignores is reported on standard error; troupe import reads it again.",
+			"if none is running. What the other tool ignores is reported on standard error; troupe import reads it again.\n\n" +
+			"The commands below export the history of instances. To export a workflow that has the name of one of them, write -- in\n" +
+			"front of it.",
 		Example: "  troupe export leave-request --to scxml > leave-request.scxml",
 	}
+	cmd.AddCommand(export.Commands()...)
 	at := connect.AddFlags(cmd)
 	at.AddHome(cmd)
 	connect.Complete(cmd, at)

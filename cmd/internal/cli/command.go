@@ -117,7 +117,9 @@ func Arrange(root *cobra.Command, title string, names ...string) {
 // flagError says what is wrong with a flag, unless the command before it is what is wrong.
 func flagError(cmd *cobra.Command, err error) error {
 	if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
-		return Arguments(cmd, words)
+		if err := Arguments(cmd, words); err != nil {
+			return err
+		}
 	}
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {

@@ -141,11 +141,16 @@ func (c *Config) loadValue(faults *document.Collector, s setting, n *document.No
 	default:
 		err = errors.New("must be a single value")
 		switch s.Value.Type() {
-		case rolesType, endpointsType:
-			if before := len(faults.Faults()); s.Value.Type() == endpointsType {
-				if readEndpoints(faults, n); len(faults.Faults()) > before {
-					return // with their places
-				}
+		case rolesType, endpointsType, exportsType:
+			before := len(faults.Faults())
+			switch s.Value.Type() {
+			case endpointsType:
+				readEndpoints(faults, n)
+			case exportsType:
+				readExports(faults, n)
+			}
+			if len(faults.Faults()) > before {
+				return // with their places
 			}
 			var tree data.Value
 			if tree, err = n.Data(); err == nil {

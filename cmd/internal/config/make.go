@@ -144,29 +144,18 @@ func (c *Config) NewSender(directory func() *identity.Directory) (outbox.Senders
 	return s, err
 }
 
-// A file is named from the home.
 func (c *Config) webhookSecrets() (map[[2]string][]byte, error) {
 	secrets := map[[2]string][]byte{}
 	var faults []error
 	for workflow, hooks := range c.endpoints {
 		for name, e := range hooks {
-			text := e.Secret
-			if e.SecretFile != "" {
-				read, err := os.ReadFile(c.inHome(e.SecretFile))
-				if err != nil {
-					faults = append(faults, fmt.Errorf("webhooks.endpoints, %s.%s: %w", workflow, name, err))
-					continue
-				}
-				text = string(read)
-			}
-			if text == "" {
-				continue
-			}
-			secret, err := outbox.ParseSecret(text)
+			secret, err := c.readSecret(e.Secret, e.SecretFile)
 			if err != nil {
 				faults = append(faults, fmt.Errorf("webhooks.endpoints, %s.%s: %w", workflow, name, err))
 			}
-			secrets[[2]string{workflow, name}] = secret
+			if secret != nil {
+				secrets[[2]string{workflow, name}] = secret
+			}
 		}
 	}
 	return secrets, errors.Join(faults...)

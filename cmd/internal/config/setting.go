@@ -46,12 +46,13 @@ type Config struct {
 	Store    persistence.Options
 	Cluster  cluster.Options
 	Backup   BackupOptions
-	// UsesBucket says that the settings of the object store are for a backup, so that no bucket of the repository is needed.
+	// UsesBucket says that the settings of the object store are for a backup or an export, so that no bucket of the repository is needed.
 	UsesBucket bool
 	TLS        certificate.Options // Cert empty: no TLS
 
 	readConsistency string // of a cluster: there is one
 	endpoints       endpointMap
+	exports         []exportEntry
 	mailTLS         string // starttls or implicit
 
 	Settings []setting         // the table, with c's fields as targets
@@ -140,6 +141,7 @@ func (c *Config) table() []setting {
 		{"commit-wait-max", cli.Duration(&s.CommitWaitMax), "", "how long a commit may take until its outcome counts as unknown"},
 		{"changes-kept-for", cli.Duration(&w.ChangesKeptFor), "", "how long the change feed keeps an entry"},
 		{"changes-max", cli.Count(&w.ChangesMax), "", "entries that the change feed keeps per shard"},
+		{"exports", exports(&c.exports), "", "where the history of instances is exported to, such as [{name: lake, to: /srv/lake, workflows: [order]}]"},
 
 		{"cluster.listen", cli.Checked(cli.Text(&c.Cluster.Listen), isAddressOrEmpty), "", "address of the cluster port, host:port; written by cluster init and join"},
 		{"cluster.advertise", cli.Checked(cli.Text(&c.Cluster.Advertise), isAddressOrEmpty), "", "address at which other nodes reach it; empty: cluster.listen"},
@@ -206,7 +208,7 @@ func (c *Config) validate() error {
 			continue
 		}
 		group, _, _ := strings.Cut(first, ".")
-		if group == "repository" && (c.UsesBucket || strings.HasPrefix(c.Backup.To, BucketScheme)) {
+		if group == "repository" && (c.UsesBucket || strings.HasPrefix(c.Backup.To, BucketScheme) || c.exportsToBucket()) {
 			continue
 		}
 		for _, s := range c.Settings {

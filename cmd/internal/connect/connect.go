@@ -300,6 +300,12 @@ func contextsPath() (string, error) {
 	return filepath.Join(dir, ".config", "troupe", "contexts.yaml"), nil
 }
 
+// Folder is where the contexts file is, and what else commands keep for a person.
+func Folder() (string, error) {
+	path, err := contextsPath()
+	return filepath.Dir(path), err
+}
+
 // LoadContexts reads the file, which may be missing. It is refused when others than its owner have a right to it,
 // because it holds tokens.
 func LoadContexts() (*Contexts, error) {

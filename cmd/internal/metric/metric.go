@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/cluster"
+	"troupe/actors/export"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
 	"troupe/actors/pending"
@@ -42,7 +43,8 @@ type Sources struct {
 	Store        func() persistence.Metrics
 	BacklogBytes func() int64             // that wait for the store
 	Reloads      func() map[string]Reload // by the name of the set
-	Node         func() cluster.Metrics   // nil on a standalone server
+	Exports      func() []export.Metrics
+	Node         func() cluster.Metrics // nil on a standalone server
 }
 
 // Latency records how long requests take, from before there is anything to scrape.

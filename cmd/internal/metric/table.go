@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"troupe/actors/cluster"
+	"troupe/actors/export"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
 	"troupe/actors/outbox"
@@ -28,6 +29,7 @@ type readings struct {
 	store        persistence.Metrics
 	backlogBytes int64
 	reloads      map[string]Reload
+	exports      []export.Metrics
 	isNode       bool
 	node         cluster.Metrics
 }
@@ -35,7 +37,7 @@ type readings struct {
 func (r *readings) read(s *Sources) {
 	*r = readings{
 		version: s.Version, gateway: s.Gateway(), workflow: s.Workflow(), portal: s.Portal(), template: s.Template(), repository: s.Repository(),
-		identity: s.Identity(), store: s.Store(), backlogBytes: s.BacklogBytes(), reloads: s.Reloads(), isNode: s.Node != nil,
+		identity: s.Identity(), store: s.Store(), backlogBytes: s.BacklogBytes(), reloads: s.Reloads(), exports: s.Exports(), isNode: s.Node != nil,
 	}
 	r.waiting, _ = s.Waiting() // NB: the store counts and logs what is damaged
 	if r.isNode {
@@ -60,6 +62,7 @@ func (r *readings) families() (all []family) {
 	all = append(all, r.commits()...)
 	all = append(all, r.files()...)
 	all = append(all, r.users()...)
+	all = append(all, r.exported()...)
 	if r.isNode {
 		all = append(all, r.cluster()...)
 	}
@@ -230,6 +233,23 @@ func (r *readings) users() []family {
 		gauge("troupe_password_hashes_waiting", "Password hashes that wait for a core.", i.HashesWaiting),
 		counter("troupe_password_hashes_refused_total", "Password hashes refused because too many waited.", i.HashesRefused),
 	}
+}
+
+func (r *readings) exported() []family {
+	label := []string{"export"}
+	all := []family{
+		counters("troupe_export_rows_total", "Rows that the target of an export has confirmed.", label),
+		counters("troupe_export_failures_total", "Attempts of an export that are repeated.", label),
+		counters("troupe_export_gaps_total", "Times that entries were missing in an export, because the change feed no longer had them.", label),
+		gauges("troupe_export_lag_seconds", "How long the oldest entry has waited that the target has not confirmed.", label),
+	}
+	for _, e := range r.exports {
+		all[0].samples = append(all[0].samples, of(e.Rows, e.Name))
+		all[1].samples = append(all[1].samples, of(e.Failures, e.Name))
+		all[2].samples = append(all[2].samples, of(e.Gaps, e.Name))
+		all[3].samples = append(all[3].samples, of(e.LagSeconds, e.Name))
+	}
+	return all
 }
 
 func (r *readings) cluster() []family {

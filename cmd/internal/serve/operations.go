@@ -19,7 +19,7 @@ func (s *service) startOperations() error {
 		Version: build.This().Version,
 		Gateway: s.gateway.Metrics, Workflow: s.router.Metrics, Waiting: s.router.Waiting.NewCounter().Counts, Portal: s.portal.Metrics,
 		Template: s.templateParameters.Metrics, Repository: s.repository.Metrics, Identity: s.identities.Metrics,
-		Store: s.store.Metrics, BacklogBytes: s.store.Backlog, Reloads: s.reloads.metrics,
+		Store: s.store.Metrics, BacklogBytes: s.store.Backlog, Reloads: s.reloads.metrics, Exports: s.exports.Metrics,
 	}
 	if s.node != nil {
 		sources.Node = s.node.Metrics

@@ -20,6 +20,7 @@ import (
 	"troupe/actors/audit"
 	"troupe/actors/catalog"
 	"troupe/actors/cluster"
+	"troupe/actors/export"
 	"troupe/actors/formportal"
 	"troupe/actors/home"
 	"troupe/actors/identity"
@@ -109,6 +110,8 @@ type service struct {
 	published          *home.Published  // nil on a standalone node
 	provider           *provider.Client // nil without one
 	sender             outbox.Senders
+	exportTo           []export.Export
+	exports            *export.Service
 
 	rights  *repository.Rights // as they were at the start
 	reloads reloads
@@ -198,6 +201,7 @@ func (s *service) nodeFailed() <-chan error {
 //	backups                      one that is being written is given up
 //	operations, admin socket     commands that were accepted are answered
 //	portal, template parameters, list of files
+//	exports                      a batch that is on its way is given again at the next start
 //	router                       instances are passivated
 //	actor system
 //	identities                   last uses are written
@@ -259,6 +263,9 @@ func (s *service) listen() (err error) {
 		return err
 	}
 	if s.sender, err = c.NewSender(func() *identity.Directory { return s.identities.Directory() }); err != nil {
+		return err
+	}
+	if s.exportTo, err = c.NewExports(s.log); err != nil {
 		return err
 	}
 	files, err := c.OpenFiles(s.log)
@@ -335,6 +342,10 @@ func (s *service) run() (err error) {
 		return err
 	}
 	s.started.push(s.router)
+	s.exports = export.Start(export.Options{
+		Store: s.store, Changes: s.router.Changes, Exports: s.exportTo, Held: s.router.SendsNothing, Fanout: s.router.Fanout, Log: s.log,
+	})
+	s.started.push(s.exports)
 	s.migrations = s.newMigrations()
 	s.router.Bulk.UseMigrations(s.migrations)
 	if s.node != nil {
@@ -359,7 +370,7 @@ func (s *service) run() (err error) {
 func (s *service) takeCommands() (err error) {
 	commands := admin.Options{
 		Path: filepath.Join(s.config.Home, homedir.AdminSocket), Identities: s.identities, Check: s.checkDefinitions,
-		Operator: s.gateway.OperatorHandler(), Actors: func() any { return s.system.Tree() }, Log: s.log,
+		Operator: s.gateway.OperatorHandler(), Actors: func() any { return s.system.Tree() }, Exports: s.exports.Statuses, Log: s.log,
 		Checkpoint: func() (string, error) { return backup.Checkpoint(s.store) },
 		Tools:      (&store.Open{Store: s.store, Catalog: s.catalog, Arrived: s.router.Arrived}).Tools(),
 	}
@@ -404,6 +415,7 @@ func (s *service) serveRequests() {
 			{Name: "definitions", Ready: s.reloads.definitionsReady, Optional: true},
 			{Name: "restored store", Ready: s.router.Held, Optional: true},
 			{Name: "stored definitions", Ready: s.catalog.Readable, Optional: true},
+			{Name: "exports", Ready: s.exports.Ready, Optional: true},
 		},
 	}
 	if s.certificates != nil {

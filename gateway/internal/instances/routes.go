@@ -18,6 +18,8 @@ func (g *Group) Routes() []kernel.Route {
 	strict := base.Row
 	batch := row("batch", "POST", "/events", g.sendBatch)
 	batch.ReadsBody = true
+	base.Privilege = identity.Workflows
+	exports := base.Row
 	return []kernel.Route{
 		row("create", "POST", "/create", g.createInstance),
 		row("event", "POST", "/event", g.sendEvent),
@@ -28,6 +30,7 @@ func (g *Group) Routes() []kernel.Route {
 		row("events", "GET", "/instance/:workflowId/:instanceId/events", g.listEvents),
 		row("history", "GET", "/instance/:workflowId/:instanceId/history", g.listHistory, "limit", "cursor", "fields", "order"),
 		strict("changes", "GET", "/changes", g.listChanges, "since", "workflowId", "limit", "wait"),
+		exports("export", "GET", "/export", g.exportChanges, "since", "workflowId", "limit", "wait"),
 		strict("watch", "GET", "/watch/:workflowId", g.watchInstances, "filter"),
 		strict("watch-instance", "GET", "/watch/:workflowId/:instanceId", g.watchInstances, "filter"),
 	}

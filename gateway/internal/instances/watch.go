@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"troupe/actors/changefeed"
+	"troupe/actors/export"
 	"troupe/actors/failure"
 	"troupe/actors/watch"
 	"troupe/gateway/internal/kernel"
@@ -65,19 +66,46 @@ func appendField(dst []byte, name, value string) []byte {
 	return append(dst, '\n')
 }
 
-// listChanges answers GET workflow/api/v1/changes. One that waits counts as a watcher meanwhile, and no longer
-// as a request in flight.
+// listChanges answers GET workflow/api/v1/changes.
 func (g *Group) listChanges(x *kernel.Exchange) error {
+	page, err := g.readChanges(x, &changefeed.Request{})
+	if err != nil {
+		return err
+	}
+	appendChanges(x, page)
+	return nil
+}
+
+// exportChanges answers GET workflow/api/v1/export. Who runs the service gets all that there is.
+func (g *Group) exportChanges(x *kernel.Exchange) error {
+	page, err := g.readChanges(x, &changefeed.Request{WithData: true, Every: x.Caller == kernel.Operator})
+	if err != nil {
+		return err
+	}
+	x.Out = append(x.Out, `{"rows":[`...)
+	for n, e := range page.Changes {
+		if n > 0 {
+			x.Out = append(x.Out, ',')
+		}
+		x.Out = append(x.Out, export.RowOf(e).Text...)
+	}
+	endPage(x, page)
+	return nil
+}
+
+// readChanges reads a page of the feed of changes. One that waits counts as a watcher meanwhile, and no longer as a
+// request in flight.
+func (g *Group) readChanges(x *kernel.Exchange, request *changefeed.Request) (*changefeed.Page, error) {
 	q := parse.Parameters{Values: x.Query}
-	request := changefeed.Request{Caller: x.Caller, Limit: q.Limit(parse.PageDefault), Wait: parseWait(&q), Since: q.Text("since")}
+	request.Caller, request.Limit, request.Wait, request.Since = x.Caller, q.Limit(parse.PageDefault), parseWait(&q), q.Text("since")
 	if !parse.IsVisible(request.Since) {
 		q.Refuse(`the query parameter "since" is not valid`)
 	}
 	if request.WorkflowID = q.Text("workflowId"); q.Err != nil {
-		return q.Err
+		return nil, q.Err
 	}
 	if request.WorkflowID != "" && !statemachine.IsIdentifier(request.WorkflowID) {
-		return failure.ErrNotFound
+		return nil, failure.ErrNotFound
 	}
 	waits := false
 	request.Waiting = func() error {
@@ -88,16 +116,12 @@ func (g *Group) listChanges(x *kernel.Exchange) error {
 		x.EndAdmission()
 		return nil
 	}
-	page, err := g.Changes.Changes(x.Request.Context(), &request)
+	page, err := g.Changes.Changes(x.Request.Context(), request)
 	if waits {
 		x.ReleaseWatcher()
 		x.RenewWriteTime()
 	}
-	if err != nil {
-		return err
-	}
-	appendChanges(x, page)
-	return nil
+	return page, err
 }
 
 // appendChanges sends a page.
@@ -119,6 +143,10 @@ func appendChanges(x *kernel.Exchange, page *changefeed.Page) {
 		x.Out = append(x.Out, e.States...)
 		x.Out = append(x.Out, '}')
 	}
+	endPage(x, page)
+}
+
+func endPage(x *kernel.Exchange, page *changefeed.Page) {
 	x.Out = append(x.Out, `],"next":`...)
 	x.Out = data.AppendString(x.Out, page.Next)
 	x.Out = append(x.Out, '}')

@@ -1034,6 +1034,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workflow/api/v1/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read committed changes as the rows of an export
+         * @description The same entries as `listChanges`, in the same order and with the same cursors, each as one flat row with the data of its event, as
+         *     the history keeps it. Needs `mod-workflows`.
+         */
+        get: operations["exportChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workflow/api/v1/watch/{workflowId}": {
         parameters: {
             query?: never;
@@ -3085,6 +3106,39 @@ export interface components {
         ChangeList: {
             changes: components["schemas"]["Watched"][];
             /** @description The cursor after these changes and after those that the caller was not shown. It has no other meaning. */
+            next: string;
+        };
+        /** @description A history entry as exports have it. */
+        ExportRow: {
+            workflowId: components["schemas"]["Identifier"];
+            instanceId: components["schemas"]["Identifier"];
+            /**
+             * Format: int64
+             * @description The position of the entry in the history, counted from 1.
+             */
+            sequence: number;
+            /** @description The event; empty for the entry of the creation. */
+            event: string;
+            /** @description The data of the event; null if there is none, or if it was longer than 16 KiB. */
+            data: components["schemas"]["Object"] | null;
+            /** @description The digest of event data longer than 16 KiB. */
+            dataDigest?: {
+                sha256: string;
+                bytes: number;
+            };
+            /** @description Who sent the event. */
+            user: string;
+            /**
+             * Format: date-time
+             * @description UTC, in milliseconds.
+             */
+            ts: string;
+            /** @description The states after the entry. */
+            states: components["schemas"]["States"];
+        };
+        ExportList: {
+            rows: components["schemas"]["ExportRow"][];
+            /** @description The cursor after these rows. It has no other meaning. */
             next: string;
         };
         /** @description The data of the event `lost` of a stream. */
@@ -6044,6 +6098,47 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ChangeList"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    exportChanges: {
+        parameters: {
+            query?: {
+                /** @description The member `next` of the previous page. Without it the page is empty and `next` is the present; `0` is the oldest entry kept. */
+                since?: string;
+                /**
+                 * @description Only entries of instances of this workflow.
+                 * @example leave-request
+                 */
+                workflowId?: string;
+                /** @description The maximum number of entries of a page. */
+                limit?: components["parameters"]["Limit"];
+                /** @description How many seconds to wait for a change if there is none. */
+                wait?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of rows. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExportList"];
                 };
             };
             400: components["responses"]["InvalidContent"];

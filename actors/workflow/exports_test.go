@@ -1,0 +1,290 @@
+package workflow_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"troupe/actors/changefeed"
+	"troupe/actors/export"
+	"troupe/actors/message"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
+	"troupe/persistence/clocktest"
+	"troupe/persistence/storetest"
+)
+
+// sink is a target that fails in all ways: it takes nothing, a part, or everything and does not say so; and it may be slow.
+type sink struct {
+	mu     sync.Mutex
+	r      *rand.Rand
+	seen   map[string]uint64   // by instance, the last entry in order
+	rows   map[string][]string // by instance, those in order, each once
+	gaps   []string
+	down   bool
+	again  int // rows that came once more
+	most   int // of a batch
+	faults []string
+}
+
+func newSink(seed uint64) *sink {
+	return &sink{r: rand.New(rand.NewPCG(seed, 38)), seen: map[string]uint64{}, rows: map[string][]string{}}
+}
+
+func (*sink) Gathers() export.Gathers {
+	return export.Gathers{Bytes: 2 << 10, For: 300 * time.Millisecond}
+}
+func (*sink) String() string { return "sink" }
+func (*sink) Close() error   { return nil }
+
+var errSink = errors.New("the sink has failed")
+
+func (s *sink) Write(_ context.Context, rows []export.Row) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.most = max(s.most, len(rows))
+	if s.down {
+		return errSink
+	}
+	end := len(rows)
+	fate := s.r.IntN(6)
+	if fate == 0 {
+		end = s.r.IntN(len(rows))
+	}
+	for _, row := range rows[:end] {
+		s.take(row)
+	}
+	if fate < 2 {
+		return errSink
+	}
+	return nil
+}
+
+func (s *sink) take(row export.Row) {
+	var of struct {
+		InstanceID string
+		Sequence   uint64
+		Event      string
+	}
+	if err := json.Unmarshal(row.Text, &of); err != nil {
+		s.faults = append(s.faults, err.Error())
+	}
+	switch seen := s.seen[of.InstanceID]; {
+	case of.Event == export.GapEvent:
+		s.gaps = append(s.gaps, row.Text.String())
+	case of.Sequence == seen+1 || len(s.gaps) > 0 && of.Sequence > seen:
+		s.seen[of.InstanceID] = of.Sequence
+		s.rows[of.InstanceID] = append(s.rows[of.InstanceID], row.Text.String())
+	case of.Sequence > seen:
+		s.faults = append(s.faults, fmt.Sprintf("%s: entry %d comes behind %d", of.InstanceID, of.Sequence, seen))
+	case len(s.gaps) == 0 && s.rows[of.InstanceID][of.Sequence-1] != row.Text.String():
+		s.faults = append(s.faults, fmt.Sprintf("%s: another entry %d", of.InstanceID, of.Sequence))
+	default:
+		s.again++
+	}
+}
+
+func (s *sink) fail(down bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down = down
+}
+
+func (h *harness) export(to *sink, workflows ...string) *export.Service {
+	return export.Start(export.Options{
+		Store: h.Store, Changes: h.Changes, Log: zerolog.New(&h.Log), Exports: []export.Export{{Name: "lake", Workflows: workflows, Target: to}},
+	})
+}
+
+// history has the rows of an instance as its history has them.
+func (h *harness) history(id string) (rows []string) {
+	page, err := h.History(&message.History{Caller: boss, WorkflowID: "stock", InstanceID: id, Limit: 1000, WithData: true})
+	h.Must(err)
+	var entries []struct {
+		User, TransitionEvent, TS string
+		EndState                  []string
+		Data                      json.RawMessage
+	}
+	h.Must(json.Unmarshal([]byte("["+string(page.Entries)+"]"), &entries))
+	for n, e := range entries {
+		if e.Data == nil {
+			e.Data = json.RawMessage("null")
+		}
+		rows = append(rows, fmt.Sprintf(`{"workflowId":"stock","instanceId":%q,"sequence":%d,"event":%q,"data":%s,"user":%q,"ts":%q,"states":[{"stateMachineId":"main","nodeId":%q},{"stateMachineId":"side","nodeId":%q}]}`,
+			id, n+1, e.TransitionEvent, e.Data, e.User, e.TS, e.EndState[0], e.EndState[1]))
+	}
+	return rows
+}
+
+// TestAnExportIsTheHistories holds persistence/PROMISES.md, "P34": over restarts and power failures amid events, with a target that
+// fails in all ways, it has what the histories have, and nothing that a power failure has taken back.
+func TestAnExportIsTheHistories(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const instances, rounds, each = 6, 6, 40
+		disk, to := storetest.NewDisk(), newSink(1)
+		h := startOn(t, disk, workflow.Options{})
+		h.Publish(leave, order, stock("stock", 1))
+		r := rand.New(rand.NewPCG(38, 1))
+		var ids []string
+		for range instances {
+			ids = append(ids, h.Make(boss, "stock", ""))
+		}
+		h.Make(boss, "order", "") // of no interest
+		s := h.export(to, "stock")
+		for round := range rounds {
+			for n := range each {
+				h.MustSend(boss, "stock", ids[r.IntN(instances)], "set", fmt.Sprintf(`{"a":%d}`, n))
+				clocktest.Advance(time.Duration(r.IntN(100)) * time.Millisecond)
+			}
+			if round%2 == 0 {
+				to.fail(true) // NB: it takes nothing that the disk as it is now does not have
+				h.Disk = disk.AfterCrash()
+				disk = h.Disk
+			}
+			h.Must(s.Stop(t.Context()))
+			h.Restart()
+			to.fail(false)
+			s = h.export(to, "stock")
+		}
+		clocktest.Advance(5 * time.Minute) // the longest pause is one minute
+		assert.Empty(t, to.faults)
+		assert.Len(t, to.rows, instances)
+		total := 0
+		for _, id := range ids {
+			assert.Equal(t, h.history(id), to.rows[id])
+			total += len(to.rows[id])
+		}
+		assert.True(t, total >= instances+rounds*each && to.again > 0, "%d rows, %d again", total, to.again)
+		list, err := s.Statuses(t.Context())
+		h.Must(err)
+		require.Len(t, list, 1)
+		assert.True(t, list[0].LagSeconds == 0 && list[0].Error == "" && s.Ready() == nil, "%+v", list[0])
+		h.Must(s.Stop(t.Context()))
+		h.End()
+	})
+}
+
+// TestASlowTargetHoldsUpNobody: what waits is bounded, it is shown, and events go on.
+func TestASlowTargetHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, to := startFeed(t), newSink(2)
+		s := h.export(to)
+		id := h.Make(boss, "stock", "")
+		to.fail(true)
+		for range 2000 {
+			h.MustSend(boss, "stock", id, "set", "")
+		}
+		clocktest.Advance(10 * time.Minute)
+		list, err := s.Statuses(t.Context())
+		h.Must(err)
+		assert.True(t, list[0].Error == errSink.Error() && s.Metrics()[0].Failures > 8, "%+v", list[0])
+		require.ErrorContains(t, s.Ready(), "the export lake fails")
+		assert.Equal(t, 1, h.Log.Count("an export fails"), "each failure is logged")
+		to.fail(false)
+		clocktest.Advance(10 * time.Minute)
+		assert.Equal(t, uint64(2001), to.seen[id])
+		assert.True(t, s.Ready() == nil && to.most <= 1010, "%d rows in a batch: %v", to.most, s.Ready())
+		h.Must(s.Stop(t.Context()))
+		h.End()
+	})
+}
+
+// TestAnExportOfATrimmedFeedTellsOfTheGap, and goes on behind it.
+func TestAnExportOfATrimmedFeedTellsOfTheGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, to := startFeed(t), newSink(3)
+		id := h.Make(boss, "stock", "")
+		s := h.export(to)
+		clocktest.Advance(time.Minute)
+		h.Must(s.Stop(t.Context()))
+		for range 300 {
+			h.MustSend(boss, "stock", id, "set", "")
+		}
+		h.service(changefeed.Options{KeptFor: 1000 * time.Hour, RowsMax: 100}).Trim()
+		s = h.export(to)
+		clocktest.Advance(time.Minute)
+		h.MustSend(boss, "stock", id, "set", "")
+		clocktest.Advance(time.Minute)
+		assert.Len(t, to.gaps[:1], 1)
+		assert.Equal(t, 101, len(to.rows[id])-1, "entries behind the gap")
+		assert.Equal(t, uint64(302), to.seen[id])
+		assert.True(t, s.Metrics()[0].Gaps == 1 && h.Log.Count("no longer has entries that were not exported") == 1, "%+v", s.Metrics())
+		h.Must(s.Stop(t.Context()))
+		h.End()
+	})
+}
+
+// TestAnExportGoesOnWhereAShardIsLed: while nodes lose power and links and lead one after the other, the target of all of them gets the
+// histories.
+func TestAnExportGoesOnWhereAShardIsLed(t *testing.T) {
+	rounds := rounds(2, 4, 8)
+	for seed := range *seeds {
+		synctest.Test(t, func(t *testing.T) {
+			to := newSink(10 + seed)
+			var services sync.Map
+			c := &cluster{t: t, begun: time.Now()}
+			c.served = func(n *clusterNode) {
+				s := export.Start(export.Options{
+					Store: n.Store, Changes: n.router.Changes, Fanout: n.router.Fanout, Log: zerolog.Nop(),
+					Exports: []export.Export{{Name: "lake", Workflows: []string{"stock"}, Target: to}},
+				})
+				services.Store(n, s)
+				n.stopFollowing = func() { c.must(s.Stop(context.Background())) }
+			}
+			c.start(c.publish)
+			r := rand.New(rand.NewPCG(seed, 38))
+			instances := make([]string, clusterInstances)
+			for i := range instances {
+				instances[i] = c.create(r, fmt.Sprint("first-", i))
+			}
+			stop := make(chan struct{})
+			var writing sync.WaitGroup
+			writing.Go(func() {
+				r := rand.New(rand.NewPCG(seed, 39))
+				for n := 0; ; n++ {
+					select {
+					case <-stop:
+						return
+					default:
+						c.set(r, workflowtest.OneOf(r, instances...), fmt.Sprint(n))
+						c.pass(time.Duration(r.IntN(20)) * time.Millisecond)
+					}
+				}
+			})
+			for range rounds {
+				c.fault(r)
+			}
+			close(stop)
+			writing.Wait()
+			c.pass(5 * time.Minute)
+			assert.Empty(t, to.faults)
+			for _, id := range instances {
+				c.must(c.ask(r, func(router *workflow.Router) error {
+					reply, err := router.Load(context.Background(), &message.Load{Caller: boss, WorkflowID: "stock", InstanceID: id})
+					if err == nil {
+						assert.Equal(t, reply.Sequence, to.seen[id])
+					}
+					return err
+				}))
+			}
+			of, _ := services.Load(c.nodes[0])
+			list, err := of.(*export.Service).Statuses(context.Background())
+			c.must(err)
+			assert.True(t, len(list) == 1 && list[0].Rows > 0 && list[0].Error == "", "%+v", list)
+			for _, n := range c.nodes {
+				n.stop()
+			}
+			t.Logf("seed %d: %d rows again", seed, to.again)
+		})
+	}
+}

@@ -1,0 +1,68 @@
+package export
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/config"
+	"troupe/cmd/internal/homedir"
+	"troupe/gateway/admin"
+	"troupe/gateway/client"
+)
+
+func newList() *cobra.Command {
+	c := config.New()
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the exports of the server that runs on a home",
+		Long: "The setting exports has them. POSITION is when the newest entry was committed that the target has confirmed, LAG how\n" +
+			"long the oldest one waits that it has not; ROWS and GAPS are counted since the start. In a cluster all nodes are asked.",
+		Example: "  troupe export list --home ./troupe-home\n  troupe export list -o json",
+		Args:    cobra.NoArgs,
+	}
+	cmd.Flags().AddFlag(c.Flags.Lookup("home"))
+	o := cli.AddOutput(cmd, cli.FormTable, cli.FormJSON, cli.FormYAML)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := c.LoadQuiet(); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), cli.CommandTimeMax)
+		defer cancel()
+		server, err := homedir.Dial(ctx, c.Home)
+		if errors.Is(err, admin.ErrNoServer) {
+			return fmt.Errorf("no server is running on %s: start it with `troupe serve --home %s`", c.Home, c.Home)
+		}
+		if err != nil {
+			return err
+		}
+		list, err := server.Exports(ctx)
+		if err != nil {
+			return err
+		}
+		if o.Form != cli.FormTable {
+			return o.Marshaled(json.Marshal(list))
+		}
+		rows := [][]string{{"NAME", "TO", "WORKFLOWS", "POSITION", "LAG", "ROWS", "GAPS", "ERROR"}}
+		for _, e := range list {
+			position := ""
+			if !e.Position.IsZero() {
+				position = e.Position.Format(time.RFC3339)
+			}
+			lag := time.Duration(e.LagSeconds * float64(time.Second)).Round(time.Second)
+			rows = append(rows, []string{
+				e.Name, client.Printable(e.Target), strings.Join(e.Workflows, ","), position, lag.String(),
+				strconv.FormatInt(e.Rows, 10), strconv.FormatInt(e.Gaps, 10), client.Printable(e.Error),
+			})
+		}
+		return o.Listing(cmd.ErrOrStderr(), "exports", rows)
+	}
+	return cmd
+}
