@@ -43,7 +43,6 @@ const (
 	indexStateTable table = 'j' // index                     -> how far the index is in the shard
 	replyTable      table = 'k' // scope, key                -> first answer
 	bulkTable       table = 'l' // job                       -> how far a bulk job is in the shard
-	businessTable   table = 'B' // workflow, name            -> instance
 	activityTable   table = 'm' // id, sequence, number      -> what happened beside the history
 	nodeTable       table = 'n' // workflow, node, machine, id -> index entry
 	deliveryTable   table = 'o' // id, queue, sequence, number -> delivery
@@ -58,8 +57,10 @@ const (
 	incidentTable   table = 'x' // id, sequence, number      -> incident
 	scheduleTable   table = 'y' // workflow, name            -> what happened to the schedule's runs
 	doneTimeTable   table = 'z' // id                        -> when it was done
-	exportTable     table = '~' // name                      -> how far the export is; all small letters are taken
-	auditTable      table = 'A' // number                    -> row of the audit log
+	// All small letters are taken. Those of replicas come first in their shard.
+	auditTable    table = '{' // number                    -> row of the audit log
+	businessTable table = '|' // workflow, name            -> instance
+	exportTable   table = '~' // name                      -> how far the export is
 )
 
 // longText marks a text of 255 bytes or more: two length bytes follow.

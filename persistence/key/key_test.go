@@ -247,7 +247,7 @@ func TestTheBytesOfKeysDoNotChange(t *testing.T) {
 		"00036b" + "0102030405060708090a0b0c0d0e0f10" + "0102030405060708090a0b0c0d0e0f10": Reply(nil, 3, id, id),
 		"000363" + "027766" + "0000000000000002":                                           Count(nil, 3, "wf", 2),
 		"ffff64" + "027766" + "0000000000000002":                                           Definition(nil, "wf", 2),
-		"ffff41" + "0000000000000007":                                                      Audit(nil, 7),
+		"ffff7b" + "0000000000000007":                                                      Audit(nil, 7),
 		"ffff73" + "0178":                                                                  Setting(nil, "x"),
 		"ffff74" + "54" + "0178":                                                           Credential(nil, 'T', "x"),
 		"000377" + "0000000000000009" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007" + "00000002": Timer{9, id, 7, 2}.Key(nil, 3),

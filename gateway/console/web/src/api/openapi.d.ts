@@ -24,6 +24,9 @@ export interface paths {
          *
          *     With an `Idempotency-Key`, repeating the request returns the first answer, byte for byte, even after a restart or while the first
          *     request is still running. The same key with another body is 422.
+         *
+         *     If the definition has a `key`, the instance has the business key that its expression makes of the data, and the create is 409
+         *     `KeyTaken` while another instance of the workflow that has not ended has that key.
          */
         post: operations["createInstance"];
         delete?: never;
@@ -57,6 +60,10 @@ export interface paths {
          *
          *     `event.id` and the header `Idempotency-Key` mean the same. Keys are remembered for 24 hours, and at least the last 64 of an instance
          *     are. With `If-Match` the event is applied only if the instance still has that entity tag; otherwise it is 412.
+         *
+         *     With `key` in place of `instanceId` the event goes to the instance of the workflow that has that business key and has not ended. If
+         *     there is none, `create` creates it with this event as its first, in one commit; without `create` it is 404. Then the answer has
+         *     `created`. The key that the definition makes of `create` must be `key`, otherwise it is 400.
          */
         post: operations["sendEvent"];
         delete?: never;
@@ -76,7 +83,7 @@ export interface paths {
         put?: never;
         /**
          * Send many events and creates in one request
-         * @description An item is a body of `sendEvent`, or of `createInstance` if it has no `instanceId`. A batch has at most 10,000 items and 16 MiB. Each
+         * @description An item is a body of `sendEvent`, or of `createInstance` if it has neither `instanceId` nor `key`. A batch has at most 10,000 items and 16 MiB. Each
          *     item is checked, authorized and limited like a single request, and its result is what that request would be answered, without the
          *     record. Results are in the order of the items, and each is sent once it is durable. The answer is 200, whatever the results are.
          *
@@ -1757,6 +1764,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/api/v1/users/{userId}/can": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Say whether a user may send an event, and why
+         * @description Asks the rules of the workflow about the instance as it is now, with the roles of `identity.yaml`. Nothing is sent.
+         */
+        get: operations["showPermission"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/api/v1/roles": {
         parameters: {
             query?: never;
@@ -2355,7 +2382,15 @@ export interface components {
         };
         EventRequest: {
             workflowId: components["schemas"]["Identifier"];
-            instanceId: components["schemas"]["Identifier"];
+            instanceId?: components["schemas"]["Identifier"];
+            key?: components["schemas"]["BusinessKey"];
+            /** @description What the instance with the key begins with if there is none yet. */
+            create?: {
+                /** @description Data for display. */
+                svcPublic?: components["schemas"]["Object"];
+                /** @description Data for the server. */
+                svcPrivate?: components["schemas"]["Object"];
+            };
             event: {
                 /** @description An event that the definition declares. */
                 name: string;
@@ -2363,7 +2398,13 @@ export interface components {
                 /** @description The same as the header `Idempotency-Key`. If both are present they must be equal. */
                 id?: string;
             };
-        };
+        } & ({
+            create?: never;
+        } | unknown);
+        /** @description The business key of an instance, which its definition's `key` makes when it is created. Instances without one do not have the member. */
+        BusinessKey: string;
+        /** @description Whether the event has created the instance. Only of an event with a `key`. */
+        Created: boolean;
         BatchItem: components["schemas"]["EventRequest"] | components["schemas"]["CreateRequest"] | unknown;
         BatchReply: {
             results: components["schemas"]["BatchResult"][];
@@ -2376,6 +2417,7 @@ export interface components {
             instanceId: components["schemas"]["Identifier"];
             /** @description The number of history entries: the entity tag. */
             sequence: number;
+            created?: components["schemas"]["Created"];
             state?: components["schemas"]["Instance"];
         } | {
             status?: number;
@@ -2385,6 +2427,7 @@ export interface components {
         InstanceReply: {
             workflowId: components["schemas"]["FormWorkflow"];
             instanceId: components["schemas"]["Identifier"];
+            created?: components["schemas"]["Created"];
             state: components["schemas"]["Instance"];
         };
         InstanceState: {
@@ -2403,6 +2446,7 @@ export interface components {
             historyFrom?: components["schemas"]["HistoryFrom"];
             states: components["schemas"]["States"];
             svcRedirect?: components["schemas"]["Redirect"];
+            key?: components["schemas"]["BusinessKey"];
             cancelled?: components["schemas"]["Cancelled"];
         };
         /**
@@ -2429,6 +2473,7 @@ export interface components {
             svcHistory?: components["schemas"]["HistoryEntry"][];
             historyFrom?: components["schemas"]["HistoryFrom"];
             svcRedirect?: components["schemas"]["Redirect"];
+            key?: components["schemas"]["BusinessKey"];
             cancelled?: components["schemas"]["Cancelled"];
             /** @description With `fields=title`. */
             title?: string;
@@ -3484,6 +3529,11 @@ export interface components {
                 users: string[];
             }[];
         };
+        Permission: {
+            allowed: boolean;
+            /** @description Sentences: what `allow.read`, `allow.send` and the event say. */
+            why: string[];
+        };
         /** @description A token or a session, without its secret. */
         Credential: {
             id: string;
@@ -3963,6 +4013,15 @@ export interface components {
         };
         /** @description The body is not `application/json` in UTF-8. With a token the header can be omitted. */
         UnsupportedMediaType: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Fault"];
+            };
+        };
+        /** @description Another instance of the workflow that has not ended has the business key. */
+        KeyTaken: {
             headers: {
                 [name: string]: unknown;
             };
@@ -4494,6 +4553,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["AccessDenied"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["KeyTaken"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["KeyReused"];
@@ -6599,6 +6659,7 @@ export interface operations {
             401: components["responses"]["PortalUnauthorized"];
             403: components["responses"]["PortalAccessDenied"];
             404: components["responses"]["PortalNotFound"];
+            409: components["responses"]["PortalConflict"];
             413: components["responses"]["PortalTooLarge"];
             415: components["responses"]["PortalUnsupportedMediaType"];
             422: components["responses"]["PortalKeyReused"];
@@ -7396,6 +7457,47 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["AccessDenied"];
             404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    showPermission: {
+        parameters: {
+            query: {
+                /** @description The workflow. */
+                workflowId: components["schemas"]["Identifier"];
+                /** @description The instance. */
+                instanceId: components["schemas"]["Identifier"];
+                /** @description The event. */
+                event: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description A login name.
+                 * @example john.doe
+                 */
+                userId: components["parameters"]["UserID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer with its reasons. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Permission"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["Busy"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["OutcomeUnknown"];
