@@ -55,7 +55,7 @@ type Options struct {
 	// Current is that of the router. Nil: the store is standalone.
 	Current func(context.Context, key.Shard) error
 	// Audit is told who has created and changed which job. Nil: nobody asks.
-	Audit func(ctx context.Context, actor, action, target string)
+	Audit func(ctx context.Context, actor, action, target string) error
 }
 
 // Migrations checks plans, and migrates instances that are led here.
@@ -123,7 +123,7 @@ func (s *Service) create(ctx context.Context, by *identity.Principal, j *Job, dr
 		w.Discard()
 		return err
 	}
-	return s.put(ctx, w, j, j.By, "create")
+	return s.put(ctx, w, j, j.By, "start")
 }
 
 // put writes a job as somebody has changed it.
@@ -131,7 +131,7 @@ func (s *Service) put(ctx context.Context, w *persistence.Batch, j *Job, who, ac
 	w.Set(j.row(), write(j))
 	err := failure.OfStore(s.o.Store.Commit(w))
 	if err == nil && s.o.Audit != nil {
-		s.o.Audit(ctx, who, "bulk."+action, j.WorkflowID+"/"+j.ID)
+		err = s.o.Audit(ctx, who, "bulk."+action, j.WorkflowID+"/"+j.ID)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

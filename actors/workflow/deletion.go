@@ -63,7 +63,7 @@ func (r *Router) erase(ctx context.Context, who string, at child.Ref, cascade bo
 		_, err = r.ask(at.Workflow, at.Instance, instance.Delete{})
 	}
 	if err == nil && r.o.Audit != nil {
-		r.o.Audit(ctx, who, OfInstance, at.Workflow+"/"+at.Instance)
+		err = r.o.Audit(ctx, who, OfInstance, at.Workflow+"/"+at.Instance)
 	}
 	return err
 }

@@ -57,7 +57,7 @@ type Options struct {
 	PutElsewhere func(ctx context.Context, shard uint16, rows []incident.Row) error
 
 	// Audit is told who has deleted which instance (Delete), or created or changed which bulk job, when that is durable. Nil: nobody asks.
-	Audit func(ctx context.Context, actor, action, target string)
+	Audit func(ctx context.Context, actor, action, target string) error
 
 	// IdleAfter is how long an instance stays awake after its last request. Default 1 min. Shorter saves memory, longer
 	// saves loads.

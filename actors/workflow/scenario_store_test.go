@@ -40,10 +40,11 @@ func (s *scenario) clock() time.Time {
 }
 
 // audit is told who has deleted what.
-func (s *scenario) audit(_ context.Context, actor, action, target string) {
+func (s *scenario) audit(_ context.Context, actor, action, target string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.noted = append(s.noted, actor+" "+action+" "+target)
+	return nil
 }
 
 // principal is who somebody is now.

@@ -3,10 +3,13 @@ package serve
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"troupe/actors/audit"
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
+	"troupe/cmd/internal/backup"
+	"troupe/gateway/admin"
 	"troupe/statemachine"
 )
 
@@ -37,4 +40,31 @@ func (s *service) recordTaken(action audit.Action) {
 	if err := s.audit.Record(context.Background(), statemachine.System, action, fmt.Sprintf("%x", digest[:8])); err != nil {
 		s.log.Error().Err(err).Msg("files of the home are in use, and the audit log does not say so")
 	}
+}
+
+// recordedTools are those of the store's tools that the audit log tells of.
+var recordedTools = map[string]audit.Action{"export": audit.StoreExport, "import": audit.StoreImport, "compact": audit.StoreCompact}
+
+// recorded has the audit log tell who has used the store's tools: the operator, before anything is done, since an export
+// has begun with its first line.
+func (s *service) recorded(tools map[string]admin.Tool) map[string]admin.Tool {
+	for name, action := range recordedTools {
+		tool := tools[name]
+		tools[name] = func(ctx context.Context, in io.Reader, line func(any) error, say func(string)) error {
+			if err := s.audit.Record(ctx, statemachine.System, action, ""); err != nil {
+				return err
+			}
+			return tool(ctx, in, line, say)
+		}
+	}
+	return tools
+}
+
+// checkpoint makes the folder from which a backup is copied, and has the audit log tell of it.
+func (s *service) checkpoint() (string, error) {
+	dir, err := backup.Checkpoint(s.store)
+	if err == nil {
+		err = s.audit.Record(context.Background(), statemachine.System, audit.StoreBackup, "")
+	}
+	return dir, err
 }

@@ -335,6 +335,9 @@ func (s *service) run() (err error) {
 		workflows.PutElsewhere, workflows.Peers = s.putElsewhere, cluster.Questions{Node: s.node}
 	}
 	workflows.Sender = s.sender
+	workflows.Audit = func(ctx context.Context, actor, action, target string) error {
+		return s.audit.Record(ctx, actor, audit.Action(action), target)
+	}
 	workflows.Principal = func(user identity.UserID) *identity.Principal { return s.identities.Directory().Principal(user) }
 	workflows.NameOf = func(user string) string { return cmp.Or(s.identities.Directory().Name(identity.UserID(user)), user) }
 	workflows.ReplyWaitMax = c.Store.CommitWaitMax + 5*time.Second
@@ -371,8 +374,8 @@ func (s *service) takeCommands() (err error) {
 	commands := admin.Options{
 		Path: filepath.Join(s.config.Home, homedir.AdminSocket), Identities: s.identities, Check: s.checkDefinitions,
 		Operator: s.gateway.OperatorHandler(), Actors: func() any { return s.system.Tree() }, Exports: s.exports.Statuses, Log: s.log,
-		Checkpoint: func() (string, error) { return backup.Checkpoint(s.store) },
-		Tools:      (&store.Open{Store: s.store, Catalog: s.catalog, Arrived: s.router.Arrived}).Tools(),
+		Checkpoint: s.checkpoint,
+		Tools:      s.recorded((&store.Open{Store: s.store, Catalog: s.catalog, Arrived: s.router.Arrived}).Tools()),
 	}
 	if s.published != nil { // NB: a nil pointer in the interface would not be nil
 		commands.Homes = homes{s}

@@ -223,7 +223,6 @@ func (g *Group) deleteInstance(x *kernel.Exchange) error {
 	if err != nil {
 		return err
 	}
-	x.Note(audit.InstanceDelete, x.Params.ByName("workflowId")+"/"+x.Params.ByName("instanceId"))
 	return x.AnswerJSON(struct{}{})
 }
 
