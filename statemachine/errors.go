@@ -19,7 +19,7 @@ var (
 	// ErrNotSettable: the create block lets nobody set what a creator gave. The text names it; tell the caller.
 	ErrNotSettable = chart.ErrNotSettable
 	// ErrKey: no key of an instance can be made of what a creator gave. The text says why; tell the caller.
-	ErrKey = errors.New("the key of the instance cannot be made")
+	ErrKey = chart.ErrKey
 	// ErrForbidden: of Create, the caller may not create instances; of Step, the event's own allow does not name the caller, or a
 	// transition would take the event, but not from this caller, or nothing takes it now, and nowhere in the definition would it
 	// from this caller.

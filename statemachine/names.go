@@ -163,6 +163,12 @@ func CheckWebhookURL(text string) error { return clause.CheckWebhookURL(text) }
 // AppendNodes appends a list of names as a JSON array.
 func AppendNodes(dst []byte, nodes []NodeID) []byte { return record.AppendNodes(dst, nodes) }
 
+// MaxKeyChars is the longest key of an instance, in characters.
+const MaxKeyChars = chart.MaxKeyChars
+
+// IsKey reports whether text can be the key of an instance: 1 to MaxKeyChars characters that can be seen.
+func IsKey(text string) bool { return chart.IsKey(text) }
+
 // ParseRecord reads the stored form. It returns ErrRecord for anything that AppendRecord did not write.
 func ParseRecord(b []byte) (Record, error) { return record.Parse(b) }
 

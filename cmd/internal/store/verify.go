@@ -9,12 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"troupe/actors/audit"
 	"troupe/actors/inventory"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/homedir"
 	"troupe/gateway/client"
 	"troupe/persistence"
 	"troupe/persistence/damage"
+	"troupe/persistence/key"
 )
 
 // finding is a line of the result: a damage, or at the end what was read.
@@ -57,6 +59,15 @@ var verify = &tool{name: "verify", use: func(ctx context.Context, j *job) error 
 	if err := j.Catalog.Readable(); err != nil {
 		tell("stored definitions: " + err.Error())
 	}
+	if j.Store.Standalone() || j.Store.Replica(key.Meta) != nil {
+		chain, err := audit.Verify(j.Store.Scan)
+		if err != nil {
+			return err
+		}
+		if chain.Broken != "" {
+			tell("audit log: " + chain.Broken)
+		}
+	}
 	r.OfNode = j.ofNode(r.Shards)
 	return j.line(finding{Report: r})
 }}
@@ -78,7 +89,8 @@ func newVerify() *cobra.Command {
 		Use: "verify", Short: "Check everything that the store has",
 		Long: `It reads all tables, the live log and the MANIFEST, and compares them with what was durable. Then it checks that each history has
 all its entries and ends where its instance is, that indexes, worklists, timers and counters have what follows from the
-instances and nothing else, and that a history gives the data of its instance, where it has all that the data came from.
+instances and nothing else, that a history gives the data of its instance, where it has all that the data came from, and
+that the audit log is an unbroken chain.
 
 While a server runs on the home, that one reads its own store, slowly enough for its callers. Each damage is a line on
 standard output, and the exit code is 1 then. Nothing is changed.`,

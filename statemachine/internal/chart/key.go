@@ -1,6 +1,7 @@
-package statemachine
+package chart
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
@@ -9,6 +10,12 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
 )
+
+// ErrKey: see statemachine.ErrKey.
+var ErrKey = errors.New("the key of the instance cannot be made")
+
+// maxKeyCost bounds the expressions of a key: ten times the cost of a single one.
+const maxKeyCost = 10_000_000
 
 // MaxKeyChars is the longest key of an instance, in characters.
 const MaxKeyChars = 255
@@ -27,7 +34,8 @@ func (d *Definition) KeyOf(public data.Value) (string, error) {
 	if d.Key == nil {
 		return "", nil
 	}
-	s := &expr.Scope{Budget: NewBudget(maxCost), Public: data.Overlay(d.DefaultPublic, public), In: func(string) bool { return false }}
+	budget := expr.NewBudget(maxKeyCost)
+	s := &expr.Scope{Budget: &budget, Public: data.Overlay(d.DefaultPublic, public), In: func(string) bool { return false }}
 	var text strings.Builder
 	for _, part := range d.Key.Parts {
 		if part.Program == nil {
