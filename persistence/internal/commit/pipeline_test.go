@@ -89,23 +89,29 @@ func TestWhatWaitsForASlowDiskGathers(t *testing.T) {
 	})
 }
 
-// placing is a set of writes with a row that has its place late.
+// placing is a set of writes with rows that have their places late.
 type placing struct {
 	owner
-	key string
+	keys []string
 }
 
-func (p placing) Place() (key, value []byte) { return []byte(p.key), []byte("placed") }
+func (p *placing) Place() (key, value []byte) {
+	if len(p.keys) == 0 {
+		return nil, nil
+	}
+	key, p.keys = []byte(p.keys[0]), p.keys[1:]
+	return key, []byte("placed")
+}
 
 // TestPlacedRowsStandBehindTheOthers of all tickets of a group, in the order of their keys, and once.
 func TestPlacedRowsStandBehindTheOthers(t *testing.T) {
 	g, err := engine.Open(vfs.NewMem(), "db", &pebble.Options{FS: vfs.NewMem()})
 	require.NoError(t, err)
 	var group group
-	for n, placed := range []string{"f2", "f1", "", "f3"} {
+	for n, placed := range [][]string{{"f2", "f4"}, {"f1"}, nil, {"f3"}} {
 		ticket := &Ticket{Owner: owner{}, Batch: g.EmptyBatch(0), DB: g}
-		if placed != "" {
-			ticket.Owner, ticket.Announces = placing{key: placed}, true
+		if placed != nil {
+			ticket.Owner, ticket.Announces = &placing{keys: placed}, true
 		}
 		if n != 1 { // it writes nothing else
 			_ = ticket.Batch.Set(fmt.Append(nil, "own", n), nil, nil)
@@ -117,7 +123,7 @@ func TestPlacedRowsStandBehindTheOthers(t *testing.T) {
 	group.addPlaced()
 	var got []string
 	engine.EachSet(group.batch.Repr(), func(key, _ []byte) { got = append(got, string(key)) })
-	assert.Equal(t, []string{"own0", "own2", "own3", "f1", "f2", "f3"}, got)
+	assert.Equal(t, []string{"own0", "own2", "own3", "f1", "f2", "f3", "f4"}, got)
 	assert.NoError(t, g.Close())
 }
 
