@@ -57,7 +57,8 @@ func openSource(ctx context.Context, c *config.Config, from string, at time.Time
 		if !info.IsDir() {
 			b, err := backup.OpenFile(from)
 			if err == nil && !at.IsZero() && at.Before(b.Moment) {
-				err = fmt.Errorf("%w: %s has one moment, %s", backup.ErrNoBackup, from, momentText(b.Moment))
+				// NB: rounded up, so that it can be used.
+				err = fmt.Errorf("%w: %s has one moment: use --at %s, or none", backup.ErrNoBackup, from, b.Moment.Add(time.Second-1).UTC().Format(time.RFC3339))
 			}
 			return b, err
 		}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -89,7 +90,10 @@ func (f scraped) value(name string, labels ...string) (sum float64) {
 // rows, and the dashboard and the alerts of deploy to what they answer.
 func TestMetrics(t *testing.T) {
 	t.Setenv("TROUPE_ADMIN", "127.0.0.1:0")
+	exports := fmt.Sprintf(`[{"name": "files", "to": %q}]`, t.TempDir()) // so that there are metrics of one
+	t.Setenv("TROUPE_EXPORTS", exports)
 	alone := newService(clitest.ExampleHome(t))
+	require.NoError(t, alone.config.Flags.Set("exports", exports))
 	if err := alone.start(t.Context()); err != nil {
 		t.Fatal(err, alone.stop())
 	}
@@ -102,6 +106,7 @@ func TestMetrics(t *testing.T) {
 		dir := alone.config.Home
 		require.NoError(t, alone.stop())
 		again := newService(dir)
+		require.NoError(t, again.config.Flags.Set("exports", exports))
 		require.NoError(t, again.start(t.Context()))
 		defer func() { assert.NoError(t, again.stop()) }()
 		after := scrape(t, again)

@@ -64,7 +64,7 @@ func TestStack(t *testing.T) {
 }
 
 // startOrder is what start leaves on the stack, the top last.
-const startOrder = "disk.Disk persistence.Store audit.Log audit.Identities actors.System workflow.Router repository.Service template.Service " +
+const startOrder = "disk.Disk persistence.Store audit.Log audit.Identities actors.System workflow.Router export.Service repository.Service template.Service " +
 	"formportal.Portal admin.Server admin.Operations home.Watcher provider.Client gateway.Server"
 
 func (s *stack) names() string {
@@ -117,7 +117,7 @@ func TestAStartThatFailsStopsWhatWasStarted(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = taken.Close() }()
 	order := strings.Fields("disk.Disk gateway.Server persistence.Store audit.Log home.Watcher audit.Identities " +
-		"actors.System workflow.Router repository.Service template.Service formportal.Portal admin.Server")
+		"actors.System workflow.Router export.Service repository.Service template.Service formportal.Portal admin.Server")
 	tests := []struct {
 		name          string
 		breaks, mends func(s *service)
@@ -135,11 +135,11 @@ func TestAStartThatFailsStopsWhatWasStarted(t *testing.T) {
 		{"the router", func(s *service) { s.config.Workflow.QueriesMax = -1 }, func(s *service) { s.config.Workflow.QueriesMax = 0 }, 7},
 		{
 			"the socket", func(s *service) { clitest.PutFile(t, s.config.Home, homedir.AdminSocket, "no socket") },
-			func(s *service) { clitest.RemoveFile(t, s.config.Home, homedir.AdminSocket) }, 11,
+			func(s *service) { clitest.RemoveFile(t, s.config.Home, homedir.AdminSocket) }, 12,
 		},
 		{
 			"the operations listener", func(s *service) { s.config.Admin = taken.Addr().String() },
-			func(s *service) { s.config.Admin = "" }, 12,
+			func(s *service) { s.config.Admin = "" }, 13,
 		},
 	}
 	for _, test := range tests {
