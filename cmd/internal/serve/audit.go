@@ -2,8 +2,10 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"troupe/actors/audit"
 	"troupe/actors/cluster"
@@ -63,8 +65,11 @@ func (s *service) recorded(tools map[string]admin.Tool) map[string]admin.Tool {
 // checkpoint makes the folder from which a backup is copied, and has the audit log tell of it.
 func (s *service) checkpoint() (string, error) {
 	dir, err := backup.Checkpoint(s.store)
-	if err == nil {
-		err = s.audit.Record(context.Background(), statemachine.System, audit.StoreBackup, "")
+	if err != nil {
+		return "", err
 	}
-	return dir, err
+	if err := s.audit.Record(context.Background(), statemachine.System, audit.StoreBackup, ""); err != nil {
+		return "", errors.Join(err, os.RemoveAll(dir))
+	}
+	return dir, nil
 }
