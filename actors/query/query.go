@@ -35,6 +35,9 @@ const (
 // nodes have acknowledged, and yield's own error when it stops early.
 func (s *Service) Query(ctx context.Context, req *Request, yield func(item []byte) error) (*End, error) {
 	q, err := s.newQuery(req, func(f found) error { return yield(f.text) })
+	if err == nil { // NB: here alone: parts of a list share the request
+		req.ByPrivilege = req.Caller.IsOperator() && q.rules.ReadRight(catalog.WithoutPrivileges(q.caller), q.now) != q.right
+	}
 	switch {
 	case err != nil:
 	case s.o.Fanout != nil:
@@ -100,7 +103,6 @@ func (s *Service) newQuery(req *Request, yield func(found) error) (*query, error
 		out:    batch[found]{yield: yield}, end: &End{}, begun: time.Now(), explain: Explain{Considered: []Considered{}},
 	}
 	q.right = d.ReadRight(q.caller, q.now)
-	req.ByPrivilege = req.Caller.IsOperator() && d.ReadRight(catalog.WithoutPrivileges(q.caller), q.now) != q.right
 	manages := req.Caller.Has(identity.Workflows)
 	switch {
 	case q.right == statemachine.Denied && !req.Everyones:

@@ -41,7 +41,7 @@ type Request struct {
 	Everyones bool
 	// ByPrivilege is set before the first instance is given: the caller is an operator who may read them only because
 	// of a privilege.
-	ByPrivilege bool
+	ByPrivilege bool `json:"-"`
 }
 
 // End is what there is to say when all instances have been given.
