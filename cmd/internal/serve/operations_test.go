@@ -148,10 +148,14 @@ func countsWork(t *testing.T, s *service) scraped {
 	id := john.Create(t, "leave-request", "").Record(t).ID
 	john.Event(t, "leave-request", id, "nonsense", "").WantStatus(t, 400)
 	john.Event(t, "leave-request", id, "submit", `{"days":10}`).WantStatus(t, 200)
-	after := scrape(t, s)
+	var after scraped
 	more := func(name string, labels ...string) float64 {
 		return after.value(name, labels...) - before.value(name, labels...)
 	}
+	await(t, func() bool { // NB: what waits is counted anew within a bound on time, so on a busy machine not at each scrape
+		after = scrape(t, s)
+		return more("troupe_tasks_open") == 1
+	})
 	for _, of := range []struct {
 		name   string
 		labels []string
