@@ -22,7 +22,7 @@ type Run struct {
 	Home string
 	// Checkpoint makes a checkpoint of the home's store. done removes it.
 	Checkpoint func(ctx context.Context) (dir string, done func(), err error)
-	Repository bool   // with the files in the folder repository of the home
+	Repository bool     // with the files in the folder repository of the home
 	Without    []string // folders that are no part of the home, such as targets of exports, by their paths
 	Program    string   // the version of the program
 	// CountMax bounds how long history entries are counted; when they are more, the index does not have their number.
@@ -155,7 +155,9 @@ const (
 func (r *Run) readText() (files map[string]capturedFile, left []string, err error) {
 	files = map[string]capturedFile{}
 	err = walk(r.Home, "", func(path string, info fs.FileInfo) error {
-		isBelow := func(folder string) bool { return strings.HasPrefix(filepath.Join(r.Home, path), folder+string(filepath.Separator)) }
+		isBelow := func(folder string) bool {
+			return strings.HasPrefix(filepath.Join(r.Home, path), folder+string(filepath.Separator))
+		}
 		if strings.HasSuffix(path, partSuffix) || strings.HasSuffix(path, archiveSuffix) || slices.ContainsFunc(r.Without, isBelow) {
 			return nil
 		}
