@@ -48,7 +48,11 @@ func (r *Run) ToFile(ctx context.Context, path string) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("backup to %s: %w", path, err)
 	}
-	return &Report{Index: index, Copied: index.Bytes(), Left: c.left}, nil
+	written, err := part.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return &Report{Index: index, Copied: written.Size(), Left: c.left}, nil
 }
 
 // createPart makes the temporary file of an archive, mode 0600, and removes those that killed runs left: nobody has them
@@ -175,11 +179,7 @@ func (a *archive) begin() (_ *Index, err error) {
 	if err != nil || header.Name != archiveIndex {
 		return nil, fmt.Errorf("%w: %s is not a backup, or its beginning is damaged", ErrNoBackup, a.path)
 	}
-	text, err := io.ReadAll(a)
-	if err != nil {
-		return nil, a.fault(archiveIndex, err)
-	}
-	return parseIndex(archiveIndex+" in "+a.path, text)
+	return parseIndex(archiveIndex+" in "+a.path, faulty{a, archiveIndex})
 }
 
 // fault is the error of a read: damage, if it is not the file system's.
@@ -200,7 +200,7 @@ func (a *archive) get(_ context.Context, f *File) (io.ReadCloser, error) {
 			return nil, a.fault(f.Path, err)
 		}
 		if header.Name == f.object() {
-			return io.NopCloser(faulty{a, f}), nil
+			return io.NopCloser(faulty{a, f.Path}), nil
 		}
 	}
 }
@@ -208,13 +208,13 @@ func (a *archive) get(_ context.Context, f *File) (io.ReadCloser, error) {
 // faulty is the content of the present entry.
 type faulty struct {
 	of   *archive
-	file *File
+	name string
 }
 
 func (r faulty) Read(p []byte) (int, error) {
 	n, err := r.of.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = r.of.fault(r.file.Path, err)
+		err = r.of.fault(r.name, err)
 	}
 	return n, err
 }

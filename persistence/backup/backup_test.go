@@ -1,16 +1,19 @@
 package backup
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -157,6 +160,12 @@ func TestBackups(t *testing.T) {
 	require.ErrorContains(t, err, "another store")
 	_, err = s.run.To(t.Context(), Folder(s.dir), 0)
 	require.ErrorContains(t, err, "files that are not backups")
+
+	s.run.Progress = func(int64, int64) { require.NoError(t, os.RemoveAll(string(f))) }
+	_, err = s.run.To(t.Context(), f, 0)
+	require.ErrorIs(t, err, fs.ErrNotExist, "a target that somebody removes is not made again without its mark")
+	s.run.Progress = nil
+	s.mustAdd(f, 0)
 }
 
 // TestArchives: one file, with what a home has and without what it does not have, and what a killed run leaves.
@@ -167,6 +176,8 @@ func TestArchives(t *testing.T) {
 	s.write(".git/HEAD", "ref")
 	s.write("large.bin", strings.Repeat("x", textBytesMax+1))
 	s.write("old.tar.zst", "a backup")
+	s.write("lake/of/rows.jsonl", "{}")
+	s.run.Without = []string{filepath.Join(s.dir, "lake")}
 	s.mustAdd(Folder(filepath.Join(s.dir, "backups")), 0)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "b.tar.zst")
@@ -178,6 +189,7 @@ func TestArchives(t *testing.T) {
 	assert.NoFileExists(t, left)
 	info, err := os.Stat(path)
 	require.NoError(t, err)
+	assert.Equal(t, info.Size(), report.Copied)
 	assert.Equal(t, "-rw-------", info.Mode().String())
 	_, err = s.run.ToFile(t.Context(), path)
 	require.ErrorIs(t, err, os.ErrExist)
@@ -378,4 +390,53 @@ func TestAnyDamageIsRefused(t *testing.T) {
 		require.NoError(t, os.Rename(f.path(name)+".gone", f.path(name)))
 	}
 	assert.Equal(t, int64(80), s.restored(s.newest(f)))
+
+	first := s.newest(f)
+	s.work(1)
+	s.mustAdd(f, 0)
+	n, err := CheckAll(t.Context(), f)
+	require.NoError(t, err)
+	assert.Equal(t, 2, n)
+	second, of := s.newest(f), f.path(s.newest(f).name())
+	text, err := os.ReadFile(of)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(of, text[1:], 0o600))
+	_, err = Find(t.Context(), f, time.Time{})
+	require.ErrorIs(t, err, ErrDamaged)
+	assert.ErrorContains(t, err, "--at "+shownTime(first.Moment.Add(time.Second-1)))
+	require.NoError(t, os.WriteFile(of, text, 0o600))
+	old := slices.IndexFunc(first.Files, func(f File) bool { return f.Bytes > 0 && !slices.Contains(second.Files, f) })
+	object := f.path(first.Files[old].object())
+	require.NoError(t, os.Remove(object))
+	require.NoError(t, syscall.Mkfifo(object, 0o600))
+	assert.Equal(t, int64(81), s.restored(s.newest(f)))
+	_, err = CheckAll(t.Context(), f)
+	require.ErrorIs(t, err, ErrDamaged, "in the first of the two alone")
+	assert.ErrorContains(t, err, "no regular file")
 }
+
+// TestABackupThatNobodyWrote: an index with a right sum may come from anybody. What no backup has is refused before anything
+// is written, and an index of any size does not fill the memory.
+func TestABackupThatNobodyWrote(t *testing.T) {
+	for path, want := range map[string]bool{
+		"identity.yaml": true, "workflows/order.yaml": true, "data/000001.sst": true, "repository/a/b": true,
+		"/etc/passwd": false, "../x": false, "..x/y": false, "a/../b": false, "": false, "data": false, "data/cluster/id": false, "repository": false,
+		".git/hooks/post-checkout": false, ".store": false, "admin.sock": false, "twice": false,
+	} {
+		i := &Index{Format: format, Files: []File{{Path: path, SHA256: strings.Repeat("0", 64)}}}
+		if path == "twice" {
+			i.Files = append(i.Files, i.Files[0])
+		}
+		text, err := i.encode()
+		require.NoError(t, err)
+		_, err = parseIndex("index", bytes.NewReader(text))
+		assert.Equal(t, want, err == nil, "%q: %v", path, err)
+	}
+	_, err := parseIndex("index", endless{})
+	require.ErrorIs(t, err, ErrDamaged)
+}
+
+// endless is a text without an end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }

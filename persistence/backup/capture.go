@@ -22,8 +22,9 @@ type Run struct {
 	Home string
 	// Checkpoint makes a checkpoint of the home's store. done removes it.
 	Checkpoint func(ctx context.Context) (dir string, done func(), err error)
-	Repository bool   // with the files in the folder repository of the home
-	Program    string // the version of the program
+	Repository bool     // with the files in the folder repository of the home
+	Without    []string // folders that are no part of the home, such as targets of exports, by their paths
+	Program    string   // the version of the program
 	// CountMax bounds how long history entries are counted; when they are more, the index does not have their number.
 	// Zero: there is no bound, and the whole store is verified before it is copied.
 	CountMax time.Duration
@@ -101,7 +102,7 @@ const capturesMax = 5
 // capture takes the text files before and after the checkpoint: when they are the same, they are those of its moment.
 func (r *Run) capture(ctx context.Context) (*captured, error) {
 	for range capturesMax {
-		before, _, err := readText(r.Home)
+		before, _, err := r.readText()
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +112,7 @@ func (r *Run) capture(ctx context.Context) (*captured, error) {
 			return nil, err
 		}
 		c.done = done
-		after, left, err := readText(r.Home)
+		after, left, err := r.readText()
 		if err == nil && !sameText(before, after) {
 			done()
 			continue
@@ -138,8 +139,11 @@ func (r *Run) capture(ctx context.Context) (*captured, error) {
 // textBytesMax is the size of the largest text file that a home has (cmd/troupe/HOME.md, "The folder").
 const textBytesMax = 1 << 20
 
+// repositoryFolder is where a home without a bucket has the files of its repository.
+const repositoryFolder = "repository"
+
 // notText are the entries of a home that are not text files, or not to be restored with them.
-var notText = []string{DataFolder, "repository", ".git", ".store", "admin.sock"}
+var notText = []string{DataFolder, repositoryFolder, ".git", ".store", "admin.sock"}
 
 // partSuffix ends the name of a file that is being written, archiveSuffix that of a backup as people call it.
 const (
@@ -147,18 +151,21 @@ const (
 	archiveSuffix = ".tar.zst"
 )
 
-// readText reads the text files of a home. What is too large for one is left.
-func readText(home string) (files map[string]capturedFile, left []string, err error) {
+// readText reads the text files of the home. What is too large for one is left.
+func (r *Run) readText() (files map[string]capturedFile, left []string, err error) {
 	files = map[string]capturedFile{}
-	err = walk(home, "", func(path string, info fs.FileInfo) error {
-		if strings.HasSuffix(path, partSuffix) || strings.HasSuffix(path, archiveSuffix) {
+	err = walk(r.Home, "", func(path string, info fs.FileInfo) error {
+		isBelow := func(folder string) bool {
+			return strings.HasPrefix(filepath.Join(r.Home, path), folder+string(filepath.Separator))
+		}
+		if strings.HasSuffix(path, partSuffix) || strings.HasSuffix(path, archiveSuffix) || slices.ContainsFunc(r.Without, isBelow) {
 			return nil
 		}
 		if info.Size() > textBytesMax {
 			left = append(left, path)
 			return nil
 		}
-		text, err := os.ReadFile(filepath.Join(home, path))
+		text, err := os.ReadFile(filepath.Join(r.Home, path))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -233,8 +240,7 @@ func (c *captured) addRepository(r *Run) error {
 	if !r.Repository {
 		return nil
 	}
-	const folder = "repository"
-	err := walk(r.Home, folder, func(path string, info fs.FileInfo) error {
+	err := walk(r.Home, repositoryFolder, func(path string, info fs.FileInfo) error {
 		f := File{Path: path, Bytes: info.Size(), Mode: info.Mode().Perm()}
 		c.files = append(c.files, capturedFile{File: f, path: filepath.Join(r.Home, path)})
 		return nil

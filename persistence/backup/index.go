@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -90,6 +92,9 @@ func parseMoment(name string) (time.Time, bool) {
 	return at, ok && err == nil && strings.HasPrefix(name, momentFolder)
 }
 
+// indexBytesMax bounds an index, which is read as a whole: a quarter of a million files.
+const indexBytesMax = 64 << 20
+
 // sealed is how an index is stored.
 type sealed struct {
 	Index  json.RawMessage `json:"index"`
@@ -102,11 +107,22 @@ func (i *Index) encode() ([]byte, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(text)
-	return json.Marshal(sealed{text, hex.EncodeToString(sum[:])})
+	text, err = json.Marshal(sealed{text, hex.EncodeToString(sum[:])})
+	if err == nil && len(text) > indexBytesMax {
+		err = fmt.Errorf("a backup of %d files is more than this program reads: leave --with-repository out", len(i.Files))
+	}
+	return text, err
 }
 
 // parseIndex reads what encode has written, and nothing else. name is for the error.
-func parseIndex(name string, text []byte) (*Index, error) {
+func parseIndex(name string, content io.Reader) (*Index, error) {
+	text, err := io.ReadAll(io.LimitReader(content, indexBytesMax+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if len(text) > indexBytesMax {
+		return nil, damagedf(name, "it is larger than %d bytes", indexBytesMax)
+	}
 	var s sealed
 	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, damagedf(name, "%v", err)
@@ -125,12 +141,28 @@ func parseIndex(name string, text []byte) (*Index, error) {
 	if again, err := json.Marshal(s); err != nil || !bytes.Equal(again, text) {
 		return nil, damagedf(name, "it is not written as this program writes it")
 	}
+	paths := map[string]bool{}
 	for _, f := range i.Files {
-		if !filepath.IsLocal(f.Path) || len(f.SHA256) != 2*sha256.Size || f.Bytes < 0 {
-			return nil, damagedf(name, "it has a file %q that no home has", f.Path)
+		if !isPath(f.Path) || paths[f.Path] || len(f.SHA256) != 2*sha256.Size || f.Bytes < 0 {
+			return nil, damagedf(name, "it has a file %q that no backup has", f.Path)
 		}
+		paths[f.Path] = true
 	}
 	return &i, nil
+}
+
+// isPath says whether a backup can have a file: one of the store, of the repository, or a text file.
+func isPath(path string) bool {
+	first, rest, below := strings.Cut(path, "/")
+	switch {
+	case !filepath.IsLocal(path) || path != filepath.Clean(path) || strings.HasPrefix(first, ".."):
+		return false
+	case first == DataFolder:
+		return below && !strings.Contains(rest, "/")
+	case first == repositoryFolder:
+		return below
+	}
+	return !slices.Contains(notText, first)
 }
 
 // tally is the size and the sum of what is written to it.

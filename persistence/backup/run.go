@@ -28,11 +28,8 @@ func readIndex(ctx context.Context, t Target, name string) (*Index, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s in %s: %w", name, t, err)
 	}
-	text, err := io.ReadAll(content)
-	if err = errors.Join(err, content.Close()); err != nil {
-		return nil, fmt.Errorf("read %s in %s: %w", name, t, err)
-	}
-	return parseIndex(name+" in "+t.String(), text)
+	index, err := parseIndex(name+" in "+t.String(), content)
+	return index, errors.Join(err, content.Close())
 }
 
 // index sums up all files. A table whose sum is known, by what else is known of it, is not read.

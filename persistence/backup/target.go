@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Target is where backups are kept: names with slashes, and bytes.
@@ -54,7 +55,7 @@ func (f Folder) List(context.Context) (map[string]int64, error) {
 			return err
 		case d.IsDir() && d.Name() == partFolder:
 			return fs.SkipDir
-		case d.IsDir() || d.Name() == markFile:
+		case !d.Type().IsRegular() || d.Name() == markFile:
 			return nil
 		}
 		info, err := d.Info()
@@ -73,21 +74,31 @@ func (f Folder) List(context.Context) (map[string]int64, error) {
 
 // Get implements Target.
 func (f Folder) Get(_ context.Context, name string) (io.ReadCloser, error) {
-	return os.Open(f.path(name))
+	file, err := os.OpenFile(f.path(name), os.O_RDONLY|syscall.O_NONBLOCK, 0) // NB: a pipe would wait for its writer
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = damagedf(f.path(name), "it is no regular file")
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }
 
 // Put implements Target.
 func (f Folder) Put(_ context.Context, name string, _ int64, content io.Reader) error {
-	dir := filepath.Dir(f.path(name))
-	_, missing := os.Stat(dir)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	part, err := os.CreateTemp(f.path(partFolder), "*")
+	part, err := os.CreateTemp(f.path(partFolder), "*") // NB: first, so that a target which somebody removed is not made again without its mark
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(part, content)
+	dir := filepath.Dir(f.path(name))
+	_, missing := os.Stat(dir)
+	if err = os.MkdirAll(dir, 0o700); err == nil {
+		_, err = io.Copy(part, content)
+	}
 	if err = errors.Join(err, part.Sync(), part.Close()); err == nil {
 		err = os.Rename(part.Name(), f.path(name))
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -49,7 +50,40 @@ func Find(ctx context.Context, t Target, at time.Time) (*Backup, error) {
 		}
 	}
 	index, err := readIndex(ctx, t, found)
+	if before := slices.Index(all, found) - 1; errors.Is(err, ErrDamaged) && before >= 0 {
+		moment, _ := parseMoment(all[before])
+		err = fmt.Errorf("%w; one before it can be had with --at %s", err, shownTime(moment.Add(time.Second-1)))
+	}
 	return &Backup{index, stored{t}}, err
+}
+
+// CheckAll reads all backups of a target, each content once, and compares them with their sums. It returns how many there
+// are. ErrDamaged names the first backup that cannot be brought back.
+func CheckAll(ctx context.Context, t Target) (backups int, err error) {
+	names, err := t.List(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("list %s: %w", t, err)
+	}
+	right := map[string]bool{}
+	for _, name := range moments(names) {
+		index, err := readIndex(ctx, t, name)
+		if err != nil {
+			return 0, err
+		}
+		b := &Backup{index, stored{t}}
+		for n := range b.Files {
+			f := &b.Files[n]
+			if right[f.SHA256] {
+				continue
+			}
+			if err := b.visit(ctx, f, drain); err != nil {
+				return 0, fmt.Errorf("the backup of %s: %w", shownTime(b.Moment), err)
+			}
+			right[f.SHA256] = true
+		}
+		backups++
+	}
+	return backups, nil
 }
 
 // stored is a target as the source of a backup.

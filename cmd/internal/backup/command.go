@@ -232,7 +232,7 @@ troupe schedule resume --all: a copy does not repeat what the original does. Tok
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s and %s of %s in %s, verified, after %s\n", momentText(from.Moment),
 			cli.Plural(int(backup.Sum(counts.Instances)), "instance"), entries(counts), args[0], c.Home, time.Since(begun).Round(10*time.Millisecond))
 		home := cli.ShellWord(c.Home)
-		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "Webhooks, mails and schedules are paused. When no other copy of this store is in use:\n"+
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "Webhooks, mails and schedules are paused. When no other copy of this store is in use, start a server on it and say:\n"+
 			"  troupe outbox resume --home %s\n  troupe schedule resume --all --home %s\nWhat was deleted after this moment is back.\n", home, home)
 		return err
 	})
@@ -248,18 +248,26 @@ func entries(c backup.Counts) string {
 
 func newDrill() *cobra.Command {
 	var from string
+	var all bool
 	cmd := &cobra.Command{
 		Use:   "drill",
 		Short: "Restore the newest backup into a temporary home, and compare it",
 		Long: `It restores, verifies and counts as restore does, says how long that took, and removes the temporary home, which is
 in $TMPDIR. The exit code is 1 when anything is not as the backup says. The default of --from is the setting backup.to.`,
-		Example: "  troupe store drill --from /mnt/backups",
+		Example: "  troupe store drill --from /mnt/backups\n" +
+			"  troupe store drill --from /mnt/backups --all",
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "first read all backups that are kept, and compare them with their checksums")
 	cmd.Flags().StringVar(&from, "from", "", "folder, FILE or s3://BUCKET/PREFIX with backups; default: the setting backup.to")
 	return command(cmd, func([]string) string { return from }, func(ctx context.Context, c *config.Config, _ []string) error {
 		if from == "" {
 			if from = c.BackupTo(); from == "" {
 				return cli.Usagef("--from is missing, and the home has no setting backup.to")
+			}
+		}
+		if all {
+			if err := checkAll(ctx, cmd, c, from); err != nil {
+				return fmt.Errorf("drill of %s: %w", from, err)
 			}
 		}
 		b, err := openSource(ctx, c, from, time.Time{})
@@ -286,6 +294,23 @@ in $TMPDIR. The exit code is 1 when anything is not as the backup says. The defa
 			time.Since(begun).Round(10*time.Millisecond), sizeText(b.Bytes()), cli.Plural(int(backup.Sum(counts.Instances)), "instance"), entries(counts), counted)
 		return err
 	})
+}
+
+// checkAll reads every backup of a folder or bucket. A FILE has one, which the drill reads.
+func checkAll(ctx context.Context, cmd *cobra.Command, c *config.Config, from string) error {
+	if info, err := os.Stat(from); !isBucket(from) && err == nil && !info.IsDir() {
+		return nil
+	}
+	t, done, err := openTarget(c, from)
+	if err != nil {
+		return err
+	}
+	defer done()
+	n, err := backup.CheckAll(ctx, t)
+	if err == nil {
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s in %s, each as it was written\n", cli.Plural(n, "backup"), from)
+	}
+	return err
 }
 
 const drillPrefix = "troupe-drill-"

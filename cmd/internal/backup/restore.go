@@ -112,7 +112,11 @@ func (r *restoring) checkEmpty() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if homedir.HoldsFiles(entries) {
+	store, _ := os.ReadDir(homedir.Data(r.home)) // NB: what cannot be read has no entries
+	switch lost := homedir.HasText(r.home) && !homedir.HoldsFiles(store); {
+	case homedir.HoldsFiles(entries) && lost && !r.dataOnly:
+		return fmt.Errorf("%s has its text files but no store; nothing was changed: bring back the store alone with --data-only, or give another --home", in)
+	case homedir.HoldsFiles(entries):
 		return fmt.Errorf("%s is not empty; nothing was changed: move it away, or give another --home", in)
 	}
 	return nil

@@ -180,6 +180,16 @@ func (c *Config) exportsToBucket() bool {
 	return slices.ContainsFunc(c.exports, func(e exportEntry) bool { return strings.HasPrefix(e.To, BucketScheme) })
 }
 
+// ExportFolders are the folders of the setting exports.
+func (c *Config) ExportFolders() (folders []string) {
+	for _, e := range c.exports {
+		if !strings.Contains(e.To, "://") {
+			folders = append(folders, c.inHome(e.To))
+		}
+	}
+	return folders
+}
+
 // NewExports makes the targets of the setting exports. A folder is named from the home. It connects to nothing.
 func (c *Config) NewExports(log zerolog.Logger) (list []export.Export, err error) {
 	var faults []error
