@@ -1,27 +1,36 @@
 package workflow_test
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"troupe/actors/changefeed"
 	"troupe/actors/export"
+	"troupe/actors/export/file"
 	"troupe/actors/message"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence/clocktest"
 	"troupe/persistence/storetest"
+	"troupe/statemachine"
 )
 
 // sink is a target that fails in all ways: it takes nothing, a part, or everything and does not say so; and it may be slow.
@@ -32,8 +41,9 @@ type sink struct {
 	rows   map[string][]string // by instance, those in order, each once
 	gaps   []string
 	down   bool
-	again  int // rows that came once more
-	most   int // of a batch
+	files  *file.Files // has what the sink takes, until it is read back; nil: the sink has it
+	again  int         // rows that came once more
+	most   int         // of a batch
 	faults []string
 }
 
@@ -49,7 +59,7 @@ func (*sink) Close() error   { return nil }
 
 var errSink = errors.New("the sink has failed")
 
-func (s *sink) Write(_ context.Context, rows []export.Row) error {
+func (s *sink) Write(ctx context.Context, rows []export.Row) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.most = max(s.most, len(rows))
@@ -61,13 +71,79 @@ func (s *sink) Write(_ context.Context, rows []export.Row) error {
 	if fate == 0 {
 		end = s.r.IntN(len(rows))
 	}
-	for _, row := range rows[:end] {
-		s.take(row)
+	if s.files != nil && end > 0 {
+		if err := s.files.Write(ctx, rows[:end]); err != nil {
+			return err
+		}
+	} else {
+		s.takeAll(rows[:end])
 	}
 	if fate < 2 {
 		return errSink
 	}
 	return nil
+}
+
+func (s *sink) takeAll(rows []export.Row) {
+	for _, row := range rows {
+		s.take(row)
+	}
+}
+
+// shelf has files. Like a process that is killed, it may end before a file is there, or after it is there and before anybody knows.
+type shelf struct {
+	r     *rand.Rand
+	files map[string][]byte
+}
+
+func (p *shelf) Create(_ context.Context, name string, text []byte) error {
+	fate := p.r.IntN(5)
+	if fate == 0 {
+		return errSink
+	}
+	if _, has := p.files[name]; has {
+		return fs.ErrExist
+	}
+	p.files[name] = text
+	if fate == 1 {
+		return errSink
+	}
+	return nil
+}
+
+func (p *shelf) Names(_ context.Context, folder string) (names []string, err error) {
+	for name := range p.files {
+		if of, rest, _ := strings.Cut(name, "/"); of == folder {
+			names = append(names, rest)
+		}
+	}
+	return names, nil
+}
+func (*shelf) String() string { return "shelf" }
+func (*shelf) Close() error   { return nil }
+
+// rows has those of all files of Parquet, in the order of their names.
+func (p *shelf) rows(t *testing.T) (rows []export.Row) {
+	type columns struct {
+		WorkflowID string    `parquet:"workflowId"`
+		InstanceID string    `parquet:"instanceId"`
+		Sequence   int64     `parquet:"sequence"`
+		Event      string    `parquet:"event"`
+		Data       string    `parquet:"data,optional"`
+		User       string    `parquet:"user"`
+		TS         time.Time `parquet:"ts,timestamp(millisecond)"`
+		States     string    `parquet:"states"`
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.files)) {
+		assert.Regexp(t, `^2026-01-01/0\d-\d{3}\.parquet$`, name)
+		read, err := parquet.Read[columns](bytes.NewReader(p.files[name]), int64(len(p.files[name])))
+		require.NoError(t, err)
+		for _, c := range read {
+			rows = append(rows, export.Row{Text: fmt.Appendf(nil, `{"workflowId":%q,"instanceId":%q,"sequence":%d,"event":%q,"data":%s,"user":%q,"ts":%q,"states":%s}`,
+				c.WorkflowID, c.InstanceID, c.Sequence, c.Event, cmp.Or(c.Data, "null"), c.User, c.TS.UTC().Format(statemachine.TimeLayout), c.States)})
+		}
+	}
+	return rows
 }
 
 func (s *sink) take(row export.Row) {
@@ -127,11 +203,25 @@ func (h *harness) history(id string) (rows []string) {
 }
 
 // TestAnExportIsTheHistories holds persistence/PROMISES.md, "P34": over restarts and power failures amid events, with a target that
-// fails in all ways, it has what the histories have, and nothing that a power failure has taken back.
+// fails in all ways, it has what the histories have, and nothing that a power failure has taken back. So do files of Parquet, which
+// are all readable.
 func TestAnExportIsTheHistories(t *testing.T) {
+	t.Run("rows", func(t *testing.T) { anExportIsTheHistories(t, nil) })
+	t.Run("parquet", func(t *testing.T) {
+		anExportIsTheHistories(t, &shelf{rand.New(rand.NewPCG(2, 38)), map[string][]byte{}})
+	})
+}
+
+func anExportIsTheHistories(t *testing.T, on *shelf) {
 	synctest.Test(t, func(t *testing.T) {
 		const instances, rounds, each = 6, 6, 40
 		disk, to := storetest.NewDisk(), newSink(1)
+		files := func() {
+			if on != nil {
+				to.files = file.New(on, file.Parquet)
+			}
+		}
+		files()
 		h := startOn(t, disk, workflow.Options{})
 		h.Publish(leave, order, stock("stock", 1))
 		r := rand.New(rand.NewPCG(38, 1))
@@ -154,9 +244,13 @@ func TestAnExportIsTheHistories(t *testing.T) {
 			h.Must(s.Stop(t.Context()))
 			h.Restart()
 			to.fail(false)
+			files()
 			s = h.export(to, "stock")
 		}
 		clocktest.Advance(5 * time.Minute) // the longest pause is one minute
+		if on != nil {
+			to.takeAll(on.rows(t))
+		}
 		assert.Empty(t, to.faults)
 		assert.Len(t, to.rows, instances)
 		total := 0

@@ -1,5 +1,5 @@
-// Package file exports to files by hour, in a folder or a bucket: YYYY-MM-DD/HH-NNN.jsonl, in UTC, by the times of the
-// entries. Each batch makes new files, so rows of an hour may be in several, also of later numbers when they came late. A
+// Package file exports to files by hour, in a folder or a bucket: YYYY-MM-DD/HH-NNN.jsonl or .parquet, in UTC, by the times
+// of the entries. Each batch makes new files, so rows of an hour may be in several, also of later numbers when they came late. A
 // file appears under its name when it is whole, and never changes. Several writers may share a place: no two files get one
 // name.
 package file
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"troupe/actors/export"
+	"troupe/actors/export/parquet"
 )
 
 const (
@@ -35,11 +36,32 @@ type Place interface {
 // Files is the target.
 type Files struct {
 	Place
-	next map[string]int // by the names of hours, the number of the next file
+	format Format
+	next   map[string]int // by the names of hours, the number of the next file
+}
+
+// Format is how rows stand in a file: the end of its name is that of the setting.
+type Format string
+
+// The formats. A file of Parquet has all rows in one group; its columns are those of package parquet.
+const (
+	JSONL   Format = "jsonl"
+	Parquet Format = "parquet"
+)
+
+func (f Format) encode(rows []export.Row) ([]byte, error) {
+	if f == Parquet {
+		return parquet.Encode(rows)
+	}
+	var text []byte
+	for _, row := range rows {
+		text = append(append(text, row.Text...), '\n')
+	}
+	return text, nil
 }
 
 // New returns a target that writes to a place.
-func New(place Place) *Files { return &Files{place, map[string]int{}} }
+func New(place Place, format Format) *Files { return &Files{place, format, map[string]int{}} }
 
 // Gathers implements export.Target.
 func (*Files) Gathers() export.Gathers { return export.Gathers{Bytes: batchBytes, For: batchFor} }
@@ -56,24 +78,18 @@ func (f *Files) Write(ctx context.Context, rows []export.Row) error {
 		of[hour] = append(of[hour], row)
 	}
 	for _, hour := range hours {
-		if err := f.create(ctx, hour, lines(of[hour])); err != nil {
+		text, err := f.format.encode(of[hour])
+		if err == nil {
+			err = f.create(ctx, hour, text)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func lines(rows []export.Row) (text []byte) {
-	for _, row := range rows {
-		text = append(append(text, row.Text...), '\n')
-	}
-	return text
-}
-
-const (
-	extension = ".jsonl"
-	hoursMax  = 100
-)
+const hoursMax = 100
 
 // create makes the next file of an hour.
 func (f *Files) create(ctx context.Context, hour string, text []byte) error {
@@ -89,7 +105,7 @@ func (f *Files) create(ctx context.Context, hour string, text []byte) error {
 		n = behind(names, hour[len("2006-01-02/"):])
 	}
 	for {
-		err := f.Create(ctx, fmt.Sprintf("%s-%03d%s", hour, n, extension), text)
+		err := f.Create(ctx, fmt.Sprintf("%s-%03d.%s", hour, n, f.format), text)
 		if !errors.Is(err, fs.ErrExist) {
 			if err == nil {
 				f.next[hour] = n + 1

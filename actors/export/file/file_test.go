@@ -50,7 +50,7 @@ func inFolder(t *testing.T, dir string) map[string]string {
 // those that begin at the same time.
 func TestFilesAreWholeAndNeverReplaced(t *testing.T) {
 	dir := t.TempDir()
-	first, second := New(NewFolder(dir)), New(NewFolder(dir))
+	first, second := New(NewFolder(dir), JSONL), New(NewFolder(dir), JSONL)
 	rows := []export.Row{
 		rowAt("2026-11-21T23:59:59+01:00", 1), rowAt("2026-11-21T23:00:00Z", 2), rowAt("2026-11-21T22:00:00Z", 3), rowAt("2026-11-22T00:00:00Z", 4),
 	}
@@ -65,7 +65,7 @@ func TestFilesAreWholeAndNeverReplaced(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range 8 {
 		all.Go(func() {
-			assert.NoError(t, New(NewFolder(dir)).Write(t.Context(), []export.Row{rowAt("2027-01-01T05:00:00Z", n)}))
+			assert.NoError(t, New(NewFolder(dir), JSONL).Write(t.Context(), []export.Row{rowAt("2027-01-01T05:00:00Z", n)}))
 		})
 	}
 	all.Wait()
@@ -88,14 +88,14 @@ func TestWhatACrashLeavesIsNoFile(t *testing.T) {
 	}
 	past := time.Now().Add(-2 * leftAfter)
 	require.NoError(t, os.Chtimes(filepath.Join(folder, beginning+"old"), past, past))
-	require.NoError(t, New(NewFolder(dir)).Write(t.Context(), []export.Row{rowAt("2026-11-21T10:00:00Z", 1)}))
+	require.NoError(t, New(NewFolder(dir), JSONL).Write(t.Context(), []export.Row{rowAt("2026-11-21T10:00:00Z", 1)}))
 	files := inFolder(t, dir)
 	assert.Len(t, files, 2)
 	assert.Equal(t, "{\"n\":1}\n", files["2026-11-21/10-000.jsonl"])
 
 	notAFolder := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(notAFolder, nil, 0o600))
-	assert.Error(t, New(NewFolder(notAFolder)).Write(t.Context(), []export.Row{rowAt("2026-11-21T10:00:00Z", 1)}))
+	assert.Error(t, New(NewFolder(notAFolder), JSONL).Write(t.Context(), []export.Row{rowAt("2026-11-21T10:00:00Z", 1)}))
 }
 
 // replacing is an object store that does not know If-None-Match.
@@ -120,7 +120,7 @@ func TestFilesInABucket(t *testing.T) {
 	require.NoError(t, backend.CreateBucket("lake"))
 	rows := []export.Row{rowAt("2026-11-21T10:00:00Z", 1)}
 	for range 3 { // each as another writer
-		require.NoError(t, New(bucketOf(t, backend)).Write(t.Context(), rows))
+		require.NoError(t, New(bucketOf(t, backend), JSONL).Write(t.Context(), rows))
 	}
 	w := bucketOf(t, backend)
 	names, err := w.Names(t.Context(), "2026-11-21")
@@ -136,8 +136,8 @@ func TestFilesInABucket(t *testing.T) {
 
 	other := s3mem.New()
 	require.NoError(t, other.CreateBucket("lake"))
-	assert.ErrorContains(t, New(bucketOf(t, replacing{other})).Write(context.Background(), rows), "in spite of If-None-Match")
+	assert.ErrorContains(t, New(bucketOf(t, replacing{other}), JSONL).Write(context.Background(), rows), "in spite of If-None-Match")
 	none := bucketOf(t, s3mem.New())
-	err = New(none).Write(t.Context(), rows)
+	err = New(none, JSONL).Write(t.Context(), rows)
 	assert.True(t, err != nil && !errors.Is(err, os.ErrExist), "a bucket that is not there: %v", err)
 }

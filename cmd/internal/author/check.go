@@ -231,7 +231,7 @@ func publishArchive(ctx context.Context, c *config.Config, to *connect.Connectio
 	}
 	node, err := connect.Dial(ctx, c.Home)
 	if err != nil {
-		return api.PublishedHome{}, err
+		return api.PublishedHome{}, fmt.Errorf("%w, or name a service with --address or --context", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, to.Timeout)
 	defer cancel()

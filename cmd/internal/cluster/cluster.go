@@ -27,6 +27,7 @@ import (
 	"troupe/cmd/internal/build"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/config"
+	"troupe/cmd/internal/connect"
 	"troupe/cmd/internal/homedir"
 	"troupe/gateway/admin"
 	"troupe/persistence"
@@ -289,18 +290,14 @@ func atNode(cmd *cobra.Command, starting time.Duration, do func(ctx context.Cont
 
 // dial connects to the server of a home, which may need some time to start.
 func dial(ctx context.Context, c *config.Config, starting time.Duration) (*admin.Client, error) {
-	node, err := homedir.Dial(ctx, c.Home)
-	for end := time.Now().Add(starting); errors.Is(err, admin.ErrNoServer) && c.IsNode() && time.Now().Before(end); node, err = homedir.Dial(ctx, c.Home) {
+	for end := time.Now().Add(starting); c.IsNode() && time.Now().Before(end) && !homedir.IsServed(ctx, c.Home); {
 		select {
 		case <-time.After(removeEvery / 5):
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
-	if errors.Is(err, admin.ErrNoServer) {
-		return nil, fmt.Errorf("no server is running on %s: start it with `troupe serve --home %s`", c.Home, c.Home)
-	}
-	return node, err
+	return connect.Dial(ctx, c.Home)
 }
 
 func newClusterInvite() *cobra.Command {

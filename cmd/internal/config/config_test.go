@@ -50,7 +50,7 @@ func samples(f *pflag.Flag) [3]string {
 	}
 	return map[string][3]string{
 		"secret": {"one", "two", "three"}, "endpoints": {`{"a":{"b":{"url":"http://one"}}}`, `{"a":{"b":{"url":"http://two"}},"c":{"d":{"url":"http://e"}}}`, `{"a":{"b":{"url":"http://three"}}}`},
-		"exports": {`[{"name":"a","to":"/one"}]`, `[{"name":"b","to":"s3://two/x","workflows":["w"],"format":"jsonl"}]`, `[{"name":"c","to":"https://three/"}]`},
+		"exports": {`[{"name":"a","to":"/one"}]`, `[{"name":"b","to":"s3://two/x","workflows":["w"],"format":"parquet"}]`, `[{"name":"c","to":"https://three/"}]`},
 		"roles":   {`{"a":["x"]}`, `{"b":["x","y"],"c=d, e":["z"]}`, `{"f":["x"]}`},
 		"string":  {"one", "two", "three"}, "int": {"11", "12", "13"}, "int64": {"11", "12", "13"}, "float64": {"1.5", "12", "0.25"}, "bool": {"true", "true", "true"},
 		"addresses": {"10.0.0.1/32", "10.0.0.0/8,fd00::/8", "192.168.7.0/24"}, "time": {"11s", "12s", "13s"}, "bytes": {"11KiB", "12KiB", "13KiB"},

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -124,7 +125,7 @@ func showExports(list []exportEntry) string {
 const ExportForms = "a folder, s3://BUCKET/PREFIX, https://HOST/PATH, or kafka://HOST:PORT/TOPIC"
 
 // ExportFormats are those of files.
-const ExportFormats = "jsonl"
+const ExportFormats = "jsonl or parquet"
 
 // checkExport says what is wrong with a target, without its secrets.
 func checkExport(to, format string, signed bool) error {
@@ -137,8 +138,10 @@ func checkExport(to, format string, signed bool) error {
 		return errors.New("it has no target: " + ExportForms)
 	case !isEndpoint && !isKafka && !isFiles:
 		return fmt.Errorf("%s:// is not known; it is %s", scheme, ExportForms)
-	case format != "" && format != "jsonl":
+	case format != "" && format != string(file.JSONL) && format != string(file.Parquet):
 		return fmt.Errorf("format %q: it is "+ExportFormats, format)
+	case format == string(file.Parquet) && !isFiles:
+		return errors.New("format parquet: only a folder and s3:// have files")
 	case signed && !isEndpoint:
 		return errors.New("secret: only requests to https:// are signed")
 	}
@@ -157,6 +160,7 @@ func (c *Config) ExportTarget(o ExportOptions, log zerolog.Logger) (export.Targe
 	if err := checkExport(o.To, o.Format, o.Secret != nil); err != nil {
 		return nil, err
 	}
+	format := file.Format(cmp.Or(o.Format, string(file.JSONL)))
 	if rest, ok := strings.CutPrefix(o.To, BucketScheme); ok {
 		of := c.bucket
 		of.Bucket, of.Prefix, _ = strings.Cut(rest, "/")
@@ -165,7 +169,7 @@ func (c *Config) ExportTarget(o ExportOptions, log zerolog.Logger) (export.Targe
 		if err != nil {
 			return nil, err
 		}
-		return file.New(bucket.NewWriter(b)), nil
+		return file.New(bucket.NewWriter(b), format), nil
 	}
 	if strings.HasPrefix(o.To, "kafka://") {
 		return kafka.New(o.To)
@@ -173,7 +177,7 @@ func (c *Config) ExportTarget(o ExportOptions, log zerolog.Logger) (export.Targe
 	if strings.Contains(o.To, "://") {
 		return web.New(web.Options{URL: o.To, Secret: o.Secret, Allow: o.Allow})
 	}
-	return file.New(file.NewFolder(o.To)), nil
+	return file.New(file.NewFolder(o.To), format), nil
 }
 
 func (c *Config) exportsToBucket() bool {

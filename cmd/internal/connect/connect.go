@@ -124,7 +124,7 @@ func Nodes(addresses string) (first string, others []string) {
 func Dial(ctx context.Context, dir string) (*admin.Client, error) {
 	server, err := homedir.Dial(ctx, dir)
 	if errors.Is(err, admin.ErrNoServer) {
-		err = fmt.Errorf("no server is running on %s: start it, or name a service with --address or --context", dir)
+		err = fmt.Errorf("no server is running on %s: start it with `troupe serve --home %s`", dir, dir)
 	}
 	return server, err
 }

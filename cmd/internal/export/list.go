@@ -3,8 +3,6 @@ package export
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -13,8 +11,7 @@ import (
 
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/config"
-	"troupe/cmd/internal/homedir"
-	"troupe/gateway/admin"
+	"troupe/cmd/internal/connect"
 	"troupe/gateway/client"
 )
 
@@ -36,10 +33,7 @@ func newList() *cobra.Command {
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), cli.CommandTimeMax)
 		defer cancel()
-		server, err := homedir.Dial(ctx, c.Home)
-		if errors.Is(err, admin.ErrNoServer) {
-			return fmt.Errorf("no server is running on %s: start it with `troupe serve --home %s`", c.Home, c.Home)
-		}
+		server, err := connect.Dial(ctx, c.Home)
 		if err != nil {
 			return err
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"troupe/actors/export"
+	"troupe/actors/export/file"
 	"troupe/actors/outbox"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/config"
@@ -33,7 +34,7 @@ import (
 func Commands() []*cobra.Command { return []*cobra.Command{newRun(), newList()} }
 
 func newRun() *cobra.Command {
-	var to, workflow, position, secretFile string
+	var to, format, workflow, position, secretFile string
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Export the history of instances, and follow it (needs mod-workflows)",
@@ -43,7 +44,7 @@ func newRun() *cobra.Command {
 			"everything. For s3:// the settings of the object store apply, from the environment and the home.\n\n" +
 			"A server exports in the background with the setting exports. To export the definition of a workflow that is called run,\n" +
 			"write `troupe export --to scxml -- run`.",
-		Example: "  troupe export run --to /srv/lake --workflow leave-request\n" +
+		Example: "  troupe export run --to /srv/lake --workflow leave-request --format parquet\n" +
 			"  troupe export run --to https://warehouse.example.com/rows --home ./troupe-home",
 		Args: cobra.NoArgs,
 	}
@@ -51,6 +52,8 @@ func newRun() *cobra.Command {
 	at.AddHome(cmd)
 	f := cmd.Flags()
 	f.StringVar(&to, "to", "", "where to (required): "+config.ExportForms)
+	f.StringVar(&format, "format", "", "format of the files of a folder or bucket: "+config.ExportFormats)
+	cli.OneOf(cmd, "format", string(file.JSONL), string(file.Parquet))
 	f.StringVar(&workflow, "workflow", "", "export only instances of this workflow")
 	f.StringVar(&position, "position", "", "file that keeps how far the export is (default: .position in the folder of --to, else a file for each --to beside the contexts file)")
 	f.StringVar(&secretFile, "secret-file", "", "file with the secret that signs requests to https://, as of webhooks")
@@ -58,7 +61,7 @@ func newRun() *cobra.Command {
 		if to == "" {
 			return cli.Usagef("--to is required: " + config.ExportForms)
 		}
-		o := config.ExportOptions{To: to, Allow: everywhere}
+		o := config.ExportOptions{To: to, Format: format, Allow: everywhere}
 		if secretFile != "" {
 			text, err := cli.ReadInputFile(secretFile)
 			if err == nil {

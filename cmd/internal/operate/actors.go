@@ -3,8 +3,6 @@ package operate
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -13,8 +11,7 @@ import (
 	"troupe/actors"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/config"
-	"troupe/cmd/internal/homedir"
-	"troupe/gateway/admin"
+	"troupe/cmd/internal/connect"
 )
 
 func newActors() *cobra.Command {
@@ -35,14 +32,11 @@ func newActors() *cobra.Command {
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), cli.CommandTimeMax)
 		defer cancel()
-		server, err := homedir.Dial(ctx, c.Home)
-		if errors.Is(err, admin.ErrNoServer) {
-			return fmt.Errorf("no server is running on %s: start it with `troupe serve --home %s`", c.Home, c.Home)
+		server, err := connect.Dial(ctx, c.Home)
+		if err != nil {
+			return err
 		}
-		var text []byte
-		if err == nil {
-			text, err = server.Actors(ctx)
-		}
+		text, err := server.Actors(ctx)
 		if err != nil {
 			return err
 		}
