@@ -18,6 +18,7 @@ import (
 	"troupe/bench/internal/harness"
 	"troupe/bench/internal/million"
 	"troupe/bench/internal/overload"
+	"troupe/bench/internal/soak"
 	"troupe/bench/process"
 )
 
@@ -25,6 +26,7 @@ var commands = slices.Concat(
 	compare.Commands,
 	overload.Commands,
 	million.Commands,
+	soak.Commands,
 )
 
 func main() { os.Exit(process.Main("bench", run)) }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"troupe/persistence"
+	"troupe/persistence/storetest"
 )
 
 // long makes the harnesses go on for that long instead of some turns; .ci/run does:
@@ -141,7 +142,7 @@ type crash struct {
 func (c *crash) cut(base *vfs.MemFS, k int64) (clone *vfs.MemFS, acked ledger, err error) {
 	mem := copyOf(base)
 	power := &powerCut{mem: mem, pct: c.pct, rng: c.rng, before: func() { acked = c.load.acked() }}
-	j, err := c.store.open(errorfs.Wrap(mem, power))
+	j, err := c.store.open(storetest.Faults(mem, power))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -161,7 +162,7 @@ func (c *crash) cutStart(fs *vfs.MemFS, k int64) *vfs.MemFS {
 	mem := copyOf(fs)
 	power := &powerCut{mem: mem, pct: c.pct, rng: c.rng}
 	power.arm(k)
-	j, err := c.store.open(errorfs.Wrap(mem, power))
+	j, err := c.store.open(storetest.Faults(mem, power))
 	if err != nil {
 		return nil // c.check meets the same error
 	}

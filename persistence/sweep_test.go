@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"troupe/persistence"
+	"troupe/persistence/storetest"
 )
 
 // staleCheckpoint never renews its integrity checkpoint by the clock: the worst moment for a
@@ -134,7 +135,7 @@ func (s *sweep) build() error {
 		return nil
 	})
 	release := make(chan struct{})
-	j, err := s.store.open(errorfs.Wrap(mem, tables))
+	j, err := s.store.open(storetest.Faults(mem, tables))
 	if err != nil {
 		return err
 	}
@@ -148,7 +149,7 @@ func (s *sweep) build() error {
 		if err := j.Close(); err != nil {
 			return err
 		}
-		if j, err = s.store.open(errorfs.Wrap(mem, tables)); err != nil {
+		if j, err = s.store.open(storetest.Faults(mem, tables)); err != nil {
 			return err
 		}
 		held.Store(&release)

@@ -44,7 +44,10 @@ type Options struct {
 	Portal   formportal.Options
 	Identity identity.Options
 	Clock    func() time.Time // the time of all of them; nil: time.Now
+	Disk     *storetest.Disk  // what the store stands on; nil: a new one. A cluster has its own
 	Log      zerolog.Logger
+	// InBubble leaves out Repository and Parameters, whose watch of a folder keeps the clock of testing/synctest from going on.
+	InBubble bool
 }
 
 // Actors is what runs until the end of the test.
@@ -74,7 +77,10 @@ type Actors struct {
 // Start starts all of it.
 func Start(t testing.TB, o Options) *Actors {
 	t.Helper()
-	a := &Actors{t: t, Dir: t.TempDir(), Disk: storetest.NewDisk()}
+	a := &Actors{t: t, Dir: t.TempDir(), Disk: o.Disk}
+	if a.Disk == nil {
+		a.Disk = storetest.NewDisk()
+	}
 	a.nodes = []*Actors{a}
 	for name, text := range o.Files {
 		a.put(name, text)
@@ -149,6 +155,17 @@ func (a *Actors) run(o Options, rights *repository.Rights) {
 	a.Presentations = presentation.New(presentation.Options{Instances: a.Workflows, Queries: a.Workflows.Queries, Catalog: a.catalog, Store: a.Store, Clock: o.Clock})
 	a.Migrations = migration.New(migration.Options{Instances: a.Workflows, Queries: a.Workflows.Queries, Parser: a.parser, Newest: a.catalog.Newest, Pin: a.catalog.PinVersion, MayAssign: a.catalog.MayAssign, Log: o.Log})
 	a.Workflows.Bulk.UseMigrations(a.Migrations)
+	if !o.InBubble {
+		a.openRepository(o, system, rights)
+	}
+	o.Portal.System, o.Portal.Workflows, o.Portal.Templates, o.Portal.Directory = system, a.Workflows, a.templates, a.Identities.Directory
+	o.Portal.Clock, o.Portal.Log = o.Clock, o.Log
+	a.Portal = formportal.Start(o.Portal)
+	a.stopAtEnd(a.Portal)
+}
+
+func (a *Actors) openRepository(o Options, system *actors.System, rights *repository.Rights) {
+	a.t.Helper()
 	files, err := disk.Open(disk.Options{Dir: filepath.Join(a.Dir, home.RepositoryFolder), Log: o.Log})
 	a.must(err)
 	a.t.Cleanup(func() { a.must(files.Close()) })
@@ -156,10 +173,6 @@ func (a *Actors) run(o Options, rights *repository.Rights) {
 	a.stopAtEnd(a.Repository)
 	a.Parameters = template.Start(template.Options{System: system, Files: a.Repository, Log: o.Log})
 	a.stopAtEnd(a.Parameters)
-	o.Portal.System, o.Portal.Workflows, o.Portal.Templates, o.Portal.Directory = system, a.Workflows, a.templates, a.Identities.Directory
-	o.Portal.Clock, o.Portal.Log = o.Clock, o.Log
-	a.Portal = formportal.Start(o.Portal)
-	a.stopAtEnd(a.Portal)
 }
 
 // Nodes are those of the cluster, this one included; alone it is the only one.

@@ -40,7 +40,7 @@ func onClusterOfFive(t *testing.T, test func(*testing.T, *cluster)) {
 
 func onClusterOf(t *testing.T, o replicatest.Options, test func(*testing.T, *cluster)) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &cluster{t: t, begun: time.Now(), of: o, indexes: []string{"svcPublic.a", "svcPublic.t"}}
+		c := &cluster{t: t, of: o, indexes: []string{"svcPublic.a", "svcPublic.t"}}
 		c.start(c.publish)
 		test(t, c)
 		for _, n := range c.nodes {

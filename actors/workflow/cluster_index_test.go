@@ -56,7 +56,7 @@ type indexCluster struct {
 func onIndexCluster(t *testing.T, set func(*indexCluster), test func(*indexCluster)) (faults []string) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &indexCluster{
-			cluster: &cluster{t: t, begun: time.Now()}, held: map[string]chan struct{}{},
+			cluster: &cluster{t: t}, held: map[string]chan struct{}{},
 			paths: map[uint32]string{}, checked: map[string]int{}, delay: func() time.Duration { return 0 },
 		}
 		if set != nil {

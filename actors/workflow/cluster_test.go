@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,8 +58,9 @@ func rounds(short, usual, long int) int {
 // cluster is some nodes that have the same shards, with a router on each.
 type cluster struct {
 	*replicatest.Cluster
-	t     *testing.T
-	begun time.Time
+	t *testing.T
+	// moments counts the begins and ends of requests, of which several can be at one moment of virtual time.
+	moments atomic.Int64
 	// of has more nodes and shards than usual; zero: clusterNodes and clusterShards.
 	of      replicatest.Options
 	indexes []string // those of "stock"
@@ -86,7 +88,7 @@ type clusterNode struct {
 }
 
 func newCluster(t *testing.T) *cluster {
-	c := &cluster{t: t, begun: time.Now()}
+	c := &cluster{t: t}
 	c.start(c.publish)
 	return c
 }
@@ -355,36 +357,6 @@ func (c *cluster) ask(r *rand.Rand, try func(*workflow.Router) error) error {
 	return errors.New("no answer for a long time")
 }
 
-// counted is what porcupine knows of an operation: an event, which adds one entry to the
-// history, or a look at how many there are.
-type counted struct {
-	instance string
-	event    bool
-}
-
-// countModel is an instance as a count of its entries.
-var countModel = porcupine.Model{
-	Partition: func(history []porcupine.Operation) (parts [][]porcupine.Operation) {
-		of := map[string][]porcupine.Operation{}
-		for _, op := range history {
-			id := op.Input.(counted).instance
-			of[id] = append(of[id], op)
-		}
-		for _, part := range of {
-			parts = append(parts, part)
-		}
-		return parts
-	},
-	Init: func() any { return uint64(1) }, // the create
-	Step: func(state, input, output any) (bool, any) {
-		entries, seen := state.(uint64), output.(uint64)
-		if input.(counted).event {
-			entries++
-		}
-		return seen == entries, entries
-	},
-}
-
 // TestInstancesAreLinearizableOnACluster has clients create, send and look through any node
 // while nodes lose power and links: the history of each instance is that of one that
 // exists once.
@@ -416,7 +388,7 @@ func TestInstancesAreLinearizableOnACluster(t *testing.T) {
 				history = append(history, client.history...)
 				created += client.created
 			}
-			assert.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(countModel, history, 0), "%v %v", seed, len(history))
+			assert.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(instanceModel, history, 0), "%v %v", seed, len(history))
 			assert.GreaterOrEqual(t, len(history), 50*rounds, "seed %d: only", seed)
 			c.checkCount(created + clusterInstances)
 			for _, n := range c.nodes {
@@ -450,28 +422,20 @@ func (cl *client) run(stop <-chan struct{}) {
 			cl.created++
 			continue
 		}
-		in := counted{cl.instances[cl.r.IntN(len(cl.instances))], cl.r.IntN(3) > 0}
-		called := time.Since(cl.c.begun).Nanoseconds()
-		var seen uint64
-		err := cl.c.ask(cl.r, func(router *workflow.Router) error {
-			var reply *message.Reply
-			var err error
-			if in.event {
-				reply, err = router.Send(context.Background(), event(boss, "stock", in.instance, "set", `{"a":1}`, key))
-			} else {
-				reply, err = router.Load(context.Background(), &message.Load{Caller: boss, WorkflowID: "stock", InstanceID: in.instance})
-			}
-			if err == nil {
-				seen = reply.Sequence
-			}
+		o := operation{instance: cl.instances[cl.r.IntN(len(cl.instances))]}
+		if cl.r.IntN(3) > 0 {
+			o.sets = fmt.Sprint(1000*n + cl.number)
+		}
+		called := cl.c.moments.Add(1)
+		var seen glance
+		err := cl.c.ask(cl.r, func(router *workflow.Router) (err error) {
+			seen, err = o.ask(router, key)
 			return err
 		})
 		if !assert.NoError(cl.c.t, err, "client %d", cl.number) {
 			return
 		}
-		cl.history = append(cl.history, porcupine.Operation{
-			ClientId: cl.number, Input: in, Output: seen, Call: called, Return: time.Since(cl.c.begun).Nanoseconds(),
-		})
+		cl.history = append(cl.history, porcupine.Operation{ClientId: cl.number, Input: o, Output: seen, Call: called, Return: cl.c.moments.Add(1)})
 		cl.c.pass(time.Duration(cl.r.IntN(10)) * time.Millisecond)
 	}
 }

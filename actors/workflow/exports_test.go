@@ -326,7 +326,7 @@ func TestAnExportGoesOnWhereAShardIsLed(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			to := newSink(10 + seed)
 			var services sync.Map
-			c := &cluster{t: t, begun: time.Now()}
+			c := &cluster{t: t}
 			c.served = func(n *clusterNode) {
 				s := export.Start(export.Options{
 					Store: n.Store, Changes: n.router.Changes, Fanout: n.router.Fanout, Log: zerolog.Nop(),

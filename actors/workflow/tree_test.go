@@ -39,7 +39,7 @@ func (c *cluster) move(by int) {
 // limitedCluster is limited for a cluster, whose shards the nodes lead in turn.
 func limitedCluster(t *testing.T, most int, seed uint64, test func(t *testing.T, c *cluster, r *rand.Rand)) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &cluster{t: t, begun: time.Now(), treeMax: most}
+		c := &cluster{t: t, treeMax: most}
 		c.start(c.publish)
 		c.move(0)
 		test(t, c, rand.New(rand.NewPCG(3, seed)))

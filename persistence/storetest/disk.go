@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"troupe/persistence"
 )
@@ -19,6 +18,7 @@ type Disk struct {
 	logBytes int64 // the options' MemTableBytes, unless they have one
 	syncs    *gate
 	free     atomic.Uint64
+	cuts     *cuttableFS // nil: nobody is told of any
 }
 
 // NewDisk returns an empty disk with much space. Its logs are short, because each sync copies the log.
@@ -39,7 +39,11 @@ func diskOf(mem *vfs.MemFS, logBytes int64) *Disk {
 func (d *Disk) Open(o persistence.Options) (*persistence.Store, error) {
 	o.MemTableBytes = cmp.Or(o.MemTableBytes, d.logBytes)
 	o.CommitWaitMax = cmp.Or(o.CommitWaitMax, time.Minute)
-	o.FS = meteredFS{errorfs.Wrap(d.mem, d.syncs), d}
+	var fs vfs.FS = d.mem
+	if d.cuts != nil {
+		fs = d.cuts
+	}
+	o.FS = meteredFS{Faults(fs, d.syncs), d}
 	return persistence.Open("db", o)
 }
 

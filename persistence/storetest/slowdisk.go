@@ -16,7 +16,7 @@ type SlowDisk struct {
 // NewSlowDisk returns an empty one that is not held.
 func NewSlowDisk() *SlowDisk {
 	d := &SlowDisk{}
-	d.FS = errorfs.Wrap(vfs.NewMem(), d)
+	d.FS = Faults(vfs.NewMem(), d)
 	return d
 }
 

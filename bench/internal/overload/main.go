@@ -113,7 +113,7 @@ func (m *measurement) limit(pid int) (end func() error) {
 	end = func() error { return nil }
 	if m.share == 0 {
 		m.shared = "all of them: no share was asked for"
-	} else if limited, err := limitShare("/sys/fs/cgroup", pid, m.share); err != nil {
+	} else if limited, err := limitShare(pid, m.share); err != nil {
 		m.shared = "**all of them: it could not be limited**: " + err.Error()
 	} else {
 		end, m.shared = limited, fmt.Sprintf("%g of a processor in each period of %d ms", m.share, sharePeriodMicros/1000)

@@ -164,14 +164,3 @@ func TestThePeakIsTheMost(t *testing.T) {
 		assert.Equal(t, 50/peak, columns[3].of(all[0]), "of the peak")
 	}
 }
-
-// TestAFolderIsNoControlGroup: only the kernel makes the files of one.
-func TestAFolderIsNoControlGroup(t *testing.T) {
-	root := t.TempDir()
-	end, err := limitShare(root, os.Getpid(), 0.5)
-	if err == nil {
-		t.Errorf("the share was limited in a plain folder: %v", end())
-	}
-	left, err := os.ReadDir(root)
-	assert.True(t, err == nil && len(left) <= 0, "left behind: %v, %v", left, err)
-}
