@@ -270,3 +270,6 @@ func (l *LiveLine) Clear() {
 
 // ErrInterrupted is what a command says that a signal has ended.
 var ErrInterrupted = errors.New("interrupted")
+
+// SizeText is a number of bytes for people.
+func SizeText(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) }
