@@ -53,7 +53,7 @@ func newAudit() *cobra.Command {
 			return cli.Usagef("--follow has no end: use -o table or -o jsonl")
 		}
 		r.Limit = 1000
-		l := &lister{cmd: cmd, out: out, member: "audit", head: []string{"TIME", "ACTOR", "ACTION", "TARGET"}}
+		l := &lister{cmd: cmd, out: out, member: "audit", things: "rows", head: []string{"TIME", "ACTOR", "ACTION", "TARGET"}}
 		if !follows {
 			return listAudit(cmd.Context(), c, l, &r)
 		}
