@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/time/rate"
 
 	"troupe/actors/failure"
 	"troupe/actors/guard"
@@ -70,7 +71,7 @@ func Start(o Options) *Log {
 	}
 	l := &Log{o: o, turn: make(chan struct{}, 1)}
 	l.stopping, l.stop = context.WithCancel(context.Background())
-	l.refusals.queue = make(chan Entry, refusalsQueued)
+	l.refusals = refusals{queue: make(chan Entry, refusalsQueued), limits: map[Action]*rate.Limiter{}, folded: map[Action]uint64{}}
 	l.reads.at = map[Entry]time.Time{}
 	l.running.Go(func() { guard.Loop(l.stopping.Done(), o.Log, "refusals of the audit log", l.writeRefusals) })
 	return l

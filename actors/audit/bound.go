@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -29,43 +30,20 @@ func (l *Log) Refuse(actor string, action Action, target string) {
 	if l == nil {
 		return
 	}
-	e := Entry{Actor: actor, Action: action, Target: target}
-	if l.refusals.admit(action, l.o.Clock()) {
+	r := &l.refusals
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.limits[action] == nil {
+		r.limits[action] = rate.NewLimiter(rate.Every(refusalsEvery), refusalsAtOnce)
+	}
+	if r.limits[action].AllowN(l.o.Clock(), 1) {
 		select {
-		case l.refusals.queue <- e:
+		case r.queue <- Entry{Actor: actor, Action: action, Target: target}:
 			return
 		default:
 		}
 	}
-	l.refusals.fold(action, 1)
-}
-
-func (r *refusals) admit(action Action, now time.Time) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	limit := r.limits[action]
-	if limit == nil {
-		limit = rate.NewLimiter(rate.Every(refusalsEvery), refusalsAtOnce)
-		if r.limits == nil {
-			r.limits, r.folded = map[Action]*rate.Limiter{}, map[Action]uint64{}
-		}
-		r.limits[action] = limit
-	}
-	return limit.AllowN(now, 1)
-}
-
-func (r *refusals) fold(action Action, n uint64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.folded[action] += n
-}
-
-func (r *refusals) takeFolded() map[Action]uint64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	taken := r.folded
-	r.folded = map[Action]uint64{}
-	return taken
+	r.folded[action]++
 }
 
 func (l *Log) writeRefusals() {
@@ -74,14 +52,14 @@ func (l *Log) writeRefusals() {
 	for {
 		select {
 		case e := <-l.refusals.queue:
-			l.writeRefusal(context.Background(), e, 1)
+			l.writeRefusal(context.Background(), e)
 		case <-tick.C:
 			l.writeFolded(context.Background())
 		case <-l.stopping.Done():
 			ctx, cancel := context.WithTimeout(context.Background(), lastMax)
 			defer cancel()
 			for len(l.refusals.queue) > 0 {
-				l.writeRefusal(ctx, <-l.refusals.queue, 1)
+				l.writeRefusal(ctx, <-l.refusals.queue)
 			}
 			l.writeFolded(ctx)
 			return
@@ -90,18 +68,25 @@ func (l *Log) writeRefusals() {
 }
 
 func (l *Log) writeFolded(ctx context.Context) {
-	for action, n := range l.refusals.takeFolded() {
-		l.writeRefusal(ctx, Entry{Action: action, Target: "*", Count: n}, n)
+	r := &l.refusals
+	r.mu.Lock()
+	folded := maps.Clone(r.folded)
+	clear(r.folded)
+	r.mu.Unlock()
+	for action, n := range folded {
+		l.writeRefusal(ctx, Entry{Action: action, Target: "*", Count: n})
 	}
 }
 
 // What cannot be written is told of later.
-func (l *Log) writeRefusal(ctx context.Context, e Entry, n uint64) {
+func (l *Log) writeRefusal(ctx context.Context, e Entry) {
 	ctx, cancel := context.WithTimeout(ctx, recordMax)
 	defer cancel()
 	if err := l.record(ctx, e); err != nil {
 		l.o.Log.Debug().Err(err).Msg("a refusal is not in the audit log yet")
-		l.refusals.fold(e.Action, n)
+		l.refusals.mu.Lock()
+		defer l.refusals.mu.Unlock()
+		l.refusals.folded[e.Action] += max(e.Count, 1)
 	}
 }
 

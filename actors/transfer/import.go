@@ -3,6 +3,7 @@ package transfer
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"troupe/actors/catalog"
 	"troupe/actors/changefeed"
@@ -44,11 +47,12 @@ type Arrived func(sh key.Shard, workflow string, first time.Time, queues []strin
 // number; the instances of the lines before are there then, and doing it again skips them. Without the definitions of the first line nothing
 // is written.
 func Import(ctx context.Context, store *persistence.Store, c *catalog.Catalog, in io.Reader, arrived Arrived, say func(string)) (Imported, error) {
-	m := &importing{store: store, catalog: c, arrived: arrived, underWay: map[key.ID]bool{}, room: make(chan struct{}, atOnce)}
-	lines := bufio.NewReaderSize(in, 1<<20)
-	err := m.read(ctx, lines, say)
-	m.writes.Wait()
-	return m.Imported, errors.Join(m.failed, err)
+	m := &importing{store: store, catalog: c, arrived: arrived, underWay: map[key.ID]bool{}}
+	writes, ctx := errgroup.WithContext(ctx)
+	writes.SetLimit(atOnce)
+	err := m.read(ctx, bufio.NewReaderSize(in, 1<<20), writes, say)
+	err = cmp.Or(writes.Wait(), err)
+	return m.Imported, err
 }
 
 type importing struct {
@@ -56,38 +60,13 @@ type importing struct {
 	catalog *catalog.Catalog
 	arrived Arrived
 
-	writes sync.WaitGroup
-	room   chan struct{} // for writes
-
 	mu sync.Mutex
 	Imported
 	underWay map[key.ID]bool
-	failed   error // why the first write failed
 }
 
-// write writes an instance, beside others. It is false when one could not be written.
-func (m *importing) write(n int, it *arriving) bool {
-	m.mu.Lock()
-	failed := m.failed
-	m.mu.Unlock()
-	if failed != nil {
-		return false
-	}
-	m.room <- struct{}{}
-	m.writes.Go(func() {
-		defer func() { <-m.room }()
-		if err := m.put(it); err != nil {
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			if m.failed == nil {
-				m.failed = fmt.Errorf("line %d: instance %s: %w", n, it.Name(), err)
-			}
-		}
-	})
-	return true
-}
-
-func (m *importing) read(ctx context.Context, lines *bufio.Reader, say func(string)) error {
+// read writes instances beside each other. ctx ends when one cannot be written.
+func (m *importing) read(ctx context.Context, lines *bufio.Reader, writes *errgroup.Group, say func(string)) error {
 	seen := int64(0)
 	for n := 1; ; n++ {
 		text, err := readLine(lines)
@@ -118,9 +97,12 @@ func (m *importing) read(ctx context.Context, lines *bufio.Reader, say func(stri
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if !m.write(n, it) {
-			return nil // Import says why
-		}
+		writes.Go(func() error {
+			if err := m.put(it); err != nil {
+				return fmt.Errorf("line %d: instance %s: %w", n, it.Name(), err)
+			}
+			return nil
+		})
 		if n%1000 == 0 {
 			say(fmt.Sprintf("%d instances read", seen))
 		}

@@ -34,6 +34,7 @@ type Target struct {
 	// Token is the credential at Address, and Tokens are those of further users of the scenario.
 	Token  string
 	Tokens map[string]string
+	TLS    *tls.Config // whom to trust at https, and with which certificate; nil: what the system trusts, and none
 }
 
 // ParseAddress checks the URL of a service: http or https, with a base path or without.
@@ -131,7 +132,8 @@ func (s *server) aim(o *load.Options) {
 		o.PID = s.process.PID()
 	}
 	if s.at.Scheme == "https" {
-		o.TLS = &tls.Config{ServerName: s.at.Hostname(), MinVersion: tls.VersionTLS12}
+		o.TLS = cmp.Or(s.TLS, &tls.Config{}).Clone()
+		o.TLS.ServerName, o.TLS.MinVersion = s.at.Hostname(), tls.VersionTLS12
 	}
 }
 

@@ -16,11 +16,11 @@ import (
 type Tool func(ctx context.Context, in io.Reader, line func(any) error, say func(progress string)) error
 
 // toolMessage is a line of the answer of a tool. The last one has Done or an Error.
-type toolMessage struct {
-	Progress string          `json:"progress,omitempty"`
-	Line     json.RawMessage `json:"line,omitempty"`
-	Error    *errorReply     `json:"error,omitempty"`
-	Done     bool            `json:"done,omitempty"`
+type toolMessage[Line any] struct {
+	Progress string      `json:"progress,omitempty"`
+	Line     Line        `json:"line,omitempty"`
+	Error    *errorReply `json:"error,omitempty"`
+	Done     bool        `json:"done,omitempty"`
 }
 
 // RunTool has the server use one of its tools. in is sent to its end; nil is nothing. The errors are the tool's, of the
@@ -42,7 +42,7 @@ func (c *Client) RunTool(ctx context.Context, name string, in io.Reader, line fu
 		return readError(response.Body)
 	}
 	for messages := json.NewDecoder(response.Body); ; {
-		var m toolMessage
+		var m toolMessage[json.RawMessage]
 		if err := messages.Decode(&m); err != nil {
 			return fmt.Errorf("%w: the answer ends early, so the server may have stopped: %w", ErrFailed, err)
 		}
@@ -87,21 +87,14 @@ func (s *Server) useTool(w http.ResponseWriter, r *http.Request) {
 	to := json.NewEncoder(w)
 	to.SetEscapeHTML(false)
 	err := tool(ctx, r.Body, func(value any) error {
-		text, ok := value.(json.RawMessage)
-		if !ok {
-			var err error
-			if text, err = json.Marshal(value); err != nil {
-				return err
-			}
-		}
-		return to.Encode(toolMessage{Line: text})
+		return to.Encode(toolMessage[any]{Line: value})
 	}, func(progress string) {
-		_ = to.Encode(toolMessage{Progress: progress}) // NB: an error means that the command has gone; the context says so
+		_ = to.Encode(toolMessage[any]{Progress: progress}) // NB: an error means that the command has gone; the context says so
 		_ = c.Flush()
 	})
-	last := toolMessage{Done: true}
+	last := toolMessage[any]{Done: true}
 	if err != nil {
-		last = toolMessage{Error: &errorReply{Error: mappingOf(err).label, Message: err.Error()}}
+		last = toolMessage[any]{Error: &errorReply{Error: mappingOf(err).label, Message: err.Error()}}
 	}
 	_ = to.Encode(last)
 }

@@ -11,14 +11,9 @@ import (
 	"troupe/gateway/api"
 )
 
-const adminBase = "/admin/api/v1"
-
 func (c *Client) getAdmin(ctx context.Context, path []string, query url.Values, to any) (json.RawMessage, error) {
-	a, err := c.call(ctx, &request{method: http.MethodGet, base: adminBase, path: path, query: query})
-	if err != nil {
-		return nil, err
-	}
-	return a.body, decode(a.body, to)
+	a, err := c.ask(ctx, &request{method: http.MethodGet, base: api.AdminPath, path: path, query: query}, to)
+	return a.body, err
 }
 
 // AuditRequest asks for a part of the audit log.

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 
 	"troupe/gateway/api"
 )
@@ -17,16 +16,9 @@ type BulkCreated struct {
 // StartBulk begins to do one thing to many instances. After an error of the network it may have begun: BulkJobs shows it.
 func (c *Client) StartBulk(ctx context.Context, req *api.BulkRequest) (created *BulkCreated, err error) {
 	defer asking(&err, "start a bulk job for %s", req.WorkflowID)
-	text, err := encode(req)
-	if err != nil {
-		return nil, err
-	}
-	a, err := c.call(ctx, &request{method: http.MethodPost, path: []string{"bulk"}, body: text})
-	if err != nil {
-		return nil, err
-	}
-	created = &BulkCreated{Raw: a.body}
-	return created, decode(a.body, &created.BulkCreated)
+	created = &BulkCreated{}
+	created.Raw, err = c.post(ctx, []string{"bulk"}, req, &created.BulkCreated)
+	return unless(err, created)
 }
 
 // BulkList has the jobs of all users.
@@ -39,12 +31,8 @@ type BulkList struct {
 func (c *Client) BulkJobs(ctx context.Context) (list *BulkList, err error) {
 	defer asking(&err, "list bulk jobs")
 	list = &BulkList{}
-	a, err := c.get(ctx, []string{"bulk"}, nil, &list.BulkList)
-	if err != nil {
-		return nil, err
-	}
-	list.Raw = a.body
-	return list, nil
+	list.Raw, err = c.get(ctx, []string{"bulk"}, nil, &list.BulkList)
+	return unless(err, list)
 }
 
 // BulkJob is a job with its progress.
@@ -57,12 +45,8 @@ type BulkJob struct {
 func (c *Client) BulkJob(ctx context.Context, id string) (job *BulkJob, err error) {
 	defer asking(&err, "show bulk job %s", id)
 	job = &BulkJob{}
-	a, err := c.get(ctx, []string{"bulk", id}, nil, &job.BulkJob)
-	if err != nil {
-		return nil, err
-	}
-	job.Raw = a.body
-	return job, nil
+	job.Raw, err = c.get(ctx, []string{"bulk", id}, nil, &job.BulkJob)
+	return unless(err, job)
 }
 
 // ChangeBulk pauses, resumes or cancels a job. It may be called again.

@@ -96,12 +96,9 @@ func (c *Client) change(ctx context.Context, r *request, body any) (*Instance, e
 }
 
 func (c *Client) instance(ctx context.Context, r *request) (*Instance, error) {
-	a, err := c.call(ctx, r)
-	if err != nil {
-		return nil, err
-	}
 	var reply api.InstanceReply
-	if err := decode(a.body, &reply); err != nil {
+	a, err := c.ask(ctx, r, &reply)
+	if err != nil {
 		return nil, err
 	}
 	i := &Instance{Sequence: a.sequence(), Created: reply.Created}
@@ -111,12 +108,37 @@ func (c *Client) instance(ctx context.Context, r *request) (*Instance, error) {
 	return i, nil
 }
 
-func (c *Client) get(ctx context.Context, path []string, query url.Values, to any) (*answer, error) {
-	a, err := c.call(ctx, &request{method: http.MethodGet, path: path, query: query})
+// ask reads an answer into to.
+func (c *Client) ask(ctx context.Context, r *request, to any) (*answer, error) {
+	a, err := c.call(ctx, r)
+	if err != nil {
+		return &answer{}, err
+	}
+	return a, decode(a.body, to)
+}
+
+// unless returns nil beside an error.
+func unless[T any](err error, result *T) (*T, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a, decode(a.body, to)
+	return result, nil
+}
+
+// get is ask for a GET; raw is the whole answer as it came.
+func (c *Client) get(ctx context.Context, path []string, query url.Values, to any) (raw json.RawMessage, err error) {
+	a, err := c.ask(ctx, &request{method: http.MethodGet, path: path, query: query}, to)
+	return a.body, err
+}
+
+// post is ask for a POST of a struct of package api.
+func (c *Client) post(ctx context.Context, path []string, body, to any) (raw json.RawMessage, err error) {
+	text, err := encode(body)
+	if err != nil {
+		return nil, err
+	}
+	a, err := c.ask(ctx, &request{method: http.MethodPost, path: path, body: text}, to)
+	return a.body, err
 }
 
 func (i *Instance) read(record json.RawMessage) error {
@@ -168,10 +190,8 @@ func (c *Client) Instance(ctx context.Context, r InstanceRequest) (found *Instan
 func (c *Client) Choices(ctx context.Context) (choices []api.Choice, err error) {
 	defer asking(&err, "list choices")
 	var list api.ChoiceList
-	if _, err = c.get(ctx, []string{"choices"}, nil, &list); err != nil {
-		return nil, err
-	}
-	return list.Workflows, nil
+	_, err = c.get(ctx, []string{"choices"}, nil, &list)
+	return list.Workflows, err
 }
 
 // Events is what can be sent to an instance.
@@ -188,7 +208,7 @@ func (c *Client) Events(ctx context.Context, workflowID, instanceID string) (eve
 		return nil, err
 	}
 	var list api.EventList
-	a, err := c.get(ctx, []string{"instance", workflowID, instanceID, "events"}, nil, &list)
+	a, err := c.ask(ctx, &request{method: http.MethodGet, path: []string{"instance", workflowID, instanceID, "events"}}, &list)
 	if err != nil {
 		return nil, err
 	}
@@ -321,12 +341,8 @@ type Task struct {
 func (c *Client) Task(ctx context.Context, taskID string) (t *Task, err error) {
 	defer asking(&err, "show task %s", taskID)
 	t = &Task{}
-	a, err := c.get(ctx, []string{"task", taskID}, nil, &t.Task)
-	if err != nil {
-		return nil, err
-	}
-	t.Raw = a.body
-	return t, nil
+	t.Raw, err = c.get(ctx, []string{"task", taskID}, nil, &t.Task)
+	return unless(err, t)
 }
 
 // EveryTask is the scope of all open tasks.
@@ -342,16 +358,9 @@ const (
 // ChangeTask claims, releases or assigns a task; to is the user of AssignTask. It may be repeated.
 func (c *Client) ChangeTask(ctx context.Context, taskID, action, to string) (t *Task, err error) {
 	defer asking(&err, "%s task %s", action, taskID)
-	text, err := encode(api.TaskRequest{TaskID: taskID, Action: action, To: to})
-	if err != nil {
-		return nil, err
-	}
-	a, err := c.call(ctx, &request{method: http.MethodPost, path: []string{"task"}, body: text})
-	if err != nil {
-		return nil, err
-	}
-	t = &Task{Raw: a.body}
-	return t, decode(a.body, &t.Task)
+	t = &Task{}
+	t.Raw, err = c.post(ctx, []string{"task"}, api.TaskRequest{TaskID: taskID, Action: action, To: to}, &t.Task)
+	return unless(err, t)
 }
 
 // Comment writes a comment to an instance, once.
@@ -364,12 +373,9 @@ func (c *Client) Comment(ctx context.Context, workflowID, instanceID, text strin
 	if err != nil {
 		return nil, err
 	}
-	a, err := c.call(ctx, &request{method: http.MethodPost, path: []string{"instance", workflowID, instanceID, "comments"}, key: NewKey(), body: body})
-	if err != nil {
-		return nil, err
-	}
 	var reply api.CommentReply
-	return &reply.Comment, decode(a.body, &reply)
+	_, err = c.ask(ctx, &request{method: http.MethodPost, path: []string{"instance", workflowID, instanceID, "comments"}, key: NewKey(), body: body}, &reply)
+	return unless(err, &reply.Comment)
 }
 
 // ActivityRequest asks for a part of what has happened to an instance.

@@ -166,11 +166,7 @@ func (c *Client) list(ctx context.Context, path []string, q url.Values, limit in
 	}
 	setUnlessZero(q, "limit", limit)
 	setUnlessZero(q, "cursor", cursor)
-	a, err := c.get(ctx, path, q, to)
-	if err != nil {
-		return nil, err
-	}
-	return a.body, nil
+	return c.get(ctx, path, q, to)
 }
 
 func setUnlessZero[T comparable](q url.Values, name string, value T) {

@@ -24,12 +24,8 @@ func (c *Client) Pending(ctx context.Context, workflowID, instanceID string) (pe
 		return nil, err
 	}
 	pending = &Pending{}
-	a, err := c.get(ctx, []string{"instance", workflowID, instanceID, "pending"}, nil, &pending.Pending)
-	if err != nil {
-		return nil, err
-	}
-	pending.Raw = a.body
-	return pending, nil
+	pending.Raw, err = c.get(ctx, []string{"instance", workflowID, instanceID, "pending"}, nil, &pending.Pending)
+	return unless(err, pending)
 }
 
 // OutboxRequest asks for a part of the outbox.
@@ -136,11 +132,7 @@ func (c *Client) DeleteInstance(ctx context.Context, workflowID, instanceID stri
 }
 
 func (c *Client) operate(ctx context.Context, path []string, body any) error {
-	text, err := encode(body)
-	if err != nil {
-		return err
-	}
-	_, err = c.call(ctx, &request{method: http.MethodPost, path: path, body: text})
+	_, err := c.post(ctx, path, body, &struct{}{})
 	return err
 }
 
@@ -154,12 +146,8 @@ type Schedules struct {
 func (c *Client) Schedules(ctx context.Context) (list *Schedules, err error) {
 	defer asking(&err, "list schedules")
 	list = &Schedules{}
-	a, err := c.get(ctx, []string{"schedules"}, nil, &list.ScheduleList)
-	if err != nil {
-		return nil, err
-	}
-	list.Raw = a.body
-	return list, nil
+	list.Raw, err = c.get(ctx, []string{"schedules"}, nil, &list.ScheduleList)
+	return unless(err, list)
 }
 
 // What can be done with a schedule.
@@ -191,10 +179,8 @@ func (c *Client) ResumeSchedules(ctx context.Context) (err error) {
 func (c *Client) Definitions(ctx context.Context) (all []api.PublishedWorkflow, err error) {
 	defer asking(&err, "list definitions")
 	var list api.DefinitionList
-	if _, err := c.get(ctx, []string{"definitions"}, nil, &list); err != nil {
-		return nil, err
-	}
-	return list.Definitions, nil
+	_, err = c.get(ctx, []string{"definitions"}, nil, &list)
+	return list.Definitions, err
 }
 
 // Definition returns a version of a definition as it was published; version 0 is the current one. It needs
@@ -224,12 +210,9 @@ func (c *Client) Retire(ctx context.Context, workflowID string, version uint64) 
 	if version > 0 {
 		path = append(path, strconv.FormatUint(version, 10))
 	}
-	a, err := c.call(ctx, &request{method: http.MethodDelete, path: path})
-	if err != nil {
-		return nil, err
-	}
 	gone = &api.RetiredDefinition{}
-	return gone, decode(a.body, gone)
+	_, err = c.ask(ctx, &request{method: http.MethodDelete, path: path}, gone)
+	return unless(err, gone)
 }
 
 // PublishHome makes a home, a tar archive of its text files, what is in use in the cluster; with dryRun it is only
@@ -241,11 +224,8 @@ func (c *Client) PublishHome(ctx context.Context, archive []byte, dryRun bool) (
 	if dryRun {
 		r.query = url.Values{"dryRun": {"true"}}
 	}
-	a, err := c.call(ctx, r)
-	if err != nil {
-		return published, err
-	}
-	return published, decode(a.body, &published)
+	_, err = c.ask(ctx, r, &published)
+	return published, err
 }
 
 // Migrated says what happened to the instances of one request.
@@ -258,16 +238,9 @@ type Migrated struct {
 // of the network some may have been migrated: the same request goes on with the others.
 func (c *Client) Migrate(ctx context.Context, workflowID string, r *api.MigrationRequest) (done *Migrated, err error) {
 	defer asking(&err, "migrate %s", workflowID)
-	text, err := encode(r)
-	if err != nil {
-		return nil, err
-	}
-	a, err := c.call(ctx, &request{method: http.MethodPost, path: []string{"instances", workflowID, "migrate"}, body: text})
-	if err != nil {
-		return nil, err
-	}
-	done = &Migrated{Raw: a.body}
-	return done, decode(a.body, &done.MigrationAnswer)
+	done = &Migrated{}
+	done.Raw, err = c.post(ctx, []string{"instances", workflowID, "migrate"}, r, &done.MigrationAnswer)
+	return unless(err, done)
 }
 
 // Presentation returns how people see a workflow, in the first of Options.Languages that its texts are in. Version 0 is the newest.
@@ -281,10 +254,8 @@ func (c *Client) Presentation(ctx context.Context, workflowID string, version ui
 		query.Set("version", strconv.FormatUint(version, 10))
 	}
 	seen = &api.Presentation{}
-	if _, err := c.get(ctx, []string{"presentation", workflowID}, query, seen); err != nil {
-		return nil, err
-	}
-	return seen, nil
+	_, err = c.get(ctx, []string{"presentation", workflowID}, query, seen)
+	return unless(err, seen)
 }
 
 // Summary returns an instance as people see it.
@@ -294,8 +265,6 @@ func (c *Client) Summary(ctx context.Context, workflowID, instanceID string) (se
 		return nil, err
 	}
 	seen = &api.Summary{}
-	if _, err := c.get(ctx, []string{"instance", workflowID, instanceID, "summary"}, nil, seen); err != nil {
-		return nil, err
-	}
-	return seen, nil
+	_, err = c.get(ctx, []string{"instance", workflowID, instanceID, "summary"}, nil, seen)
+	return unless(err, seen)
 }

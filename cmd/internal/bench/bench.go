@@ -82,6 +82,7 @@ func (b *benchCommand) addFlags(cmd *cobra.Command) {
 	f, o := cmd.Flags(), &b.load
 	f.StringVar(&b.at.Address, "address", "", "URL of a running service, or of several nodes of its cluster with commas between them (default: starts a server)")
 	f.StringVar(&b.at.TokenFile, "token-file", "", "file with the API token for the service")
+	b.at.Over.AddFlags(cmd)
 	f.StringVar(&b.at.Context, "context", "", "context with address and token; see troupe context")
 	f.StringArrayVar(&b.as, "as", nil, "USER=FILE: API token of another user of the scenario; may be repeated")
 	f.StringVar(&b.workflow, "workflow", "", "id of the workflow at the service (default: the scenario's, else "+load.WorkflowID+")")
@@ -219,9 +220,9 @@ func (b *benchCommand) targets(p *trial.Plan) (err error) {
 		if mine, err = runningTarget(mine.Name, b.at, "--as", b.as, p.Load.Scenario); err != nil {
 			return err
 		}
-	} else if b.at.TokenFile != "" || len(b.as) > 0 || b.workflow != "" {
+	} else if b.at.TokenFile != "" || b.at.Over != (connect.TLS{}) || len(b.as) > 0 || b.workflow != "" {
 		// NB: nor does the current context: nobody shall put load on it by accident.
-		return cli.Usagef("--token-file, --as and --workflow need a running service: --address or --context")
+		return cli.Usagef("--token-file, --ca, --cert, --as and --workflow need a running service: --address or --context")
 	}
 	p.Targets = []trial.Target{mine}
 	p.Load.Scenario.WorkflowID = cmp.Or(b.workflow, p.Load.Scenario.WorkflowID)
@@ -241,7 +242,7 @@ func (b *benchCommand) targets(p *trial.Plan) (err error) {
 		if b.againstToken == "" {
 			return fmt.Errorf("there is no token for %s: give one with --against-token-file FILE", b.against)
 		}
-		other, err := runningTarget("other", connect.Connection{Address: b.against, TokenFile: b.againstToken}, "--against-as", b.againstAs, p.Load.Scenario)
+		other, err := runningTarget("other", connect.Connection{Address: b.against, TokenFile: b.againstToken, Over: connect.TLS{CA: b.at.Over.CA}}, "--against-as", b.againstAs, p.Load.Scenario)
 		p.Targets = append(p.Targets, other)
 		return err
 	}
@@ -284,6 +285,9 @@ func runningTarget(name string, at connect.Connection, as string, further []stri
 		return trial.Target{}, err
 	}
 	t := trial.Target{Name: name, Token: token, Tokens: map[string]string{}}
+	if t.TLS, err = at.TLS(address); err != nil {
+		return t, err
+	}
 	t.Address, t.Others = connect.Nodes(address)
 	for _, text := range further {
 		user, file, ok := strings.Cut(text, "=")

@@ -142,6 +142,26 @@ func (o *Output) Listing(complaints io.Writer, things string, rows [][]string) e
 	return nil
 }
 
+// WriteList writes a list: a table with its head, a line of JSON for each item, or all of them as the member things.
+func WriteList[T any](cmd *cobra.Command, o *Output, things string, head []string, items []T, row func(*T) []string) error {
+	rows := [][]string{head}
+	for i := range items {
+		if o.Form == FormJSONL {
+			if err := o.Marshaled(json.Marshal(&items[i])); err != nil {
+				return err
+			}
+		}
+		rows = append(rows, row(&items[i]))
+	}
+	switch o.Form {
+	case FormTable:
+		return o.Listing(cmd.ErrOrStderr(), things, rows)
+	case FormJSONL:
+		return nil
+	}
+	return o.Marshaled(json.Marshal(map[string][]T{things: append([]T{}, items...)}))
+}
+
 // SayNone says that a list is empty.
 func SayNone(complaints io.Writer, things string) {
 	_, _ = fmt.Fprintf(complaints, "No %s found.\n", things)
@@ -270,3 +290,6 @@ func (l *LiveLine) Clear() {
 
 // ErrInterrupted is what a command says that a signal has ended.
 var ErrInterrupted = errors.New("interrupted")
+
+// SizeText is a number of bytes for people.
+func SizeText(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) }

@@ -37,7 +37,7 @@ const adminHost = "home.invalid"
 
 // Connection says which service a command asks, and as whom. What stands closer to the command wins:
 //
-//  1. the flags --address and --token-file,
+//  1. the flags --address, --token-file and --cert,
 //  2. the context that --context names,
 //  3. the environment: TROUPE_ADDRESS and TROUPE_TOKEN (or TROUPE_TOKEN_FILE),
 //  4. the context that TROUPE_CONTEXT names,
@@ -48,7 +48,7 @@ const adminHost = "home.invalid"
 // service.
 type Connection struct {
 	Address, TokenFile, Context string
-	CA                          string // file with the authorities to trust
+	Over                        TLS
 	Home                        string // "": the flag was not given
 	Timeout                     time.Duration
 }
@@ -60,7 +60,7 @@ func AddFlags(cmd *cobra.Command) *Connection {
 	f.StringVar(&c.Address, "address", "", "URL of the service, or of several nodes of its cluster with commas between them (default: the context's, else "+standardAddress+")")
 	f.StringVar(&c.TokenFile, "token-file", "", "file with the API token")
 	f.StringVar(&c.Context, "context", "", "context to use; see troupe context")
-	f.StringVar(&c.CA, "ca", "", "file with the authorities that sign the service's certificate, PEM (default: the context's, else the system's)")
+	c.Over.AddFlags(cmd)
 	cli.CompleteFlag(cmd, "context", contextsKnown)
 	f.Var(cli.Duration(&c.Timeout), "timeout", "timeout of one request, with its retries")
 	return c
@@ -75,8 +75,8 @@ func (c *Connection) AddHome(cmd *cobra.Command) {
 func (c *Connection) Client(retryMax int) (*client.Client, error) {
 	o := client.Options{CallMax: c.Timeout, RetryMax: retryMax, UserAgent: "troupe", Languages: cli.ReaderLanguage()}
 	if c.Home != "" {
-		if c.Address != "" || c.Context != "" || c.TokenFile != "" || c.CA != "" {
-			return nil, cli.Usagef("--home names a server on this machine: it cannot be combined with --address, --context, --token-file or --ca")
+		if c.Address != "" || c.Context != "" || c.TokenFile != "" || c.Over != (TLS{}) {
+			return nil, cli.Usagef("--home names a server on this machine: it cannot be combined with --address, --context, --token-file, --ca, --cert or --cert-key")
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), homedir.AskMax)
 		defer cancel()
@@ -90,7 +90,7 @@ func (c *Connection) Client(retryMax int) (*client.Client, error) {
 		if o.Address, o.Token, err = c.Resolve(); err != nil {
 			return nil, err
 		}
-		if o.TLS, err = c.trust(o.Address); err != nil {
+		if o.TLS, err = c.TLS(o.Address); err != nil {
 			return nil, err
 		}
 	}
@@ -135,7 +135,7 @@ type source struct {
 }
 
 func (c *Connection) sources() ([]source, error) {
-	flags := source{Profile{Address: c.Address, TokenFile: c.TokenFile}, "--token-file"}
+	flags := source{Profile{Address: c.Address, TokenFile: c.TokenFile, TLS: c.Over}, "--token-file"}
 	if c.Address != "" && c.TokenFile != "" && c.Context == "" {
 		return []source{flags}, nil // nothing else is looked at
 	}
@@ -169,7 +169,7 @@ func (c *Connection) sources() ([]source, error) {
 	return slices.Concat([]source{flags}, environment, chosen, []source{standard}), err
 }
 
-// Resolve finds the address and the token.
+// Resolve finds the address and the token, which is empty where a certificate stands closer to the command.
 func (c *Connection) Resolve() (address, token string, err error) {
 	sources, err := c.sources()
 	if err != nil {
@@ -185,6 +185,8 @@ func (c *Connection) Resolve() (address, token string, err error) {
 		case s.Token != "" || s.TokenFile != "":
 			why = fmt.Sprintf(" (that of the context %s is for %s)", s.Name, s.Address)
 			continue
+		default:
+			continue
 		}
 		switch {
 		case s.Token != "":
@@ -193,13 +195,15 @@ func (c *Connection) Resolve() (address, token string, err error) {
 		case s.TokenFile != "":
 			token, err = ReadTokenFile(s.label, s.TokenFile)
 			return address, token, err
+		case s.Cert != "":
+			return address, "", nil
 		}
 	}
 	return "", "", NoTokenError{fmt.Errorf(`there is no token for %s%s. Create one on the server's machine and store it in a context:
 
   troupe token create --home ./troupe-home --user LOGIN | troupe context set %s --address %s --token-stdin
 
-Or give one with --token-file FILE, or in TROUPE_TOKEN`, address, why, name, address)}
+Or give one with --token-file FILE, or in TROUPE_TOKEN, or a certificate with --cert FILE`, address, why, name, address)}
 }
 
 // NoTokenError says that no source has a token for the address.
@@ -267,6 +271,10 @@ func FaultsOf(wire []api.FileFault) (faults document.Faults) {
 //	    address: https://example.org/platform
 //	    tokenFile: /home/jane/.troupe-token
 //	    ca: /home/jane/company-ca.pem
+//	  nightly:
+//	    address: https://example.org/platform
+//	    cert: /etc/troupe/nightly.crt
+//	    key: /etc/troupe/nightly.key
 type Contexts struct {
 	path    string
 	Current string // a name in all, or empty
@@ -279,7 +287,7 @@ type Profile struct {
 	Address   string `json:"address"`
 	Token     string `json:"token,omitempty"`
 	TokenFile string `json:"tokenFile,omitempty"`
-	CA        string `json:"ca,omitempty"` // a file with the authorities to trust
+	TLS
 }
 
 // ContextName is what a context may be called.
@@ -374,10 +382,10 @@ func readProfile(faults *document.Collector, field document.Field) Profile {
 	if !ContextName.MatchString(p.Name) {
 		faults.Add(field.Key, "a name has 1 to 64 letters, digits, dots, dashes and underscores")
 	}
-	faults.Known(field.Value, "address", "token", "tokenFile", "ca")
+	faults.Known(field.Value, "address", "token", "tokenFile", "ca", "cert", "key")
 	p.Address = faults.Text(field.Value.Field("address"))
 	p.TokenFile = faults.Text(field.Value.Field("tokenFile"))
-	p.CA = faults.Text(field.Value.Field("ca"))
+	p.CA, p.Cert, p.Key = faults.Text(field.Value.Field("ca")), faults.Text(field.Value.Field("cert")), faults.Text(field.Value.Field("key"))
 	// NB: not by the collector, which shows a wrong value.
 	if token := field.Value.Field("token"); token != nil {
 		if token.Kind != document.String {

@@ -154,20 +154,20 @@ func newCredentialList(kind identity.Kind) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   fmt.Sprintf("List every %s, without its secret", kind),
-		Example: fmt.Sprintf("  troupe %s list --home ./troupe-home", kind),
+		Example: fmt.Sprintf("  troupe %s list --home ./troupe-home\n  troupe %s list -o json", kind, kind),
 	}
+	out := cli.AddOutput(cmd, cli.AnyForm...)
 	return administering(cmd, func(ctx context.Context, a adminClient, _ []string) error {
 		all, err := a.Credentials(ctx, kind)
 		if err != nil {
 			return err
 		}
-		rows := [][]string{{"ID", "USER", "CREATED", "EXPIRES", "LAST USED", "REVOKED", "NOTE"}}
-		for _, k := range all {
-			rows = append(rows, []string{
+		head := []string{"ID", "USER", "CREATED", "EXPIRES", "LAST USED", "REVOKED", "NOTE"}
+		return cli.WriteList(cmd, out, kind.String()+"s", head, all, func(k *identity.Credential) []string {
+			return []string{
 				k.ID, string(k.User), shownTime(k.Created), shownTime(k.Expires), shownTime(k.LastUsed), shownTime(k.Revoked), k.Note,
-			})
-		}
-		return cli.Table(cmd.OutOrStdout(), rows)
+			}
+		})
 	})
 }
 
@@ -199,43 +199,53 @@ func newContext() *cobra.Command {
 }
 
 func newContextList() *cobra.Command {
-	return &cobra.Command{
-		Use:     "list",
-		Short:   "List contexts, without their tokens",
-		Example: "  troupe context list",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := connect.LoadContexts()
-			if err != nil {
-				return err
+	cmd := &cobra.Command{Use: "list", Short: "List contexts, without their tokens", Example: "  troupe context list\n  troupe context list -o json"}
+	out := cli.AddOutput(cmd, cli.AnyForm...)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := connect.LoadContexts()
+		if err != nil {
+			return err
+		}
+		type shown struct {
+			Name    string `json:"name"`
+			Current bool   `json:"current"`
+			connect.Profile
+		}
+		var all []shown
+		for _, p := range c.All {
+			if p.Token != "" {
+				p.Token = "kept here"
 			}
-			rows := [][]string{{"CURRENT", "NAME", "ADDRESS", "TOKEN"}}
-			for _, p := range c.All {
-				mark, token := "", "none"
-				if p.Name == c.Current {
-					mark = "*"
-				}
-				switch {
-				case p.Token != "":
-					token = "kept here"
-				case p.TokenFile != "":
-					token = "in " + p.TokenFile
-				}
-				rows = append(rows, []string{mark, p.Name, p.Address, token})
+			all = append(all, shown{p.Name, p.Name == c.Current, p})
+		}
+		return cli.WriteList(cmd, out, "contexts", []string{"CURRENT", "NAME", "ADDRESS", "TOKEN"}, all, func(s *shown) []string {
+			mark, token := "", cmp.Or(s.Token, "none")
+			if s.Current {
+				mark = "*"
 			}
-			return cli.Table(cmd.OutOrStdout(), rows)
-		},
+			switch {
+			case s.TokenFile != "":
+				token = "in " + s.TokenFile
+			case s.Token == "" && s.Cert != "":
+				token = "certificate " + s.Cert
+			}
+			return []string{mark, s.Name, s.Address, token}
+		})
 	}
+	return cmd
 }
 
 func newContextSet() *cobra.Command {
-	var address, tokenFile, ca string
+	var address, tokenFile string
+	var over connect.TLS
 	var tokenStdin bool
 	cmd := &cobra.Command{
 		Use:   "set NAME",
 		Short: "Create or change a context; the first one becomes the current one",
 		Long:  `What no flag names stays as it is, but a new address removes the token, which was for the old one.`,
 		Example: "  troupe token create --user john.doe | troupe context set local --address http://127.0.0.1:8080 --token-stdin\n" +
-			"  troupe context set production --address https://example.org/platform --token-file ~/.troupe-token --ca company-ca.pem",
+			"  troupe context set production --address https://example.org/platform --token-file ~/.troupe-token --ca company-ca.pem\n" +
+			"  troupe context set nightly --address https://example.org/platform --cert nightly.crt --cert-key nightly.key",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !connect.ContextName.MatchString(args[0]) {
 				return cli.Usagef("a name has 1 to 64 letters, digits, dots, dashes and underscores")
@@ -251,10 +261,8 @@ func newContextSet() *cobra.Command {
 				}
 				all.Current = cmp.Or(all.Current, p.Name)
 				err := changeProfile(cmd, p, address, tokenFile, tokenStdin)
-				if err == nil && ca != "" {
-					if _, err = connect.ReadAuthorities("--ca", ca); err == nil {
-						p.CA, err = filepath.Abs(ca)
-					}
+				if err == nil {
+					err = p.Take(over)
 				}
 				if err != nil || all.Current == p.Name {
 					return err
@@ -266,7 +274,7 @@ func newContextSet() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&address, "address", "", "URL of the service (required for a new context)")
 	cmd.Flags().StringVar(&tokenFile, "token-file", "", "file with the API token, read each time")
-	cmd.Flags().StringVar(&ca, "ca", "", "file with the authorities that sign the service's certificate, PEM")
+	over.AddFlags(cmd)
 	cmd.Flags().BoolVar(&tokenStdin, "token-stdin", false, "read the API token from standard input and store it")
 	return cmd
 }

@@ -10,12 +10,10 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"troupe/cmd/internal/cli"
@@ -126,19 +124,17 @@ func files(home string) Finding {
 
 func disk(dir string, least int64) Finding {
 	free, err := freeBytes(dir)
-	f := Finding{Check: "disk", Result: OK, Found: size(free) + " free"}
+	f := Finding{Check: "disk", Result: OK, Found: cli.SizeText(free) + " free"}
 	switch {
 	case err != nil:
 		return Finding{"disk", Warning, err.Error(), "check by hand that there is room"}
 	case free < least:
-		f.Result, f.Advice = Failure, "writes are refused below "+size(least)+" (freeBytesMin): free some space"
+		f.Result, f.Advice = Failure, "writes are refused below "+cli.SizeText(least)+" (freeBytesMin): free some space"
 	case free < 4*least:
-		f.Result, f.Advice = Warning, "writes are refused below "+size(least)+" (freeBytesMin): make room before that"
+		f.Result, f.Advice = Warning, "writes are refused below "+cli.SizeText(least)+" (freeBytesMin): make room before that"
 	}
 	return f
 }
-
-func size(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) }
 
 func fileSystem(dir string) Finding {
 	name, advice := fileSystemOf(dir)
@@ -203,7 +199,7 @@ func clock() Finding {
 
 func memory(needed int64) Finding {
 	limit, source := memoryLimit()
-	f := Finding{Check: "memory", Result: OK, Found: fmt.Sprintf("%s (%s), %s of it for instances and the store", size(limit), source, size(needed))}
+	f := Finding{Check: "memory", Result: OK, Found: fmt.Sprintf("%s (%s), %s of it for instances and the store", cli.SizeText(limit), source, cli.SizeText(needed))}
 	switch {
 	case limit <= 0:
 		f.Found = "not known"
@@ -254,17 +250,4 @@ func port(setting, address string, served bool) Finding {
 		}
 	}
 	return f
-}
-
-// readNumber reads a file of the kernel that holds one number; -1 when it holds something else, such as max.
-func readNumber(path ...string) int64 {
-	text, err := os.ReadFile(filepath.Join(path...))
-	if err != nil {
-		return -1
-	}
-	var n int64
-	if _, err := fmt.Sscan(string(text), &n); err != nil {
-		return -1
-	}
-	return n
 }

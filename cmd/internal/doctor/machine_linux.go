@@ -1,9 +1,10 @@
 package doctor
 
 import (
-	"bufio"
 	"fmt"
 	"os"
+	"path"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -60,39 +61,26 @@ func isClockSynchronized() (bool, error) {
 // memoryLimit is what the process may use: the least limit of its control groups (cgroups(7), version 2), or the
 // machine's memory.
 func memoryLimit() (bytes int64, source string) {
-	bytes, source = machineMemory(), "machine"
+	var machine unix.Sysinfo_t
+	if unix.Sysinfo(&machine) == nil {
+		bytes, source = int64(machine.Totalram)*int64(machine.Unit), "machine" //nolint:gosec // of memory
+	}
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return bytes, source
 	}
 	for line := range strings.Lines(string(text)) {
 		group, found := strings.CutPrefix(strings.TrimSpace(line), "0::")
-		for found {
-			if limit := readNumber("/sys/fs/cgroup", group, "memory.max"); limit > 0 && limit < bytes {
+		for ; found; group = path.Dir(group) {
+			text, _ := os.ReadFile(path.Join("/sys/fs/cgroup", group, "memory.max"))
+			limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // or it is "max"
+			if err == nil && limit < bytes {
 				bytes, source = limit, "control group"
 			}
-			if group == "/" || group == "" {
-				break
-			}
-			group = group[:strings.LastIndexByte(group, '/')]
+			found = group != path.Dir(group)
 		}
 	}
 	return bytes, source
-}
-
-func machineMemory() int64 {
-	file, err := os.Open("/proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		var kib int64
-		if _, err := fmt.Sscanf(lines.Text(), "MemTotal: %d kB", &kib); err == nil {
-			return kib << 10
-		}
-	}
-	return 0
 }
 
 func openFilesMax() (uint64, error) {

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"troupe/actors/cluster"
 )
 
 // family is one metric, with a sample for each combination of its labels' values.
@@ -49,15 +51,14 @@ func counters(name, help string, labels []string, samples ...sample) family {
 	return family{Description{name, "counter", labels, help}, prometheus.CounterValue, samples}
 }
 
-// collector shows the table of the sources.
-type collector struct{ *Sources }
+// collector shows the table of what it reads.
+type collector func() *Readings
 
 // Describe has nothing, so that the registry checks what is collected.
 func (collector) Describe(chan<- *prometheus.Desc) {}
 
 func (c collector) Collect(to chan<- prometheus.Metric) {
-	all := readings{}
-	all.read(c.Sources)
+	all := c()
 	for _, f := range all.families() {
 		desc := prometheus.NewDesc(f.Name, f.Help, f.Labels, nil)
 		for _, s := range f.samples {
@@ -65,15 +66,15 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 	buckets := map[float64]uint64{}
-	for bound, n := range all.store.Syncs.Buckets {
+	for bound, n := range all.Store.Syncs.Buckets {
 		buckets[bound.Seconds()] = n
 	}
-	to <- prometheus.MustNewConstHistogram(prometheus.NewDesc(syncName, syncHelp, nil, nil), all.store.Syncs.Count, all.store.Syncs.Sum.Seconds(), buckets)
+	to <- prometheus.MustNewConstHistogram(prometheus.NewDesc(syncName, syncHelp, nil, nil), all.Store.Syncs.Count, all.Store.Syncs.Sum.Seconds(), buckets)
 }
 
 // Descriptions has every metric with the prefix troupe_ of a node of a cluster, by name.
 func Descriptions() (all []Description) {
-	r := readings{isNode: true}
+	r := Readings{Node: &cluster.Metrics{}}
 	for _, f := range r.families() {
 		all = append(all, f.Description)
 	}

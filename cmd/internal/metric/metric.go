@@ -30,21 +30,21 @@ type Reload struct {
 	Errors        int64  // of those files
 }
 
-// Sources read the counters of the parts. Each is called at every scrape, by one scrape at a time.
-type Sources struct {
+// Readings are the counters of all parts at one scrape.
+type Readings struct {
 	Version      string
-	Gateway      func() gateway.Metrics
-	Workflow     func() workflow.Metrics
-	Waiting      func() (*pending.Counts, error)
-	Portal       func() formportal.Metrics
-	Template     func() template.Metrics
-	Repository   func() repository.Metrics
-	Identity     func() identity.Metrics
-	Store        func() persistence.Metrics
-	BacklogBytes func() int64             // that wait for the store
-	Reloads      func() map[string]Reload // by the name of the set
-	Exports      func() []export.Metrics
-	Node         func() cluster.Metrics // nil on a standalone server
+	Gateway      gateway.Metrics
+	Workflow     workflow.Metrics
+	Waiting      *pending.Counts // nil: it could not be read, and has no samples
+	Portal       formportal.Metrics
+	Template     template.Metrics
+	Repository   repository.Metrics
+	Identity     identity.Metrics
+	Store        persistence.Metrics
+	BacklogBytes int64             // that wait for the store
+	Reloads      map[string]Reload // by the name of the set
+	Exports      []export.Metrics
+	Node         *cluster.Metrics // nil on a standalone server
 }
 
 // Latency records how long requests take, from before there is anything to scrape.
@@ -66,11 +66,11 @@ func (l *Latency) Of(route, method string) gateway.Observer {
 	return l.of.WithLabelValues(route, method)
 }
 
-// Handler answers scrapes: with the sources, the latencies, and what Go and the system say of the process. One part that
-// cannot be read does not take the others with it.
-func Handler(s *Sources, l *Latency, log zerolog.Logger) http.Handler {
+// Handler answers scrapes: with what read returns, the latencies, and what Go and the
+// system say of the process.
+func Handler(read func() *Readings, l *Latency, log zerolog.Logger) http.Handler {
 	r := prometheus.NewRegistry()
-	r.MustRegister(collector{s}, l.of, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.MustRegister(collector(read), l.of, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return promhttp.HandlerFor(r, promhttp.HandlerOpts{
 		ErrorLog: errorLog{log}, ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: scrapesMax, EnableOpenMetrics: true,
 	})

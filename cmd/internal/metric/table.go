@@ -3,47 +3,8 @@ package metric
 import (
 	"strconv"
 
-	"troupe/actors/cluster"
-	"troupe/actors/export"
-	"troupe/actors/formportal"
-	"troupe/actors/identity"
 	"troupe/actors/outbox"
-	"troupe/actors/pending"
-	"troupe/actors/repository"
-	"troupe/actors/template"
-	"troupe/actors/workflow"
-	"troupe/gateway"
-	"troupe/persistence"
 )
-
-// readings are the counters of all parts at one scrape.
-type readings struct {
-	version      string
-	gateway      gateway.Metrics
-	workflow     workflow.Metrics
-	waiting      *pending.Counts // nil: it could not be read, and has no samples
-	portal       formportal.Metrics
-	template     template.Metrics
-	repository   repository.Metrics
-	identity     identity.Metrics
-	store        persistence.Metrics
-	backlogBytes int64
-	reloads      map[string]Reload
-	exports      []export.Metrics
-	isNode       bool
-	node         cluster.Metrics
-}
-
-func (r *readings) read(s *Sources) {
-	*r = readings{
-		version: s.Version, gateway: s.Gateway(), workflow: s.Workflow(), portal: s.Portal(), template: s.Template(), repository: s.Repository(),
-		identity: s.Identity(), store: s.Store(), backlogBytes: s.BacklogBytes(), reloads: s.Reloads(), exports: s.Exports(), isNode: s.Node != nil,
-	}
-	r.waiting, _ = s.Waiting() // NB: the store counts and logs what is damaged
-	if r.isNode {
-		r.node = s.Node()
-	}
-}
 
 const (
 	latencyName = "troupe_http_request_duration_seconds"
@@ -55,7 +16,7 @@ const (
 var latencyLabels = []string{"route", "method"}
 
 // families are all metrics but the histograms, part by part.
-func (r *readings) families() (all []family) {
+func (r *Readings) families() (all []family) {
 	all = append(all, r.http()...)
 	all = append(all, r.instances()...)
 	all = append(all, r.automation()...)
@@ -63,14 +24,14 @@ func (r *readings) families() (all []family) {
 	all = append(all, r.files()...)
 	all = append(all, r.users()...)
 	all = append(all, r.exported()...)
-	if r.isNode {
+	if r.Node != nil {
 		all = append(all, r.cluster()...)
 	}
 	return all
 }
 
-func (r *readings) http() []family {
-	g := &r.gateway
+func (r *Readings) http() []family {
+	g := &r.Gateway
 	answers := counters("troupe_http_requests_total", "Answered requests. The route is the pattern of its path, or \"outside\" for all unknown ones; the status \"aborted\" stands for answers that were cut off.",
 		[]string{"route", "method", "status"})
 	for _, a := range g.Answers {
@@ -81,7 +42,7 @@ func (r *readings) http() []family {
 		answers.samples = append(answers.samples, of(a.Count, a.Route, a.Method, status))
 	}
 	return []family{
-		gauges("troupe_build_info", "Always 1; the label has the version.", []string{"version"}, of(1, r.version)),
+		gauges("troupe_build_info", "Always 1; the label has the version.", []string{"version"}, of(1, r.Version)),
 		answers,
 		gauge("troupe_http_requests_in_flight", "Requests in progress.", g.InFlight),
 		gauge("troupe_http_requests_limit", "Limit of requests in flight: requestsMax, or fewer while processors are short.", g.Places),
@@ -100,8 +61,8 @@ func (r *readings) http() []family {
 	}
 }
 
-func (r *readings) instances() []family {
-	w := &r.workflow
+func (r *Readings) instances() []family {
+	w := &r.Workflow
 	return []family{
 		gauge("troupe_instances_awake", "Active instances.", w.Awake),
 		gauge("troupe_instances_awake_bytes", "Approximate memory of active instances.", w.AwakeBytes),
@@ -121,8 +82,8 @@ func (r *readings) instances() []family {
 	}
 }
 
-func (r *readings) automation() []family {
-	w := &r.workflow
+func (r *Readings) automation() []family {
+	w := &r.Workflow
 	all := []family{
 		counter("troupe_incidents_total", "Events and creates that failed: of timers and deliveries, and of callers who got 500, a MarshallingError.", w.Incidents),
 		counter("troupe_timers_fired_total", "Timers fired.", w.Timers.Fired),
@@ -138,7 +99,7 @@ func (r *readings) automation() []family {
 		gauges("troupe_outbox_pending", "Deliveries that are still tried, by kind: webhook, mail or invoke (messages to children and parents).", []string{"kind"}),
 		gauges("troupe_outbox_dead", "Deliveries that are no longer tried, by kind.", []string{"kind"}),
 	}
-	if c := r.waiting; c != nil {
+	if c := r.Waiting; c != nil {
 		waiting[0].samples = []sample{of(c.TasksOpen)}
 		waiting[1].samples = []sample{of(c.IncidentsOpen)}
 		waiting[2].samples = []sample{of(c.TimersDue)}
@@ -150,8 +111,8 @@ func (r *readings) automation() []family {
 	return append(all, waiting...)
 }
 
-func (r *readings) commits() []family {
-	s := &r.store
+func (r *Readings) commits() []family {
+	s := &r.Store
 	all := []family{
 		counter("troupe_commits_total", "Batches acknowledged as durable.", s.Committed),
 		counter("troupe_commits_applied_total", "Batches applied, durable or not.", s.Appended),
@@ -159,7 +120,7 @@ func (r *readings) commits() []family {
 		counters("troupe_commits_failed_total", "Batches that were not acknowledged: refused unapplied, or with an unknown outcome.", []string{"outcome"},
 			of(s.Refused, "refused"), of(s.Unknown, "unknown")),
 		gauge("troupe_commits_waiting", "Unanswered commits.", s.Waiting),
-		gauge("troupe_commits_waiting_bytes", "Bytes appended that are not durable yet.", r.backlogBytes),
+		gauge("troupe_commits_waiting_bytes", "Bytes appended that are not durable yet.", r.BacklogBytes),
 		counter("troupe_commit_barriers_total", "Waits for earlier writes.", s.Barriers),
 		counter("troupe_commit_stalls_total", "Times that commits did not get through.", s.Stalls),
 		counter("troupe_store_write_stalls_total", "Times that the database held writers back.", s.WriteStalls),
@@ -180,9 +141,9 @@ func (r *readings) commits() []family {
 	return append(all, free)
 }
 
-func (r *readings) files() []family {
-	f := &r.repository
-	p, t, s := &r.portal, &r.template.Supervisor, &f.Supervisor
+func (r *Readings) files() []family {
+	f := &r.Repository
+	p, t, s := &r.Portal, &r.Template.Supervisor, &f.Supervisor
 	part := []string{"part"}
 	each := func(portal, template, repository int64) []sample {
 		return []sample{of(portal, "form-portal"), of(template, "template"), of(repository, "repository")}
@@ -192,7 +153,7 @@ func (r *readings) files() []family {
 		counters("troupe_worker_requests_total", "Requests started.", part, each(p.Begun, t.Begun, s.Begun)...),
 		counters("troupe_worker_refused_total", "Requests refused because no worker was free in time.", part, each(p.Refused, t.Refused, s.Refused)...),
 		counters("troupe_worker_panics_total", "Workers that panicked.", part, each(p.Panics, t.Panics, s.Panics)...),
-		counters("troupe_template_reads_total", "Templates read: parsed, or from the cache.", []string{"from"}, of(r.template.Parsed, "file"), of(r.template.Cached, "cache")),
+		counters("troupe_template_reads_total", "Templates read: parsed, or from the cache.", []string{"from"}, of(r.Template.Parsed, "file"), of(r.Template.Cached, "cache")),
 		gauge("troupe_repository_files", "Indexed files.", f.Files),
 		gauge("troupe_repository_folders", "Indexed folders.", f.Folders),
 		gauge("troupe_repository_scan_seconds", "Duration of the last full scan.", f.Last.Took.Seconds()),
@@ -208,7 +169,7 @@ func (r *readings) files() []family {
 		gauges("troupe_reload_pending", "1 while the newest files of a set are not in use.", []string{"set"}),
 		gauges("troupe_reload_errors", "Errors in those files.", []string{"set"}),
 	}
-	for set, files := range r.reloads {
+	for set, files := range r.Reloads {
 		pending := 0
 		if files.Pending {
 			pending = 1
@@ -220,8 +181,8 @@ func (r *readings) files() []family {
 	return append(used, reload...)
 }
 
-func (r *readings) users() []family {
-	i := &r.identity
+func (r *Readings) users() []family {
+	i := &r.Identity
 	return []family{
 		counters("troupe_sign_ins_total", "Sign-ins; failed ones had a wrong user or password, refused ones came too soon after those.", []string{"outcome"},
 			of(i.SignIns, "accepted"), of(i.SignInsFailed, "failed"), of(i.SignInsRefused, "refused")),
@@ -235,7 +196,7 @@ func (r *readings) users() []family {
 	}
 }
 
-func (r *readings) exported() []family {
+func (r *Readings) exported() []family {
 	label := []string{"export"}
 	all := []family{
 		counters("troupe_export_rows_total", "Rows that the target of an export has confirmed.", label),
@@ -243,7 +204,7 @@ func (r *readings) exported() []family {
 		counters("troupe_export_gaps_total", "Times that entries were missing in an export, because the change feed no longer had them.", label),
 		gauges("troupe_export_lag_seconds", "How long the oldest entry has waited that the target has not confirmed.", label),
 	}
-	for _, e := range r.exports {
+	for _, e := range r.Exports {
 		all[0].samples = append(all[0].samples, of(e.Rows, e.Name))
 		all[1].samples = append(all[1].samples, of(e.Failures, e.Name))
 		all[2].samples = append(all[2].samples, of(e.Gaps, e.Name))
@@ -252,8 +213,8 @@ func (r *readings) exported() []family {
 	return all
 }
 
-func (r *readings) cluster() []family {
-	n := &r.node
+func (r *Readings) cluster() []family {
+	n := r.Node
 	return []family{
 		gauge("troupe_cluster_nodes", "Nodes of the cluster.", n.Nodes),
 		gauge("troupe_cluster_nodes_alive", "Nodes that answer, this one included.", n.Alive),

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -44,18 +45,19 @@ func newAudit() *cobra.Command {
 		if r.Since, err = parseSince(since, time.Now()); err != nil {
 			return err
 		}
-		if r.Action != "" {
-			if err := checkAction(r.Action); err != nil {
-				return err
-			}
+		if known := actionsKnown(); r.Action != "" && !slices.Contains(known, r.Action) {
+			return cli.Usagef("--action %q: there is no such action%s", r.Action, cli.DidYouMean(r.Action, known))
 		}
 		if follows && out.Form != cli.FormTable && out.Form != cli.FormJSONL {
 			return cli.Usagef("--follow has no end: use -o table or -o jsonl")
 		}
 		r.Limit = 1000
-		l := &lister{cmd: cmd, out: out, member: "audit", head: []string{"TIME", "ACTOR", "ACTION", "TARGET"}}
+		l := &lister{cmd: cmd, out: out, member: "audit", things: "rows", head: []string{"TIME", "ACTOR", "ACTION", "TARGET"}}
 		if !follows {
-			return listAudit(cmd.Context(), c, l, &r)
+			if err := auditPages(cmd.Context(), c, l, &r); err != nil {
+				return err
+			}
+			return l.end()
 		}
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
@@ -72,15 +74,6 @@ func actionsKnown() (names []string) {
 	return names
 }
 
-func checkAction(action string) error {
-	for _, a := range audit.Actions() {
-		if string(a) == action {
-			return nil
-		}
-	}
-	return cli.Usagef("--action %q: there is no such action%s", action, cli.DidYouMean(action, actionsKnown()))
-}
-
 // parseSince reads a time, or how long ago that was.
 func parseSince(text string, now time.Time) (time.Time, error) {
 	if text == "" {
@@ -94,13 +87,6 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 		return time.Time{}, cli.Usagef("--since %q: it must be a time such as 2026-11-26T09:31:00Z, or a duration such as 24h or 30d", text)
 	}
 	return now.Add(-ago), nil
-}
-
-func listAudit(ctx context.Context, c *client.Client, l *lister, r *client.AuditRequest) error {
-	if err := auditPages(ctx, c, l, r); err != nil {
-		return err
-	}
-	return l.end()
 }
 
 // auditPages writes what there is from r.After on, and sets that to where it goes on.
@@ -174,7 +160,11 @@ The first row that does not fit is named, with exit code 1.`,
 		if err != nil {
 			return err
 		}
-		return showChain(cmd.OutOrStdout(), audit.Chain{Rows: chain.Rows, Head: chain.Head, Broken: shownBroken(chain.Broken)})
+		broken := ""
+		if chain.Broken != nil {
+			broken = *chain.Broken
+		}
+		return showChain(cmd.OutOrStdout(), audit.Chain{Rows: chain.Rows, Head: chain.Head, Broken: broken})
 	})
 	online := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -184,13 +174,6 @@ The first row that does not fit is named, with exit code 1.`,
 		return verifyExport(cmd, file)
 	}
 	return cmd
-}
-
-func shownBroken(broken *string) string {
-	if broken == nil {
-		return ""
-	}
-	return *broken
 }
 
 func showChain(out io.Writer, chain audit.Chain) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -33,34 +34,30 @@ goes on when the service restarts. Prints the id of the job and how many instanc
 			"  troupe bulk start invoice --plan plan.yaml\n" +
 			"  troupe bulk start invoice --filter '{\"states.nodeId\": \"closed\"}' --delete --dry-run",
 	}
-	cmd.Flags().StringVar(&filter, "filter", "", "only matching instances: a JSON filter")
+	cmd.Flags().StringVar(&filter, "filter", "", "only matching instances: a JSON filter, @file or -")
 	cmd.Flags().StringVar(&event, "event", "", "send each this event")
-	cmd.Flags().StringVar(&eventData, "data", "", "data of the event: a JSON object")
+	cmd.Flags().StringVar(&eventData, "data", "", "data of the event: a JSON object, @file or -")
 	cmd.Flags().StringVar(&plan, "plan", "", "migrate each by this plan: a file, YAML or JSON")
 	cmd.Flags().BoolVar(&remove, "delete", false, "delete each with everything stored of it")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only count the matching instances")
 	return operating(cmd, []string{cli.FormTable, cli.FormJSON}, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
 		request := &api.BulkRequest{WorkflowID: args[0], DryRun: dryRun, Action: api.BulkAction{Delete: remove}}
-		asked := 0
-		for _, has := range []bool{event != "", plan != "", remove} {
-			if has {
-				asked++
-			}
-		}
-		switch {
-		case asked != 1:
+		if asked := slices.DeleteFunc([]bool{event != "", plan != "", remove}, func(is bool) bool { return !is }); len(asked) != 1 {
 			return cli.Usagef("one of --event, --plan and --delete is required")
-		case filter != "" && !json.Valid([]byte(filter)):
-			return cli.Usagef("--filter is not JSON")
-		case eventData != "" && !json.Valid([]byte(eventData)):
-			return cli.Usagef("--data is not JSON")
-		case eventData != "" && event == "":
+		}
+		if eventData != "" && event == "" {
 			return cli.Usagef("--data is the data of --event, which is missing")
-		case filter != "":
-			request.Filter = json.RawMessage(filter)
+		}
+		var err error
+		if request.Filter, err = cli.JsonInput(cmd, "filter", filter); err != nil {
+			return err
+		}
+		brought, err := cli.JsonInput(cmd, "data", eventData)
+		if err != nil {
+			return err
 		}
 		if event != "" {
-			request.Action.Event = &api.BulkEvent{Name: event, Data: json.RawMessage(eventData)}
+			request.Action.Event = &api.BulkEvent{Name: event, Data: brought}
 		}
 		if plan != "" {
 			text, err := os.ReadFile(plan)
@@ -83,15 +80,12 @@ goes on when the service restarts. Prints the id of the job and how many instanc
 		if out.Form != cli.FormTable {
 			return out.Document(created.Raw)
 		}
-		return out.Table([][]string{{"ID", "INSTANCES"}, {textOr(created.ID, "-"), countOf(created.Count)}})
+		id := "-"
+		if created.ID != nil {
+			id = *created.ID
+		}
+		return out.Table([][]string{{"ID", "INSTANCES"}, {id, countOf(created.Count)}})
 	})
-}
-
-func textOr(text *string, none string) string {
-	if text == nil {
-		return none
-	}
-	return *text
 }
 
 func countOf(n *int64) string {
@@ -111,16 +105,12 @@ func newBulkList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if out.Form != cli.FormTable {
-			return out.Document(list.Raw)
-		}
-		rows := [][]string{{"ID", "WORKFLOW", "ACTION", "USER", "CREATED", "STATUS", "DONE", "FAILED", "TOTAL"}}
-		for i := range list.Bulk {
-			rows = append(rows, bulkRow(&list.Bulk[i]))
-		}
-		return out.Table(rows)
+		l := &lister{cmd: cmd, out: out, member: "bulk", things: "bulk jobs", head: bulkHead}
+		return l.one(pageOf(list.Raw, "", list.Bulk, bulkRow))
 	})
 }
+
+var bulkHead = []string{"ID", "WORKFLOW", "ACTION", "USER", "CREATED", "STATUS", "DONE", "FAILED", "TOTAL"}
 
 func bulkRow(j *api.BulkJob) []string {
 	action := j.Action
@@ -143,10 +133,9 @@ func newBulkShow() *cobra.Command {
 		if out.Form != cli.FormTable {
 			return out.Document(job.Raw)
 		}
-		heads := []string{"ID", "WORKFLOW", "ACTION", "USER", "CREATED", "STATUS", "DONE", "FAILED", "TOTAL"}
 		rows := [][]string{}
 		for i, text := range bulkRow(&job.BulkJob) {
-			rows = append(rows, []string{heads[i], text})
+			rows = append(rows, []string{bulkHead[i], text})
 		}
 		if err := out.Table(rows); err != nil || len(job.Failures) == 0 {
 			return err

@@ -26,7 +26,7 @@ func newUserList() *cobra.Command {
 	}
 	p.add(cmd)
 	return operating(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, _ []string) error {
-		l := &lister{cmd: cmd, out: out, member: "users", head: []string{"USER", "NAME", "ROLES", "PRIVILEGES", "STATE"}}
+		l := &lister{cmd: cmd, out: out, member: "users", things: "users", head: []string{"USER", "NAME", "ROLES", "PRIVILEGES", "STATE"}}
 		return list(l, p.all, client.UsersRequest{Limit: p.limit, Cursor: p.cursor}, c.Users, c.UsersPages, func(page *client.Page[api.User]) *listPage {
 			return pageOf(page.Raw, page.Next, page.Items, func(u *api.User) []string {
 				var privileges []string
@@ -99,7 +99,7 @@ func newRole() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		l := &lister{cmd: cmd, out: out, member: "roles", head: []string{"ROLE", "NAME", "PRIVILEGES", "USERS"}}
+		l := &lister{cmd: cmd, out: out, member: "roles", things: "roles", head: []string{"ROLE", "NAME", "PRIVILEGES", "USERS"}}
 		return l.one(pageOf(page.Raw, "", page.Items, func(r *api.UserRole) []string {
 			return []string{r.ID, r.Name, strings.Join(r.Privileges, ", "), strings.Join(r.Users, ", ")}
 		}))

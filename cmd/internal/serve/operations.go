@@ -15,18 +15,23 @@ func (s *service) startOperations() error {
 	if c.Admin == "" {
 		return nil
 	}
-	sources := &metric.Sources{
-		Version: build.This().Version,
-		Gateway: s.gateway.Metrics, Workflow: s.router.Metrics, Waiting: s.router.Waiting.NewCounter().Counts, Portal: s.portal.Metrics,
-		Template: s.templateParameters.Metrics, Repository: s.repository.Metrics, Identity: s.identities.Metrics,
-		Store: s.store.Metrics, BacklogBytes: s.store.Backlog, Reloads: s.reloads.metrics, Exports: s.exports.Metrics,
-	}
-	if s.node != nil {
-		sources.Node = s.node.Metrics
+	counter := s.router.Waiting.NewCounter()
+	read := func() *metric.Readings {
+		r := &metric.Readings{
+			Version: build.This().Version,
+			Gateway: s.gateway.Metrics(), Workflow: s.router.Metrics(), Portal: s.portal.Metrics(),
+			Template: s.templateParameters.Metrics(), Repository: s.repository.Metrics(), Identity: s.identities.Metrics(),
+			Store: s.store.Metrics(), BacklogBytes: s.store.Backlog(), Reloads: s.reloads.metrics(), Exports: s.exports.Metrics(),
+		}
+		r.Waiting, _ = counter.Counts() // NB: the store counts and logs what is damaged
+		if s.node != nil {
+			r.Node = new(s.node.Metrics())
+		}
+		return r
 	}
 	asked := c.IsChosen("admin")
 	operations, err := admin.StartOperations(admin.OperationsOptions{
-		Addr: c.Admin, Metrics: metric.Handler(sources, s.latency, s.log), Profiles: asked, Log: s.log,
+		Addr: c.Admin, Metrics: metric.Handler(read, s.latency, s.log), Profiles: asked, Log: s.log,
 	})
 	switch {
 	case err == nil:

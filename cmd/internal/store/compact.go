@@ -37,7 +37,7 @@ In a cluster each node has its own store: run it on every node. Backups are not 
 			if err := json.Unmarshal(text, &r); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(c.OutOrStdout(), "%s (%s) are now %s (%s)\n", cli.Plural(r.TablesBefore, "table"), sizeText(r.BytesBefore), cli.Plural(r.TablesAfter, "table"), sizeText(r.BytesAfter))
+			_, err := fmt.Fprintf(c.OutOrStdout(), "%s (%s) are now %s (%s)\n", cli.Plural(r.TablesBefore, "table"), cli.SizeText(r.BytesBefore), cli.Plural(r.TablesAfter, "table"), cli.SizeText(r.BytesAfter))
 			if err == nil && !offline {
 				_, err = fmt.Fprintf(c.OutOrStdout(), "%s may still name the first and last keys of former tables; the second start of the server from now removes the last of them\n", strings.Join(r.Manifests, " and "))
 			}

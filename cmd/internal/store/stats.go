@@ -53,7 +53,7 @@ compressed, and logs and deleted rows take space as well.`,
 func showSizes(to *cli.Output, found *sizes) error {
 	rows := [][]string{{"KIND", "ROWS", "BYTES", "SIZE"}}
 	add := func(name string, s inventory.Size) {
-		rows = append(rows, []string{name, strconv.FormatInt(s.Rows, 10), strconv.FormatInt(s.Bytes, 10), sizeText(s.Bytes)})
+		rows = append(rows, []string{name, strconv.FormatInt(s.Rows, 10), strconv.FormatInt(s.Bytes, 10), cli.SizeText(s.Bytes)})
 	}
 	for _, k := range found.Kinds {
 		add(k.Kind, k.Size)
@@ -64,14 +64,14 @@ func showSizes(to *cli.Output, found *sizes) error {
 	}
 	rows = [][]string{{"WORKFLOW", "INSTANCES", "ROWS", "BYTES", "SIZE"}}
 	for _, w := range found.Workflows {
-		rows = append(rows, []string{w.Workflow, strconv.FormatInt(w.Instances, 10), strconv.FormatInt(w.Rows, 10), strconv.FormatInt(w.Bytes, 10), sizeText(w.Bytes)})
+		rows = append(rows, []string{w.Workflow, strconv.FormatInt(w.Instances, 10), strconv.FormatInt(w.Rows, 10), strconv.FormatInt(w.Bytes, 10), cli.SizeText(w.Bytes)})
 	}
 	_, err := fmt.Fprintln(to.To)
 	if err == nil {
 		err = to.Table(rows)
 	}
 	if err == nil {
-		_, err = fmt.Fprintf(to.To, "\n%s on disk\n", sizeText(int64(found.DiskBytes))) //nolint:gosec // of a disk
+		_, err = fmt.Fprintf(to.To, "\n%s on disk\n", cli.SizeText(int64(found.DiskBytes))) //nolint:gosec // of a disk
 	}
 	if err == nil && found.OfNode != "" {
 		_, err = fmt.Fprintln(to.To, found.OfNode)

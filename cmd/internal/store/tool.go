@@ -4,6 +4,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -150,14 +151,14 @@ func (c *call) run(ctx context.Context, in io.Reader) error {
 		return err
 	}
 	err = c.tool.use(ctx, &job{Open: open, in: in, say: live.Say, pace: atOnce, line: func(value any) error {
-		text, ok := value.(json.RawMessage)
-		if !ok {
-			if text, err = json.Marshal(value); err != nil {
-				return err
-			}
+		var text bytes.Buffer
+		to := json.NewEncoder(&text)
+		to.SetEscapeHTML(false) // NB: as a server does, so that documents stay byte for byte
+		if err := to.Encode(value); err != nil {
+			return err
 		}
 		live.Clear()
-		return c.line(text)
+		return c.line(text.Bytes())
 	}})
 	if err = errors.Join(err, end()); err != nil || c.after == nil {
 		return err
@@ -201,17 +202,4 @@ func (j *job) ofNode(shards int) string {
 		return ""
 	}
 	return fmt.Sprintf("this node has %d of the %d shards of its cluster: the others are not counted", shards, all)
-}
-
-// sizeText is a size for people.
-func sizeText(bytes int64) string {
-	const unit = 1024
-	if bytes < unit {
-		return fmt.Sprintf("%d B", bytes)
-	}
-	value, at := float64(bytes), 0
-	for value >= unit {
-		value, at = value/unit, at+1
-	}
-	return fmt.Sprintf("%.1f %ciB", value, "KMGTPE"[at-1])
 }

@@ -1,11 +1,11 @@
 package kernel
 
 import (
-	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/puzpuzpuz/xsync/v4"
 )
 
 // Metrics is a snapshot of what a Server counts since it was made.
@@ -61,32 +61,38 @@ type metrics struct {
 	routes []*routeMetrics // the last one is that of Outside
 }
 
-// routeMetrics counts the answers of a route. There are few kinds of them, so that a list is fast to look through.
+// routeMetrics counts the answers of a route.
 type routeMetrics struct {
 	name, path string
 	observer   func(route, method string) Observer // nil: nobody wants to know how long they took
+	kinds      *xsync.Map[answerKind, *answerMetrics]
+}
 
-	kinds  atomic.Pointer[[]*answerMetrics] // read only; a new one has more
-	adding sync.Mutex
+type answerKind struct {
+	method string
+	status int
 }
 
 type answerMetrics struct {
-	method  string
-	status  int
 	count   atomic.Uint64
 	latency Observer
 }
 
 func (s *Kernel) newRouteMetrics(name, path string) *routeMetrics {
-	m := &routeMetrics{name: name, path: path, observer: s.Options.Latency}
-	m.kinds.Store(new([]*answerMetrics))
-	return m
+	return &routeMetrics{name, path, s.Options.Latency, xsync.NewMap[answerKind, *answerMetrics]()}
 }
 
 func (m *routeMetrics) count(method string, status int, took time.Duration) {
-	of := m.find(method, status)
-	if of == nil {
-		of = m.add(method, status)
+	of, known := m.kinds.Load(answerKind{method, status})
+	if !known {
+		kind := answerKind{strings.Clone(method), status}
+		of, _ = m.kinds.LoadOrCompute(kind, func() (*answerMetrics, bool) {
+			of := &answerMetrics{}
+			if m.observer != nil {
+				of.latency = m.observer(m.path, kind.method)
+			}
+			return of, false
+		})
 	}
 	of.count.Add(1)
 	if of.latency != nil {
@@ -94,33 +100,9 @@ func (m *routeMetrics) count(method string, status int, took time.Duration) {
 	}
 }
 
-func (m *routeMetrics) find(method string, status int) *answerMetrics {
-	for _, of := range *m.kinds.Load() {
-		if of.status == status && of.method == method {
-			return of
-		}
-	}
-	return nil
-}
-
-func (m *routeMetrics) add(method string, status int) *answerMetrics {
-	m.adding.Lock()
-	defer m.adding.Unlock()
-	if of := m.find(method, status); of != nil {
-		return of
-	}
-	of := &answerMetrics{method: strings.Clone(method), status: status}
-	if m.observer != nil {
-		of.latency = m.observer(m.path, of.method)
-	}
-	kinds := append(slices.Clone(*m.kinds.Load()), of)
-	m.kinds.Store(&kinds)
-	return of
-}
-
 func (m *routeMetrics) snapshot(to []Answers) []Answers {
-	for _, of := range *m.kinds.Load() {
-		to = append(to, Answers{m.path, of.method, max(of.status, 0), of.count.Load()})
+	for kind, of := range m.kinds.Range {
+		to = append(to, Answers{m.path, kind.method, max(kind.status, 0), of.count.Load()})
 	}
 	return to
 }
