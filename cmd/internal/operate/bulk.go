@@ -24,11 +24,12 @@ func newBulk() *cobra.Command {
 
 func newBulkStart() *cobra.Command {
 	var filter, event, eventData, plan string
-	remove, dryRun := false, false
+	remove, all, dryRun := false, false, false
 	cmd := &cobra.Command{
 		Use: "start WORKFLOW", Short: "Start a bulk job (needs mod-workflows)",
 		Long: `Every instance that exists now has its turn once, and counts if it matches the filter then. The job acts as you, and
-goes on when the service restarts. Prints the id of the job and how many instances match.`,
+goes on when the service restarts. Prints the id of the job and how many instances match. An event goes to instances that
+you may read; to migrate or delete by data you need the right to read all of the workflow.`,
 		Example: "  troupe bulk start invoice --filter '{\"states.nodeId\": \"review\"}' --event remind --data '{\"by\": \"mail\"}'\n" +
 			"  troupe bulk start invoice --plan plan.yaml\n" +
 			"  troupe bulk start invoice --filter '{\"states.nodeId\": \"closed\"}' --delete --dry-run",
@@ -38,6 +39,7 @@ goes on when the service restarts. Prints the id of the job and how many instanc
 	cmd.Flags().StringVar(&eventData, "data", "", "data of the event: a JSON object")
 	cmd.Flags().StringVar(&plan, "plan", "", "migrate each by this plan: a file, YAML or JSON")
 	cmd.Flags().BoolVar(&remove, "delete", false, "delete each with everything stored of it")
+	cmd.Flags().BoolVar(&all, "all", false, "with --delete and no --filter: delete all instances of the workflow")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only count the matching instances")
 	return operating(cmd, []string{cli.FormTable, cli.FormJSON}, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
 		request := &api.BulkRequest{WorkflowID: args[0], DryRun: dryRun, Action: api.BulkAction{Delete: remove}}
@@ -48,8 +50,16 @@ goes on when the service restarts. Prints the id of the job and how many instanc
 			}
 		}
 		switch {
-		case asked != 1:
+		case asked == 0:
 			return cli.Usagef("one of --event, --plan and --delete is required")
+		case asked > 1:
+			return cli.Usagef("only one of --event, --plan and --delete is possible")
+		case all && (!remove || filter != ""):
+			return cli.Usagef("--all is for --delete without --filter")
+		case remove && filter == "" && !all:
+			return cli.Usagef("--delete needs --filter, or --all for all instances of %s", args[0])
+		case all:
+			request.Filter = json.RawMessage("{}")
 		case filter != "" && !json.Valid([]byte(filter)):
 			return cli.Usagef("--filter is not JSON")
 		case eventData != "" && !json.Valid([]byte(eventData)):
@@ -79,6 +89,9 @@ goes on when the service restarts. Prints the id of the job and how many instanc
 		}
 		if err != nil {
 			return err
+		}
+		if event != "" && created.Count != nil && *created.Count == 0 {
+			fmt.Fprintln(cmd.ErrOrStderr(), "No instance that you may read matches.")
 		}
 		if out.Form != cli.FormTable {
 			return out.Document(created.Raw)
