@@ -47,6 +47,8 @@ type Options struct {
 	Queries *query.Service
 	// Principal returns a user with the rights of now, or why there is none.
 	Principal func(identity.UserID) (*identity.Principal, error)
+	// KnowsEvent is an error unless some version of a workflow has an event.
+	KnowsEvent func(workflow string, event statemachine.EventName) error
 	// MaySend says why a caller may not send events to instances of a workflow at all.
 	MaySend func(*message.Event, time.Time) error
 	// Send and Delete are those of an instance that is led here.
@@ -101,7 +103,9 @@ func (s *Service) create(ctx context.Context, by *identity.Principal, j *Job, dr
 	j.By, j.Created, j.Status = string(by.ID), s.o.Clock().UTC(), Running
 	switch {
 	case j.Event != "":
-		err = s.o.MaySend(&message.Event{Caller: by, WorkflowID: j.WorkflowID}, j.Created)
+		if err = s.o.MaySend(&message.Event{Caller: by, WorkflowID: j.WorkflowID}, j.Created); err == nil {
+			err = s.o.KnowsEvent(j.WorkflowID, statemachine.EventName(j.Event))
+		}
 	case j.Plan != nil:
 		m := s.migrations.Load()
 		if m == nil {
@@ -145,7 +149,7 @@ func (j *Job) plan(by *identity.Principal) *migration.Request {
 
 // request finds the instances of a job.
 func (j *Job) request(by *identity.Principal) *query.Request {
-	return &query.Request{Caller: by, WorkflowID: j.WorkflowID, Filter: j.Filter, Limit: 1, Version: j.From, Everyones: j.Event == ""}
+	return &query.Request{Caller: by, WorkflowID: j.WorkflowID, Filter: j.Filter, Limit: 1, Version: j.From, Everyones: j.Event == "", Whole: true}
 }
 
 func (s *Service) count(ctx context.Context, by *identity.Principal, j *Job) error {

@@ -11,6 +11,8 @@ import (
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
 )
 
 // Listed is a workflow with all its versions.
@@ -56,6 +58,32 @@ func (c *Catalog) List() ([]Listed, error) {
 	}
 	slices.SortFunc(all, func(a, b Listed) int { return cmp.Compare(a.ID, b.ID) })
 	return all, nil
+}
+
+// KnowsEvent returns failure.ErrInvalid, with a suggestion, when no version of a workflow has an event.
+func (c *Catalog) KnowsEvent(workflow string, event statemachine.EventName) error {
+	newest, err := c.Newest(workflow)
+	if err != nil || newest.Declares(event) {
+		return err
+	}
+	published, err := c.published(key.DefinitionPrefix(nil, workflow))
+	if err != nil {
+		return failure.OfStore(err)
+	}
+	for _, number := range published[workflow] {
+		if d, err := c.Version(workflow, number); err != nil || d.Declares(event) {
+			return nil //nolint:nilerr // one that cannot be read may have it
+		}
+	}
+	names := []string{}
+	for _, name := range newest.EventNames() {
+		names = append(names, string(name))
+	}
+	reason := fmt.Sprintf("no version of %s has the event %s", workflow, data.Quote(string(event)))
+	if meant := document.DidYouMean(string(event), names); meant != "" {
+		reason += "; " + meant
+	}
+	return failure.Refuse(failure.ErrInvalid, "%s", reason)
 }
 
 // Text is a version of a definition as it was published.

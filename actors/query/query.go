@@ -119,6 +119,8 @@ func (s *Service) newQuery(req *Request, yield func(found) error) (*query, error
 		q.right = statemachine.Granted
 	case q.right == statemachine.Denied:
 		return nil, failure.Refuse(failure.ErrForbidden, "you may not read the instances: the filter can name _id, workflowId and states")
+	case req.Whole && !d.MayReadAll(q.caller, q.now):
+		return nil, failure.Refuse(failure.ErrForbidden, "you may not read all instances of %s (allow.read), so that some would be missed: the filter can name _id, workflowId and states", req.WorkflowID)
 	}
 	if err := q.fields.parse(req.Fields, manages); err != nil {
 		return nil, err

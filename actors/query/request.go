@@ -39,6 +39,9 @@ type Request struct {
 	// Everyones has all instances, for who runs the service. A filter on more than ids and states finds only what the
 	// caller may see.
 	Everyones bool
+	// Whole is Everyones for who must not miss any: such a filter is failure.ErrForbidden, unless the caller may read all
+	// instances.
+	Whole bool
 	// ByPrivilege is set before the first instance is given: the caller is an operator who may read them only because
 	// of a privilege.
 	ByPrivilege bool `json:"-"`

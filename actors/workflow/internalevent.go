@@ -46,6 +46,7 @@ func (r *Router) makeInternal() {
 	r.env.Timers = timer.New(timer.Options{Store: r.o.Store, Clock: r.o.Clock, Fire: r.fire, Log: r.o.Log})
 	r.Bulk = bulk.New(bulk.Options{
 		Store: r.o.Store, Clock: r.o.Clock, Log: r.o.Log, Queries: r.Queries, Principal: r.principal, MaySend: r.env.MaySend, Send: r.Send, Current: r.o.Current, Audit: r.o.Audit,
+		KnowsEvent: r.o.Catalog.KnowsEvent,
 		Delete: func(ctx context.Context, user, workflow, instance string) error {
 			return r.Delete(ctx, user, workflow, instance, false)
 		},

@@ -31,6 +31,9 @@ type Scope struct {
 	In func(node string) bool
 	// Locals are the variables that Env.With added. One that is missing is an error when the expression reads it.
 	Locals map[string]data.Value
+	// Apart: nothing is known but User and Now, and reading anything else is an error. What is true all the same is true
+	// for every instance.
+	Apart bool
 	// Budget is charged with what each evaluation costs; nil: nothing bounds them together.
 	Budget *Budget
 }
@@ -141,6 +144,9 @@ func (a *activation) release() {
 
 // ResolveName implements cel.Activation.
 func (a *activation) ResolveName(name string) (any, bool) {
+	if a.scope.Apart && name != userRoot && name != nowRoot {
+		return nil, false
+	}
 	switch name {
 	case publicRoot:
 		return whole(&a.public), true

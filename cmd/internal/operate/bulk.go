@@ -25,11 +25,12 @@ func newBulk() *cobra.Command {
 
 func newBulkStart() *cobra.Command {
 	var filter, event, eventData, plan string
-	remove, dryRun := false, false
+	remove, all, dryRun := false, false, false
 	cmd := &cobra.Command{
 		Use: "start WORKFLOW", Short: "Start a bulk job (needs mod-workflows)",
 		Long: `Every instance that exists now has its turn once, and counts if it matches the filter then. The job acts as you, and
-goes on when the service restarts. Prints the id of the job and how many instances match.`,
+goes on when the service restarts. Prints the id of the job and how many instances match. An event goes to instances that
+you may read; to migrate or delete by data you need the right to read all of the workflow.`,
 		Example: "  troupe bulk start invoice --filter '{\"states.nodeId\": \"review\"}' --event remind --data '{\"by\": \"mail\"}'\n" +
 			"  troupe bulk start invoice --plan plan.yaml\n" +
 			"  troupe bulk start invoice --filter '{\"states.nodeId\": \"closed\"}' --delete --dry-run",
@@ -39,18 +40,29 @@ goes on when the service restarts. Prints the id of the job and how many instanc
 	cmd.Flags().StringVar(&eventData, "data", "", "data of the event: a JSON object, @file or -")
 	cmd.Flags().StringVar(&plan, "plan", "", "migrate each by this plan: a file, YAML or JSON")
 	cmd.Flags().BoolVar(&remove, "delete", false, "delete each with everything stored of it")
+	cmd.Flags().BoolVar(&all, "all", false, "with --delete and no --filter: delete all instances of the workflow")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only count the matching instances")
 	return operating(cmd, []string{cli.FormTable, cli.FormJSON}, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
 		request := &api.BulkRequest{WorkflowID: args[0], DryRun: dryRun, Action: api.BulkAction{Delete: remove}}
-		if asked := slices.DeleteFunc([]bool{event != "", plan != "", remove}, func(is bool) bool { return !is }); len(asked) != 1 {
+		asked := slices.DeleteFunc([]bool{event != "", plan != "", remove}, func(is bool) bool { return !is })
+		switch {
+		case len(asked) == 0:
 			return cli.Usagef("one of --event, --plan and --delete is required")
-		}
-		if eventData != "" && event == "" {
+		case len(asked) > 1:
+			return cli.Usagef("only one of --event, --plan and --delete is possible")
+		case all && (!remove || filter != ""):
+			return cli.Usagef("--all is for --delete without --filter")
+		case remove && filter == "" && !all:
+			return cli.Usagef("--delete needs --filter, or --all for all instances of %s", args[0])
+		case eventData != "" && event == "":
 			return cli.Usagef("--data is the data of --event, which is missing")
 		}
 		var err error
 		if request.Filter, err = cli.JsonInput(cmd, "filter", filter); err != nil {
 			return err
+		}
+		if all {
+			request.Filter = json.RawMessage("{}")
 		}
 		brought, err := cli.JsonInput(cmd, "data", eventData)
 		if err != nil {
@@ -76,6 +88,9 @@ goes on when the service restarts. Prints the id of the job and how many instanc
 		}
 		if err != nil {
 			return err
+		}
+		if event != "" && created.Count != nil && *created.Count == 0 {
+			fmt.Fprintln(cmd.ErrOrStderr(), "No instance that you may read matches.")
 		}
 		if out.Form != cli.FormTable {
 			return out.Document(created.Raw)

@@ -124,6 +124,9 @@ you must own the workflow or have mod-admin.`,
 		if err != nil {
 			return err
 		}
+		if total.Matched == 0 && filter != "" {
+			fmt.Fprintln(cmd.ErrOrStderr(), "No instance matches. A filter on data finds only instances that you may read.")
+		}
 		return showMigrated(out, total, dryRun)
 	})
 }

@@ -128,6 +128,9 @@ func parseBulk(body []byte) (job *bulk.Job, dryRun bool, err error) {
 	if asked != 1 {
 		return nil, false, parse.Malformed(`"action" must have one of "event", "migrate" and "delete": true`)
 	}
+	if job.Delete && len(members[1]) == 0 {
+		return nil, false, parse.Malformed(`"filter" is missing; {} deletes all instances of the workflow`)
+	}
 	if len(action[0]) > 0 {
 		var event [2]data.Value
 		if err := bulkEventShape.Read(action[0], event[:]); err != nil {

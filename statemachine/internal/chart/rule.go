@@ -152,6 +152,19 @@ func (d *Definition) CreateRight(c *Caller, now time.Time) Right { return d.Crea
 // ReadRight says whether the caller may see instances.
 func (d *Definition) ReadRight(c *Caller, now time.Time) Right { return d.ReadRule.without(c, now) }
 
+// MayReadAll reports whether the caller may see every instance, whatever is in it: true || x is true. ReadRight is
+// ByInstance for such a rule, since it evaluates no part of one that looks at an instance.
+func (d *Definition) MayReadAll(c *Caller, now time.Time) bool {
+	apart := &expr.Scope{User: c.User(), Now: now, Apart: true}
+	return d.ReadRule.Foresee(c, apart, func(r *Rule) bool {
+		if !r.PerInstance {
+			return false
+		}
+		_, err := r.When.Bool(apart)
+		return err != nil
+	}) == Granted
+}
+
 // SendRight says whether the caller may send events. Without a send rule it is the right to read.
 func (d *Definition) SendRight(c *Caller, now time.Time) Right {
 	return d.RuleToSend().without(c, now)

@@ -2928,7 +2928,7 @@ export interface components {
             plan: {
                 [key: string]: unknown;
             } | string;
-            /** @description A filter as for a list of instances; all instances match if missing. */
+            /** @description A filter as for a list of instances; all instances match if missing. A deletion needs one: {} matches all. */
             filter?: {
                 [key: string]: unknown;
             };
