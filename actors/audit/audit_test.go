@@ -78,6 +78,7 @@ func TestRowsOutliveACrash(t *testing.T) {
 		at, err := time.Parse(time.RFC3339, page.Rows[1].TS)
 		require.NoError(t, err)
 		assert.Equal(t, "bob task.assign T.1, ann token.revoke two?lines; next 3, more false", told(t, l, Query{Since: at}), "a clock that was set back puts no row before another")
+		assert.Equal(t, "; next 3, more false", told(t, l, Query{Since: at.AddDate(1, 0, 0)}), "what comes next")
 		assert.Equal(t, Chain{Rows: 3, Head: page.Rows[2].Hash}, verified(t, l))
 		assert.Equal(t, Genesis, page.Rows[0].Prev)
 	})

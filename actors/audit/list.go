@@ -64,6 +64,7 @@ func (l *Log) List(ctx context.Context, q *Query) (page Page, err error) {
 	} else {
 		if q.After != math.MaxUint64 {
 			from = max(from, q.After+1)
+			page.Next = from - 1 // NB: after all rows that are too old, also when there are no others
 		}
 		c = snapshot.Cursor(key.Audit(nil, from), key.PrefixEnd(key.AuditPrefix(nil)))
 	}

@@ -311,6 +311,13 @@ func (c *CreatorRow) Begin(by string) {
 	}
 }
 
+// BeginAs is Begin for an instance of another store. row is what it had in the lists there; nil: nothing.
+func (c *CreatorRow) BeginAs(by string, row *Row) {
+	if c.Begin(by); row != nil {
+		c.left, c.doneAt = row.left, row.DoneAt
+	}
+}
+
 // IsMoved reports whether a step may bring an instance into another category. of is its definition before the step, and
 // next behind it.
 func IsMoved(of, next *statemachine.Definition, before, after *statemachine.Instance) bool {

@@ -154,8 +154,8 @@ type arriving struct {
 	*inventory.Instance
 	stored  []byte // the record
 	entries [][]byte
-	rows    []row // with whole keys
-	listed  *form.Row
+	rows    []row           // with whole keys
+	listed  form.CreatorRow // of one that is not a form
 }
 
 func (m *importing) parse(text []byte) (*arriving, error) {
@@ -181,21 +181,28 @@ func (m *importing) parse(text []byte) (*arriving, error) {
 		return nil, fmt.Errorf("record: %w", err)
 	}
 	sh := m.store.ShardOf(id)
+	if err := m.knows(l.Workflow, it.stored); err != nil {
+		return nil, err
+	}
 	if it.Instance, err = inventory.Read(m.catalog, sh, l.Workflow, id, it.stored); err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
-	if built.N != it.State.Sequence || built.N > 0 && !slices.Equal(built.End, it.State.Ends()) {
-		return nil, fmt.Errorf("the history has %d entries and ends at %v, and the record speaks of %d and is at %v", built.N, built.End, it.State.Sequence, it.State.Ends())
+	if err := it.agrees(&built); err != nil {
+		return nil, err
 	}
 	for _, r := range l.Rows {
 		whole := append(key.ShardPrefix(nil, sh), r.Key...)
-		if parts, ok := key.Parse(whole); !ok || parts.ID != id || !slices.Contains(tables, parts.Table) {
+		parts, ok := key.Parse(whole)
+		if !ok || parts.ID != id || !slices.Contains(tables, parts.Table) {
 			return nil, fmt.Errorf("a row has the key %x, which is not one of the instance's own", r.Key)
+		}
+		if len(r.Value) > rowBytesMax {
+			return nil, fmt.Errorf("a row of the table %s has more than %d MiB", parts.Table, rowBytesMax>>20)
 		}
 		it.rows = append(it.rows, row{whole, r.Value})
 	}
-	if len(l.Listed) > 0 {
-		if it.listed, err = form.ParseRow(l.Listed); err != nil {
+	if it.Form == nil {
+		if err := it.list(built.By, l.Listed); err != nil {
 			return nil, fmt.Errorf("listed: %w", err)
 		}
 	}
@@ -322,9 +329,7 @@ func (it *arriving) fill(w *persistence.Batch, indexes []*catalog.Index) (queues
 			queues = append(queues, d.Queue)
 		}
 	}
-	if it.listed != nil && it.Form == nil {
-		it.listed.Put(w, it.Spot(), nil)
-	}
+	it.listed.Put(w, it.Spot(), it.Of, &it.State)
 	w.Add(key.Count(nil, it.Shard, it.Workflow, it.Of.Version), 1)
 	if it.State.Sequence > 0 {
 		changefeed.Put(w, time.Now(), &changefeed.Row{ID: it.ID, Sequence: it.State.Sequence, Workflow: it.Workflow})

@@ -57,6 +57,27 @@ func mustVerify(t *testing.T, r *workflowtest.Router) {
 	require.NoError(t, err)
 }
 
+type object map[string]json.RawMessage
+
+type line struct {
+	WorkflowID string          `json:"workflowId"`
+	InstanceID string          `json:"instanceId"`
+	Record     object          `json:"record"`
+	History    []object        `json:"history"`
+	Rows       json.RawMessage `json:"rows"`
+	Listed     json.RawMessage `json:"listed"`
+}
+
+func changed(t *testing.T, text string, change func(*line)) string {
+	t.Helper()
+	var l line
+	require.NoError(t, json.Unmarshal([]byte(text), &l))
+	change(&l)
+	out, err := json.Marshal(l)
+	require.NoError(t, err)
+	return string(out)
+}
+
 // TestAnImportMakesTheSameInstances holds cmd/troupe/HOME.md, "Moving instances": the new home gives the same lines again, all rows
 // fit each other there, what it has stays as it is, and the instances go on.
 func TestAnImportMakesTheSameInstances(t *testing.T) {
@@ -104,6 +125,13 @@ func TestAnImportMakesTheSameInstances(t *testing.T) {
 		{`{"workflowId"`, `{"workflowId`, "invalid character"},
 		{`"instanceId":"01`, `"instanceId":"x1`, "is not the id of an instance"},
 		{`"rows":[{"key":"`, `"rows":[{"key":"eHh4`, "not one of the instance's own"},
+		{`"version":1,`, `"version":7,`, "request version 7 is not published here"},
+		{`"user":"john`, `"user":"` + strings.Repeat("x", 129), "cannot be the name of a user"},
+		{`"transitionEvent":"note`, `"transitionEvent":"` + strings.Repeat("x", 513), "more than 512 bytes"},
+		{`"ts":"2026`, `"ts":"0001`, "before 1970"},
+		{`"dataDigest":{"sha256":"`, `"dataDigest":{"sha256":"00`, "must have sha256 and bytes"},
+		{`"createdAt":"2026`, `"createdAt":"2025`, "are not the times"},
+		{`"text":"`, `"text":"` + strings.Repeat("x", 1<<20), "may have 1048576"},
 	} {
 		text := strings.Join(lines[:5], "\n")
 		i := strings.LastIndex(text, broken.from)
@@ -114,6 +142,30 @@ func TestAnImportMakesTheSameInstances(t *testing.T) {
 		assert.Regexp(t, `^line [2-5]: `, err.Error())
 		mustVerify(t, to)
 	}
+	for want, change := range map[string]func(*line){
+		"it has no history": func(l *line) { l.History, l.Record["sequence"] = []object{}, json.RawMessage("0") },
+		"is in the future": func(l *line) {
+			l.Record["updatedAt"] = json.RawMessage(`"9999-01-01T00:00:00Z"`)
+			l.History[len(l.History)-1]["ts"] = l.Record["updatedAt"]
+		},
+	} {
+		_, err := importOf(t, to, []string{lines[0], changed(t, lines[4], change)})
+		require.ErrorContains(t, err, want)
+	}
+	require.NoError(t, to.Catalog.Readable(), "what was refused is no damage")
+
+	// The row in its creator's list follows from the history, and goes with the instance.
+	var id string
+	another := changed(t, lines[4], func(l *line) {
+		l.History[0]["user"] = json.RawMessage(`"eve"`)
+		id = l.InstanceID
+	})
+	_, err = importOf(t, to, []string{lines[0], another, `{"instances":1}`})
+	require.NoError(t, err)
+	mustVerify(t, to)
+	require.NoError(t, to.Delete(t.Context(), "boss", "request", id, false))
+	mustVerify(t, to)
+
 	_, err = importOf(t, to, lines)
 	require.NoError(t, err)
 	report, err = importOf(t, to, lines)

@@ -55,8 +55,8 @@ func (r *Router) toKey(req *message.Event) (*message.Reply, error) {
 		if found {
 			at.ID = id
 			reply, err = r.askAt(at, req.WorkflowID, instance.Send{Event: req})
-			if errors.Is(err, failure.ErrNotFound) && !r.hasKey(at, req, id) { // it was deleted, or the caller may not see it
-				err = instance.ErrReleased
+			if errors.Is(err, failure.ErrNotFound) { // it was deleted, or the caller may not see it
+				err = r.hidden(at, req, id)
 			}
 		} else {
 			reply, err = r.createByKey(at, req)
@@ -92,31 +92,44 @@ func (r *Router) hasKey(at shard.Place, req *message.Event, id key.ID) bool {
 	return err != nil || found && now == id
 }
 
-// createByKey creates the instance that an event asks for. It is instance.ErrReleased when another request has created it meanwhile.
-func (r *Router) createByKey(at shard.Place, req *message.Event) (*message.Reply, error) {
+// hidden is the answer where an instance has the key and the caller may not see it: that of a key that no instance has.
+func (r *Router) hidden(at shard.Place, req *message.Event, id key.ID) error {
+	if !r.hasKey(at, req, id) {
+		return instance.ErrReleased
+	}
+	return cmp.Or(r.mayCreateByKey(at, req), error(failure.ErrNotFound))
+}
+
+// mayCreateByKey reports whether an event may create an instance with its key: what does not depend on whether another one has the key.
+func (r *Router) mayCreateByKey(at shard.Place, req *message.Event) error {
 	rules, err := r.o.Catalog.Newest(req.WorkflowID)
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case !rules.HasKeys():
-		return nil, failure.Refuse(failure.ErrInvalid, "instances of %s have no keys: its definition has no \"key\"", req.WorkflowID)
+		return failure.Refuse(failure.ErrInvalid, "instances of %s have no keys: its definition has no \"key\"", req.WorkflowID)
 	case req.Create == nil:
-		if err := at.Confirm(); err != nil {
-			return nil, err
-		}
-		return nil, failure.Refuse(failure.ErrNotFound, "no instance of %s has the key %s", req.WorkflowID, data.Quote(req.Key))
+		return cmp.Or(at.Confirm(), error(failure.ErrNotFound))
 	}
 	create := req.Create
 	create.Caller, create.WorkflowID, create.Retry, create.WithHistory = req.Caller, req.WorkflowID, req.Retry, req.WithHistory
 	if err := r.env.MayCreate(create); err != nil {
-		return nil, err
+		return err
 	}
 	made, err := rules.KeyOf(create.Public)
 	switch {
 	case err != nil:
-		return nil, failure.OfStep(err)
+		return failure.OfStep(err)
 	case made != req.Key:
-		return nil, failure.Refuse(failure.ErrInvalid, "the key is %s, and create makes it %s", data.Quote(req.Key), data.Quote(made))
+		return failure.Refuse(failure.ErrInvalid, "the key is %s, and create makes it %s", data.Quote(req.Key), data.Quote(made))
+	}
+	return nil
+}
+
+// createByKey creates the instance that an event asks for. It is instance.ErrReleased when another request has created it meanwhile.
+func (r *Router) createByKey(at shard.Place, req *message.Event) (*message.Reply, error) {
+	if err := r.mayCreateByKey(at, req); err != nil {
+		return nil, err
 	}
 	claimed, err := r.holdKey(req.WorkflowID, req.Key, r.waitFor)
 	if errors.Is(err, failure.ErrKeyTaken) {
@@ -130,7 +143,7 @@ func (r *Router) createByKey(at shard.Place, req *message.Event) (*message.Reply
 		return nil, cmp.Or(err, instance.ErrReleased)
 	}
 	claimed.event = req
-	c, err := r.postCreate(create, claimed, nil)
+	c, err := r.postCreate(req.Create, claimed, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -10,10 +10,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -132,7 +134,7 @@ func (f *Files) read() (c contents) {
 		setting, path string
 		into          *[]byte
 	}{{"tls.cert", f.o.Cert, &c.cert}, {"tls.key", f.o.Key, &c.key}, {"tls.clientCA", f.o.ClientCA, &c.clientCA}} {
-		text, err := os.ReadFile(file.path)
+		text, err := readFile(file.path)
 		switch {
 		case file.path == "" && file.into == &c.clientCA:
 		case err != nil:
@@ -145,6 +147,28 @@ func (f *Files) read() (c contents) {
 		*file.into = text
 	}
 	return c
+}
+
+// fileBytesMax is far more than a chain, or the authorities of a system.
+const fileBytesMax = 4 << 20
+
+// readFile reads a regular file and never waits, as opening a named pipe or reading a device would.
+func readFile(path string) ([]byte, error) {
+	in, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = in.Close() }() // read-only: nothing to lose
+	is, err := in.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !is.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	case is.Size() > fileBytesMax:
+		return nil, fmt.Errorf("%s is larger than %d MiB", path, fileBytesMax>>20)
+	}
+	return io.ReadAll(io.LimitReader(in, fileBytesMax))
 }
 
 func parse(c contents) (*pair, error) {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,6 +72,10 @@ func TestReplacedFilesAreTaken(t *testing.T) {
 		require.NoError(t, f.Ready())
 
 		require.NoError(t, os.Remove(in("data", "tls.key")))
+		require.NoError(t, syscall.Mkfifo(in("data", "tls.key"), 0o600))
+		clocktest.Advance(2 * lookEvery)
+		require.ErrorContains(t, f.Ready(), "tls.key is not a regular file")
+		require.NoError(t, os.Remove(in("data", "tls.key")))
 		clocktest.Advance(2 * lookEvery)
 		require.ErrorContains(t, f.Ready(), "no such file")
 		assert.Equal(t, "third", shown(t, f, client))
@@ -86,7 +92,11 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	a.Write(t, at("crt"), at("key"), "service")
 	require.NoError(t, os.WriteFile(at("text"), []byte("no PEM\n"), 0o600))
 	require.NoError(t, os.WriteFile(at("empty"), nil, 0o600))
+	require.NoError(t, os.WriteFile(at("large"), nil, 0o600))
+	require.NoError(t, os.Truncate(at("large"), fileBytesMax+1))
 	for want, o := range map[string]Options{
+		"tls.cert: " + dir + " is not a regular file":                            {Cert: dir, Key: at("key")},
+		"tls.cert: " + at("large") + " is larger than 4 MiB":                     {Cert: at("large"), Key: at("key")},
 		"tls.cert: open " + at("none") + ": no such file or directory":           {Cert: at("none"), Key: at("key")},
 		"tls.key: open " + at("none") + ": no such file or directory":            {Cert: at("crt"), Key: at("none")},
 		"tls.cert and tls.key: failed to find any PEM data in certificate input": {Cert: at("text"), Key: at("key")},
@@ -116,6 +126,9 @@ func TestWhomACertificateStandsFor(t *testing.T) {
 			}
 		}
 	}
+	twoNames := func(c *x509.Certificate) {
+		c.Subject.ExtraNames = append(c.Subject.ExtraNames, pkix.AttributeTypeAndValue{Type: commonName, Value: "bob"}, pkix.AttributeTypeAndValue{Type: commonName, Value: "ann"})
+	}
 	connect := func(client *tls.Config) (*tls.ConnectionState, error) {
 		one, two := net.Pipe()
 		defer func() { _ = one.Close() }()
@@ -134,6 +147,7 @@ func TestWhomACertificateStandsFor(t *testing.T) {
 		"by its URI":                    {uris("https://example.com", "troupe:user/bob"), "bob"},
 		"nobody by two URIs":            {uris("troupe:user/bob", "troupe:user/ann"), ""},
 		"nobody by a URI of other form": {uris("troupe:role/manager"), ""},
+		"nobody by two common names":    {twoNames, ""},
 	} {
 		state, err := connect(a.Client(t, a, "ann", c.change))
 		require.NoError(t, err, line)

@@ -3,6 +3,7 @@ package certificate
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/asn1"
 	"encoding/pem"
 	"slices"
 	"strings"
@@ -29,19 +30,31 @@ func (f *Files) User(of *tls.ConnectionState) (user string, shown bool) {
 // uriPrefix begins the name in a certificate that says which user it is for.
 const uriPrefix = "troupe:user/"
 
-// named is the user that a certificate names: by its only URI of the scheme troupe, or without one by its common name.
+var commonName = asn1.ObjectIdentifier{2, 5, 4, 3}
+
+// named is the user that a certificate names: by its only URI of the scheme troupe, or without one by its only common name.
 func named(c *x509.Certificate) string {
-	user := c.Subject.CommonName
-	found := false
+	user, names := "", 0
 	for _, uri := range c.URIs {
 		if uri.Scheme != "troupe" {
 			continue
 		}
 		name, ok := strings.CutPrefix(uri.String(), uriPrefix)
-		if !ok || found {
+		if !ok {
 			return ""
 		}
-		user, found = name, true
+		user, names = name, names+1
+	}
+	if names == 0 {
+		user = c.Subject.CommonName // NB: the last one
+		for _, name := range c.Subject.Names {
+			if name.Type.Equal(commonName) {
+				names++
+			}
+		}
+	}
+	if names != 1 {
+		return ""
 	}
 	return user
 }

@@ -187,11 +187,13 @@ func Keep(entry []byte, brought data.Value, attempt bool) []byte {
 	return appendTail(entry, end, kind)
 }
 
+const digestForm = `{"sha256":"%x","bytes":%d}`
+
 func appendBrought(entry []byte, brought data.Value, attempt bool) (_ []byte, kind byte) {
 	switch {
 	case len(brought) > DataBytesMax:
 		sum := sha256.Sum256(brought)
-		brought = fmt.Appendf(nil, `{"sha256":"%x","bytes":%d}`, sum, len(brought))
+		brought = fmt.Appendf(nil, digestForm, sum, len(brought))
 		kind = digestKind
 	case len(brought) > 0:
 		kind = wholeKind

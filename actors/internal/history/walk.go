@@ -2,6 +2,8 @@ package history
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -84,9 +86,15 @@ type Builder struct {
 	N     uint64
 	Chain statemachine.Chain
 	End   []statemachine.NodeID // where the last one ends
+	By    string                // who made the first one
+	// Began and At are the times of the first and the last one.
+	Began, At time.Time
 }
 
-// Add takes the JSON of Stored.Shown.
+// eventBytesMax has room for the longest event of the service's own, which has the names of a machine and of a node.
+const eventBytesMax = 512
+
+// Add takes the JSON of Stored.Shown, and refuses what the service would not have written.
 func (b *Builder) Add(shown []byte) (stored []byte, err error) {
 	var e struct {
 		User            string                `json:"user"`
@@ -111,15 +119,32 @@ func (b *Builder) Add(shown []byte) (stored []byte, err error) {
 	if b.N > 1 && !goesOn && e.TransitionEvent != statemachine.MigrateEvent {
 		return nil, fmt.Errorf("history entry %d: it starts at %v, and the one before ends at %v", b.N, e.StartState, b.End)
 	}
+	switch {
+	case !statemachine.IsIdentifier(e.User):
+		return nil, fmt.Errorf("history entry %d: %s cannot be the name of a user", b.N, data.Quote(e.User))
+	case len(e.TransitionEvent) > eventBytesMax:
+		return nil, fmt.Errorf("history entry %d: transitionEvent has more than %d bytes", b.N, eventBytesMax)
+	case e.TS.Before(b.At) || e.TS.Unix() < 0:
+		return nil, fmt.Errorf("history entry %d: its time %s is before that of the entry before, or before 1970", b.N, e.TS.Format(time.RFC3339Nano))
+	}
 	value := entry.AppendJSON(make([]byte, HeadBytes))
 	switch {
 	case len(e.DataDigest) > 0:
+		var of struct {
+			SHA256 string `json:"sha256"`
+			Bytes  uint64 `json:"bytes"`
+		}
+		err := json.Unmarshal(e.DataDigest, &of)
+		sum, notHex := hex.DecodeString(of.SHA256)
+		if err != nil || notHex != nil || len(sum) != sha256.Size {
+			return nil, fmt.Errorf("history entry %d: dataDigest must have sha256 and bytes", b.N)
+		}
 		kind := digestKind
 		if e.Attempt {
 			kind |= attemptBit
 		}
 		end := len(value) - HeadBytes
-		value = appendTail(append(value, e.DataDigest...), end, kind)
+		value = appendTail(fmt.Appendf(value, digestForm, sum, of.Bytes), end, kind)
 	default:
 		if len(e.Data) > 0 {
 			if entry.Data, err = data.Clean(e.Data); err != nil {
@@ -128,6 +153,9 @@ func (b *Builder) Add(shown []byte) (stored []byte, err error) {
 		}
 		value = Complete(value, &entry, b.N, goesOn)
 	}
-	b.Chain, b.End = Seal(value, b.Chain), e.EndState
+	b.Chain, b.End, b.At = Seal(value, b.Chain), e.EndState, e.TS
+	if b.N == 1 {
+		b.By, b.Began = e.User, e.TS
+	}
 	return value, nil
 }
