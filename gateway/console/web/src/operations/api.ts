@@ -20,6 +20,12 @@ export interface InstanceList {
 }
 export type Migrated = Schemas["Migrated"];
 export type Health = Schemas["Health"];
+export type BulkJob = Schemas["BulkJob"];
+export type BulkRequest = Schemas["BulkRequest"];
+export type User = Schemas["User"];
+export type Role = Schemas["RoleList"]["roles"][number];
+export type Credential = Schemas["Credential"];
+export type AuditRow = Schemas["AuditRow"];
 export type Timer = Pending["timers"][number];
 export type RunningTimer = Schemas["RunningTimer"];
 export type PendingDelivery = Pending["deliveries"][number];
@@ -96,3 +102,49 @@ export const migrateOne = ({ workflowId, instanceId }: Instance, plan: Plan, dry
   value(client.POST("/workflow/api/v1/instances/{workflowId}/migrate", { params: { path: { workflowId } }, body: { plan: { ...plan }, filter: { _id: instanceId }, dryRun, limit: 1 } }));
 
 export const loadHealth = (signal?: AbortSignal): Promise<Health> => value(client.GET("/admin/api/v1/health", { signal }));
+
+export const loadBulk = async (signal?: AbortSignal): Promise<BulkJob[]> => (await value(client.GET("/workflow/api/v1/bulk", { signal }))).bulk;
+
+/** Begins a bulk job, or with dryRun counts what it would change. */
+export const createBulk = (body: BulkRequest) => value(client.POST("/workflow/api/v1/bulk", { body }));
+
+export type BulkAction = "pause" | "resume" | "cancel";
+
+export const changeBulk = (id: string, action: BulkAction) => value(client.POST("/workflow/api/v1/bulk/{id}", { params: { path: { id } }, body: { action } }));
+
+export const loadUsers = (cursor: string, signal?: AbortSignal) => value(client.GET("/admin/api/v1/users", { params: { query: { limit: pageSize, cursor } }, signal }));
+
+export const loadUser = (userId: string, signal?: AbortSignal): Promise<User> => value(client.GET("/admin/api/v1/users/{userId}", { params: { path: { userId } }, signal }));
+
+export const loadRoles = async (signal?: AbortSignal): Promise<Role[]> => (await value(client.GET("/admin/api/v1/roles", { signal }))).roles;
+
+/** Whether a user may send an event to an instance now, and why. */
+export const askPermission = (userId: string, { workflowId, instanceId }: Instance, event: string) =>
+  value(client.GET("/admin/api/v1/users/{userId}/can", { params: { path: { userId }, query: { workflowId, instanceId, event } } }));
+
+export type CredentialKind = "sessions" | "tokens";
+
+export async function loadCredentials(kind: CredentialKind, user: string, cursor: string, signal?: AbortSignal): Promise<{ list: Credential[]; next: string | null }> {
+  const params = { query: { limit: pageSize, user, cursor } };
+  if (kind === "tokens") {
+    const { tokens, next } = await value(client.GET("/admin/api/v1/tokens", { params, signal }));
+    return { list: tokens, next };
+  }
+  const { sessions, next } = await value(client.GET("/admin/api/v1/sessions", { params, signal }));
+  return { list: sessions, next };
+}
+
+/** Ends a session or a token for good. */
+export const revoke = (kind: CredentialKind, id: string) => value(client.DELETE(`/admin/api/v1/${kind}/{id}`, { params: { path: { id } } }));
+
+export interface AuditQuery {
+  actor: string;
+  action: string;
+  /** A time, or empty. */
+  since: string;
+}
+
+export const loadAudit = (query: AuditQuery, after: string, signal?: AbortSignal) =>
+  value(client.GET("/admin/api/v1/audit", { params: { query: { ...query, after, order: "desc", limit: pageSize } }, signal }));
+
+export const verifyAudit = () => value(client.GET("/admin/api/v1/audit/verify"));
