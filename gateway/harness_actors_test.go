@@ -14,6 +14,7 @@ import (
 
 	"troupe/actors/activity"
 	"troupe/actors/catalog"
+	"troupe/actors/export"
 	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/actors/hold"
@@ -136,6 +137,10 @@ func (f *fakeWorkflows) Delete(_ context.Context, user, workflowID, instanceID s
 
 func (f *fakeWorkflows) Schedules(context.Context) ([]schedule.State, error) {
 	return canned[[]schedule.State]("schedules"), f.ask()
+}
+
+func (f *fakeWorkflows) exports(context.Context) ([]export.Status, error) {
+	return canned[[]export.Status]("exports"), nil
 }
 
 func (f *fakeWorkflows) Resume(what hold.What) error {
@@ -341,9 +346,9 @@ const (
 )
 
 // requestOf asks a route in the right way.
-// asksNobody: no actor and no service that could fail, or be elsewhere.
+// asksNobody: no actor and no service that could fail, or be elsewhere; each node knows how far all exports are.
 func asksNobody(rt *kernel.Route) bool {
-	return slices.Contains([]string{"choices", "session", "health", "users", "user", "roles", "audit", "verify-audit"}, rt.Name)
+	return slices.Contains([]string{"choices", "session", "health", "exports", "users", "user", "roles", "audit", "verify-audit"}, rt.Name)
 }
 
 // isOfIdentities: it has to do with tokens and sessions.

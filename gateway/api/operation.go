@@ -184,6 +184,24 @@ type Health struct {
 	*Vitals
 }
 
+// Exports answers GET admin/api/v1/exports.
+type Exports struct {
+	Exports []Export `json:"exports"`
+}
+
+// Export is how far an export of the settings is. Rows and Gaps are counted since the start.
+type Export struct {
+	Name      string   `json:"name"`
+	To        string   `json:"to"`        // without secrets
+	Workflows []string `json:"workflows"` // empty: all
+	// Position is when the newest entry was committed that the target has confirmed; nil: none since the start.
+	Position   *string `json:"position"`
+	LagSeconds float64 `json:"lagSeconds"` // how long the oldest entry waits that was not confirmed
+	Rows       int64   `json:"rows"`
+	Gaps       int64   `json:"gaps"`
+	Error      string  `json:"error,omitempty"` // of the latest attempt, when it failed
+}
+
 // Build says from what the program was made.
 type Build struct {
 	Version string `json:"version"`

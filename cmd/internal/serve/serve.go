@@ -411,6 +411,7 @@ func (s *service) serveRequests() {
 		Repository:  s.repository,
 		Templates:   s.templateParameters,
 		Vitals:      s.vitals,
+		Exports:     s.exports.Statuses,
 		Parts: []gateway.Part{
 			{Name: "store", Ready: s.router.Accepting},
 			{Name: "repository", Ready: s.repository.Ready, Optional: true},

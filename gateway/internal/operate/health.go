@@ -138,3 +138,27 @@ func requestCounts(s *kernel.Kernel) api.RequestCounts {
 	}
 	return counts
 }
+
+// listExports answers GET admin/api/v1/exports. The exporters of all nodes are asked, so it is never forwarded.
+func (g *Group) listExports(x *kernel.Exchange) error {
+	answer := api.Exports{Exports: []api.Export{}}
+	if g.Exports == nil {
+		return x.AnswerJSON(answer)
+	}
+	list, err := g.Exports(x.Request.Context())
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		out := api.Export{Name: e.Name, To: e.Target, Workflows: e.Workflows, LagSeconds: e.LagSeconds, Rows: e.Rows, Gaps: e.Gaps, Error: parse.Clip(e.Error)}
+		if out.Workflows == nil {
+			out.Workflows = []string{}
+		}
+		if !e.Position.IsZero() {
+			at := show.Time(e.Position)
+			out.Position = &at
+		}
+		answer.Exports = append(answer.Exports, out)
+	}
+	return x.AnswerJSON(answer)
+}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"troupe/actors/export"
 	"troupe/actors/hold"
 	"troupe/actors/identity"
 	"troupe/actors/message"
@@ -65,6 +66,8 @@ type Group struct {
 	// Vitals is what the node holds and has done. Nil: nobody counts.
 	Vitals func() api.Vitals
 	Parts  []Part // asked by /readyz
+	// Exports says how far the exports are, on all nodes. Nil: there are none.
+	Exports func(context.Context) ([]export.Status, error)
 
 	vitals vitalsReading
 }

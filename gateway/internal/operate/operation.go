@@ -55,10 +55,14 @@ func (g *Group) ProbeRoutes() []kernel.Route {
 // AdminRoutes are for those who run the service.
 func (g *Group) AdminRoutes() []kernel.Route {
 	base := kernel.Route{Access: kernel.SignedIn(identity.Token | identity.Session), Path: kernel.AdminPath}
-	health := base.Row("health", "GET", "/health", g.showHealth)
-	health.Privilege, health.OrPrivilege = identity.Workflows, identity.Admin
+	watch := base
+	watch.Privilege, watch.OrPrivilege = identity.Workflows, identity.Admin
 	base.Privilege, base.Content, base.ContentBytesMax = identity.Admin, "application/x-tar", home.MaxPackedBytes
-	return []kernel.Route{health, base.Row("publish-home", "PUT", "/home", g.publishHome, "dryRun")}
+	return []kernel.Route{
+		watch.Row("health", "GET", "/health", g.showHealth),
+		watch.Row("exports", "GET", "/exports", g.listExports),
+		base.Row("publish-home", "PUT", "/home", g.publishHome, "dryRun"),
+	}
 }
 
 func (g *Group) listPending(x *kernel.Exchange) error {

@@ -1701,6 +1701,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/api/v1/exports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show how far the exports are
+         * @description For holders of `mod-workflows` or `mod-admin`: the exports of the settings, in their order, with what all nodes of a cluster have done.
+         *     `rows` and `gaps` are counted since the start of each node.
+         */
+        get: operations["listExports"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/api/v1/home": {
         parameters: {
             query?: never;
@@ -3579,6 +3600,27 @@ export interface components {
             lastUsed: string | null;
             /** @description When it was ended; `null` if it was not. */
             revoked: string | null;
+        };
+        Exports: {
+            exports: components["schemas"]["Export"][];
+        };
+        /** @description How far an export is. */
+        Export: {
+            name: components["schemas"]["Identifier"];
+            /** @description The target, without secrets. */
+            to: string;
+            /** @description The workflows it exports; empty for all. */
+            workflows: components["schemas"]["Identifier"][];
+            /** @description When the newest entry was committed that the target has confirmed; null if none since the start. */
+            position: components["schemas"]["Time"] | null;
+            /** @description How long the oldest unconfirmed entry has waited. */
+            lagSeconds: number;
+            /** @description Rows that the target has confirmed. */
+            rows: number;
+            /** @description How often entries are missing because the change feed no longer had them. */
+            gaps: number;
+            /** @description Why the latest attempt failed; missing if it did not. */
+            error?: string;
         };
         /** @description The health of the node that answers. `store` and `work` are missing where they are not counted. */
         Health: {
@@ -7331,6 +7373,32 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    listExports: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The exports. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Exports"];
                 };
             };
             400: components["responses"]["InvalidContent"];
