@@ -8,13 +8,9 @@ import (
 	"troupe/gateway/api"
 )
 
-// startOperations opens the listener for metrics. Only that which somebody asked for has profiles, and must open: several
-// servers of one machine have the same default.
+// startOperations begins to read what the last hour is made of, and opens the listener for metrics. Only one that somebody
+// asked for has profiles, and must open: several servers of one machine have the same default.
 func (s *service) startOperations() error {
-	c := s.config
-	if c.Admin == "" {
-		return nil
-	}
 	sources := &metric.Sources{
 		Version: build.This().Version,
 		Gateway: s.gateway.Metrics, Workflow: s.router.Metrics, Waiting: s.router.Waiting.NewCounter().Counts, Portal: s.portal.Metrics,
@@ -23,6 +19,12 @@ func (s *service) startOperations() error {
 	}
 	if s.node != nil {
 		sources.Node = s.node.Metrics
+	}
+	s.hour = metric.StartHour(sources, s.latency)
+	s.started.push(s.hour)
+	c := s.config
+	if c.Admin == "" {
+		return nil
 	}
 	asked := c.IsChosen("admin")
 	operations, err := admin.StartOperations(admin.OperationsOptions{
