@@ -5,8 +5,8 @@ import { refusalOf, ServiceError } from "./http";
 import type { paths } from "./openapi";
 
 export const client = createClient<paths>({
-  // Paths of the document begin at the base path of the service, which <base> says.
-  baseUrl: typeof document === "object" ? document.baseURI : "http://localhost",
+  // Paths begin at the base path of the service, which <base> says. Tests have no document.
+  baseUrl: typeof document === "object" ? document.baseURI : "about:",
   fetch: (request) => fetch(request),
   headers: { Accept: "application/json" },
   credentials: "same-origin",

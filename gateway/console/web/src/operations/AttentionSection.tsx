@@ -11,6 +11,7 @@ import { formatNumber } from "../words";
 import { inspectPath, pathOf } from "./address";
 import { changeDelivery, changeIncident, pageSize } from "./api";
 import { type Cause, failedSchedules, grouped, lateTimers, overdueTasks, type Stuck, stuckDeliveries, stuckIncidents } from "./attention";
+import { LastHour } from "./LastHour";
 import { eventName, incidentName } from "./names";
 import { deliveryName } from "./OutboxSection";
 import { Loaded, statusOf, useNews } from "./parts";
@@ -95,6 +96,7 @@ export function AttentionSection() {
               <DataTable label={t("section.attention")} columns={columns} rows={rows} rowKey={({ key }) => key} />
             )}
             {isCut && <Notice tone="info" title={t("attention.cut", { count: pageSize })} />}
+            <LastHour />
             <Waiting tasks={oldest.data?.tasks ?? []} nameOf={nameOf} />
           </>
         )}

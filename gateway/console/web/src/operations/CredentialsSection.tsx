@@ -70,7 +70,7 @@ export function CredentialsSection({ caller }: { caller: Caller }) {
         <div className="tools">
           <Switch label={t("outbox.show")} options={(["sessions", "tokens"] as const).map((key) => ({ key, label: t(`credentials.${key}`) }))} selected={kind} onSelect={(to) => change({ kind: to === "tokens" ? to : "", cursor: "" })} />
           <div className="tools-end">
-            <SearchBox label={t("credentials.of")} value={user} onSearch={(to) => change({ user: to.trim(), cursor: "" }, "replace")} />
+            <SearchBox label={t("credentials.of")} placeholder={t("credentials.of")} value={user} onSearch={(to) => change({ user: to.trim(), cursor: "" }, "replace")} />
           </div>
         </div>
       )}

@@ -1,5 +1,5 @@
 import "./operations.css";
-import { Activity, AlarmClock, CalendarClock, CircleAlert, KeyRound, Layers, ListChecks, ListTodo, type LucideIcon, ScrollText, Send, TriangleAlert, Users, Workflow } from "lucide-react";
+import { Activity, AlarmClock, Archive, CalendarClock, CircleAlert, KeyRound, Layers, ListChecks, ListTodo, type LucideIcon, ScrollText, Send, TriangleAlert, Upload, Users, Workflow } from "lucide-react";
 import { useEffect, useRef } from "react";
 import { type Caller, privilege } from "../api/types";
 import { PageTitle } from "../kit/Page";
@@ -9,8 +9,10 @@ import { useTaskWatch } from "../worklist/useTasks";
 import { pathOf, type Section } from "./address";
 import { pageSize } from "./api";
 import { AuditSection } from "./AuditSection";
+import { BackupsSection } from "./BackupsSection";
 import { BulkSection } from "./BulkSection";
 import { CredentialsSection } from "./CredentialsSection";
+import { ExportsSection } from "./ExportsSection";
 import { HealthSection } from "./HealthSection";
 import { AttentionSection } from "./AttentionSection";
 import { IncidentsSection } from "./IncidentsSection";
@@ -18,7 +20,7 @@ import { InspectSection } from "./InspectSection";
 import { InstancesSection } from "./InstancesSection";
 import { OutboxSection } from "./OutboxSection";
 import { Refused } from "./parts";
-import { useBulk, useIncidents, useOutbox } from "./queries";
+import { useBulk, useExports, useHealth, useIncidents, useOutbox } from "./queries";
 import { SchedulesSection } from "./SchedulesSection";
 import { TasksSection } from "./TasksSection";
 import { useText } from "./text";
@@ -38,6 +40,10 @@ interface SectionOf {
 
 const forWorkflows = [privilege.workflows];
 const forAdmins = [privilege.admin];
+const forBoth = [...forWorkflows, ...forAdmins];
+
+/** How often the menu asks how the server is. */
+const watchEvery = 15_000;
 
 /** The sections in their order: one more is a row here, a text and a component. */
 const sections: readonly SectionOf[] = [
@@ -53,7 +59,9 @@ const sections: readonly SectionOf[] = [
   { key: "users", group: "access", sign: Users, needs: forAdmins },
   { key: "credentials", group: "access", sign: KeyRound, needs: [privilege.admin, privilege.tokens] },
   { key: "audit", group: "access", sign: ScrollText, needs: forAdmins },
-  { key: "health", group: "service", sign: Activity, needs: [privilege.workflows, privilege.admin] },
+  { key: "backups", group: "service", sign: Archive, needs: forBoth },
+  { key: "exports", group: "service", sign: Upload, needs: forBoth },
+  { key: "health", group: "service", sign: Activity, needs: forBoth },
 ];
 
 /** For those who run the service. Which section is shown, and how, stands in the address. */
@@ -78,7 +86,7 @@ export default function OperationsPage({ caller }: { caller: Caller }) {
     <div className="ops">
       <div className="ops-side">
         <PageTitle tab={`${t(`section.${section.key}`)} – ${t("title")}`}>{t("title")}</PageTitle>
-        <SectionNav own={own} selected={section.key} isWhole={!isInside} counts={caller.privileges.includes(privilege.workflows)} />
+        <SectionNav own={own} selected={section.key} isWhole={!isInside} counts={caller.privileges.includes(privilege.workflows)} watches={own.some(({ key }) => key === "health")} />
       </div>
       <section className="ops-main" aria-labelledby="section-title">
         {!isInside && (
@@ -132,6 +140,10 @@ function Current({ section, caller, isInside, user }: { section: Section; caller
       return <CredentialsSection caller={caller} />;
     case "audit":
       return <AuditSection />;
+    case "backups":
+      return <BackupsSection />;
+    case "exports":
+      return <ExportsSection />;
     case "health":
       return <HealthSection />;
   }
@@ -141,18 +153,26 @@ interface SectionNavProps {
   own: readonly SectionOf[];
   selected: Section;
   isWhole: boolean;
+  /** Whether the person may see what waits in workflows, and how the server is. */
   counts: boolean;
+  watches: boolean;
 }
 
-function SectionNav({ own, selected, isWhole, counts }: SectionNavProps) {
+function SectionNav({ own, selected, isWhole, counts, watches }: SectionNavProps) {
   const t = useText();
   const incidents = useIncidents("", counts);
   const dead = useOutbox("dead", "", counts);
   const bulk = useBulk(counts);
+  const parts = useHealth(watchEvery, watches).data?.parts.filter(({ ready }) => !ready).map(({ name }) => name) ?? [];
+  const exports = useExports(watches);
+  const failing = (...names: string[]) => parts.filter((name) => names.includes(name)).length;
   const count: Partial<Record<Section, number | undefined>> = {
     incidents: incidents.data?.incidents.length,
     outbox: dead.data?.outbox.length,
     bulk: bulk.data?.filter(({ status }) => status === "running" || status === "paused").length,
+    backups: failing("backup"),
+    exports: exports.data?.filter(({ error }) => error !== undefined).length,
+    health: parts.length - failing("backup", "exports"),
   };
   const groups = [...new Set(own.map(({ group }) => group))];
   const nav = useRef<HTMLElement>(null);

@@ -25,6 +25,9 @@ export type BulkRequest = Schemas["BulkRequest"];
 export type User = Schemas["User"];
 export type Role = Schemas["RoleList"]["roles"][number];
 export type Credential = Schemas["Credential"];
+export type Minute = Schemas["Minute"];
+export type Backup = Schemas["Backup"];
+export type Export = Schemas["Export"];
 export type AuditRow = Schemas["AuditRow"];
 export type Timer = Pending["timers"][number];
 export type RunningTimer = Schemas["RunningTimer"];
@@ -148,3 +151,10 @@ export const loadAudit = (query: AuditQuery, after: string, signal?: AbortSignal
   value(client.GET("/admin/api/v1/audit", { params: { query: { ...query, after, order: "desc", limit: pageSize } }, signal }));
 
 export const verifyAudit = () => value(client.GET("/admin/api/v1/audit/verify"));
+
+/** What the node that answers did in each of the last minutes. */
+export const loadMinutes = async (signal?: AbortSignal): Promise<Minute[]> => (await value(client.GET("/admin/api/v1/load", { signal }))).minutes;
+
+export const loadBackups = async (signal?: AbortSignal): Promise<Backup[]> => (await value(client.GET("/admin/api/v1/backups", { signal }))).backups;
+
+export const loadExports = async (signal?: AbortSignal): Promise<Export[]> => (await value(client.GET("/admin/api/v1/exports", { signal }))).exports;

@@ -14,11 +14,11 @@ export function eventName(event: string, t: Translate, words = wordsOf(undefined
     return t("incidents.create");
   }
   const [, time, state] = /^after\.(P[^.]+)\.(.+)$/.exec(event) ?? [];
-  return time !== undefined && state !== undefined ? t("incidents.timer", { state: words.node(state), time: durationText(time) }) : words.event(event);
+  return time !== undefined && state !== undefined ? t("incidents.timer", { state: words.node(state), time: waitText(time) }) : words.event(event);
 }
 
 /** "P2DT3H" as "2 d 3 h": short, and the same in both languages. */
-function durationText(time: string): string {
+function waitText(time: string): string {
   const units: Record<string, string> = { Y: "y", W: "w", D: "d", H: "h", S: "s" };
   const [days = "", hours = ""] = time.slice(1).split("T");
   const parts = [...days.matchAll(/([\d.]+)([YMWD])/g)].map(([, n, unit]) => `${n} ${unit === "M" ? "mo" : units[unit ?? ""]}`);

@@ -64,7 +64,8 @@ export const useTimers = (workflowId: string, cursor: string) =>
 
 export const useSchedules = () => useQuery({ queryKey: [...operationsKey, "schedules"], queryFn: ({ signal }) => api.loadSchedules(signal), refetchInterval: lookEvery });
 
-export const useHealth = () => useQuery({ queryKey: [...operationsKey, "health"], queryFn: ({ signal }) => api.loadHealth(signal), refetchInterval: readEvery, staleTime: 0, retry: false });
+export const useHealth = (every = readEvery, enabled = true) =>
+  useQuery({ queryKey: [...operationsKey, "health"], queryFn: ({ signal }) => api.loadHealth(signal), refetchInterval: every, staleTime: 0, retry: false, enabled });
 
 /** Bulk jobs; while one runs, its progress. */
 export const useBulk = (enabled = true) =>
@@ -98,3 +99,9 @@ export const useAudit = (query: api.AuditQuery) =>
     placeholderData: keepPreviousData,
     retry: false,
   });
+
+export const useLoad = () => useQuery({ queryKey: [...operationsKey, "load"], queryFn: ({ signal }) => api.loadMinutes(signal), refetchInterval: 3 * lookEvery });
+
+export const useBackups = () => useQuery({ queryKey: [...operationsKey, "backups"], queryFn: ({ signal }) => api.loadBackups(signal), refetchInterval: 6 * lookEvery });
+
+export const useExports = (enabled = true) => useQuery({ queryKey: [...operationsKey, "exports"], queryFn: ({ signal }) => api.loadExports(signal), refetchInterval: lookEvery, enabled });
