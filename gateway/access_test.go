@@ -76,7 +76,7 @@ func admits(rt *kernel.Route, v visitor, method, contentType string) int {
 	if byToken {
 		v.privileges = privilegesAnn
 	}
-	if (rt.Name == "health" || rt.Name == "exports") && v.privileges&privilegeAdmin != 0 { // one of two is enough
+	if slices.Contains([]string{"health", "load", "backups", "exports"}, rt.Name) && v.privileges&privilegeAdmin != 0 { // one of two is enough
 		needed = 0
 	}
 	switch {

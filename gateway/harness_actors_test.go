@@ -27,6 +27,7 @@ import (
 	"troupe/actors/query"
 	"troupe/actors/schedule"
 	"troupe/actors/task"
+	"troupe/gateway/api"
 	"troupe/gateway/internal/kernel"
 	"troupe/gateway/internal/portal"
 	"troupe/statemachine"
@@ -137,6 +138,12 @@ func (f *fakeWorkflows) Delete(_ context.Context, user, workflowID, instanceID s
 
 func (f *fakeWorkflows) Schedules(context.Context) ([]schedule.State, error) {
 	return canned[[]schedule.State]("schedules"), f.ask()
+}
+
+func (f *fakeWorkflows) hour() []api.Minute { return canned[[]api.Minute]("load") }
+
+func (f *fakeWorkflows) backups(context.Context) []api.Backup {
+	return canned[[]api.Backup]("backups")
 }
 
 func (f *fakeWorkflows) exports(context.Context) ([]export.Status, error) {
@@ -348,7 +355,7 @@ const (
 // requestOf asks a route in the right way.
 // asksNobody: no actor and no service that could fail, or be elsewhere; each node knows how far all exports are.
 func asksNobody(rt *kernel.Route) bool {
-	return slices.Contains([]string{"choices", "session", "health", "exports", "users", "user", "roles", "audit", "verify-audit"}, rt.Name)
+	return slices.Contains([]string{"choices", "session", "health", "load", "backups", "exports", "users", "user", "roles", "audit", "verify-audit"}, rt.Name)
 }
 
 // isOfIdentities: it has to do with tokens and sessions.

@@ -399,7 +399,7 @@ func startServerOn(t testing.TB, o Options, workflows *fakeWorkflows, listen lis
 		s.workflows = new(fakeWorkflows)
 	}
 	s.sessions, s.portal, s.provider = new(fakeSessions), new(fakePortal), new(fakeProvider)
-	s.Open(s.workflows.with(Services{Presentations: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions, Identities: s.sessions, Portal: s.portal, Provider: s.provider, Repository: fakeFiles{}, Templates: fakeFiles{}, Homes: s.workflows, Definitions: s.workflows, Migrations: s.workflows, BulkJobs: fakeBulk{s.workflows}, Vitals: s.workflows.vitals, Exports: s.workflows.exports}))
+	s.Open(s.workflows.with(Services{Presentations: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions, Identities: s.sessions, Portal: s.portal, Provider: s.provider, Repository: fakeFiles{}, Templates: fakeFiles{}, Homes: s.workflows, Definitions: s.workflows, Migrations: s.workflows, BulkJobs: fakeBulk{s.workflows}, Vitals: s.workflows.vitals, Load: s.workflows.hour, Backups: s.workflows.backups, Exports: s.workflows.exports}))
 	return s
 }
 

@@ -58,7 +58,7 @@ func (g *groups) open(s *Services, addr func() net.Addr) {
 	g.operate.Workflows, g.operate.Waiting, g.operate.Migrations, g.operate.Homes = s.Workflows, s.Waiting, s.Migrations, s.Homes
 	g.operate.BulkJobs = s.BulkJobs
 	g.operate.Cluster, g.operate.Vitals, g.operate.Parts = s.Cluster, s.Vitals, s.Parts
-	g.operate.Exports = s.Exports
+	g.operate.Load, g.operate.Backups, g.operate.Exports = s.Load, s.Backups, s.Exports
 	g.tasks.Workflows, g.tasks.Worklists, g.tasks.Watches, g.tasks.Users = s.Workflows, s.Worklists, s.TaskWatches, s.Users
 	g.portal.Portal, g.portal.Presentations, g.portal.Users = s.Portal, s.Presentations, s.Users
 	g.session.Sessions, g.session.Links, g.session.Provider, g.session.Addr = s.Sessions, s.Links, s.Provider, addr
@@ -134,6 +134,10 @@ type Services struct {
 	Cluster func() any
 	// Vitals is what the node holds and has done. It is asked once a second at most. Nil: nobody counts.
 	Vitals func() api.Vitals
+	// Load is what the node did in the last minutes, the oldest first. Nil: nobody counts.
+	Load func() []api.Minute
+	// Backups says where the node backs up the home to. Nil: nowhere.
+	Backups func(context.Context) []api.Backup
 	// Exports says how far the exports are, on all nodes. Nil: there are none.
 	Exports func(context.Context) ([]export.Status, error)
 	Parts   []operate.Part // asked by /readyz; they do not decide whether a request is taken

@@ -184,6 +184,39 @@ type Health struct {
 	*Vitals
 }
 
+// Load answers GET admin/api/v1/load.
+type Load struct {
+	Minutes []Minute `json:"minutes"` // the oldest first
+}
+
+// Minute is what a node did in one minute, and what waited at its end.
+type Minute struct {
+	TS       string `json:"ts"` // its end
+	Requests uint64 `json:"requests"`
+	Events   int64  `json:"events"`
+	Refused  int64  `json:"refused"`
+	// P50Milliseconds and P99Milliseconds are nil when no request was answered.
+	P50Milliseconds *float64 `json:"p50Milliseconds"`
+	P99Milliseconds *float64 `json:"p99Milliseconds"`
+	Backlog         *int64   `json:"backlog"` // nil: it could not be counted
+}
+
+// Backups answers GET admin/api/v1/backups.
+type Backups struct {
+	Backups []Backup `json:"backups"`
+}
+
+// Backup is where a server backs up its home to.
+type Backup struct {
+	To           string  `json:"to"`
+	EverySeconds float64 `json:"everySeconds"`
+	KeepSeconds  float64 `json:"keepSeconds"` // 0: for good
+	// Moment is that of the newest backup there, and Bytes its size; nil: there is none, or it cannot be read.
+	Moment *string `json:"moment"`
+	Bytes  *int64  `json:"bytes"`
+	Error  string  `json:"error,omitempty"` // why the latest run failed, or the newest backup cannot be read
+}
+
 // Exports answers GET admin/api/v1/exports.
 type Exports struct {
 	Exports []Export `json:"exports"`

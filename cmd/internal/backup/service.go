@@ -17,6 +17,7 @@ import (
 
 // Service backs up the home of a server in intervals (the settings backup.*).
 type Service struct {
+	config *config.Config
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 	fault  atomic.Pointer[string] // why the last run failed; nil: it did not
@@ -48,7 +49,7 @@ func Start(c *config.Config, store *persistence.Store, log zerolog.Logger) (*Ser
 		}, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Service{cancel: cancel}
+	s := &Service{config: c, cancel: cancel}
 	s.done.Go(func() {
 		defer closeTarget()
 		for more := true; more; {

@@ -8,13 +8,9 @@ import (
 	"troupe/gateway/api"
 )
 
-// startOperations opens the listener for metrics. Only that which somebody asked for has profiles, and must open: several
-// servers of one machine have the same default.
+// startOperations begins to read what the last hour is made of, and opens the listener for metrics. Only one that somebody
+// asked for has profiles, and must open: several servers of one machine have the same default.
 func (s *service) startOperations() error {
-	c := s.config
-	if c.Admin == "" {
-		return nil
-	}
 	counter := s.router.Waiting.NewCounter()
 	read := func() *metric.Readings {
 		r := &metric.Readings{
@@ -28,6 +24,12 @@ func (s *service) startOperations() error {
 			r.Node = new(s.node.Metrics())
 		}
 		return r
+	}
+	s.hour = metric.StartHour(read, s.latency)
+	s.started.push(s.hour)
+	c := s.config
+	if c.Admin == "" {
+		return nil
 	}
 	asked := c.IsChosen("admin")
 	operations, err := admin.StartOperations(admin.OperationsOptions{

@@ -105,7 +105,8 @@ type service struct {
 	templateParameters *template.Service
 	admin              *admin.Server
 	backups            *backup.Service // nil: the home is not backed up
-	latency            *metric.Latency // nil: nobody can ask
+	latency            *metric.Latency
+	hour               *metric.Hour
 	watcher            *home.Watcher
 	published          *home.Published  // nil on a standalone node
 	provider           *provider.Client // nil without one
@@ -198,6 +199,7 @@ func (s *service) nodeFailed() <-chan error {
 //	                             everything below still works
 //	identity provider            connections are closed
 //	watcher of the home          no more changed files are taken over
+//	readings of the last hour
 //	backups                      one that is being written is given up
 //	operations, admin socket     commands that were accepted are answered
 //	portal, template parameters, list of files
@@ -238,10 +240,8 @@ func (s *service) start(ctx context.Context) error {
 
 func (s *service) listen() (err error) {
 	c := s.config
-	if c.Admin != "" {
-		s.latency = metric.NewLatency()
-		c.Gateway.Latency = s.latency.Of
-	}
+	s.latency = metric.NewLatency()
+	c.Gateway.Latency = s.latency.Of
 	traces, err := otlp.Open(context.Background(), build.This().Version, s.log)
 	if err != nil {
 		return err
@@ -411,6 +411,8 @@ func (s *service) serveRequests() {
 		Repository:  s.repository,
 		Templates:   s.templateParameters,
 		Vitals:      s.vitals,
+		Load:        s.hour.Minutes,
+		Backups:     s.backups.Statuses,
 		Exports:     s.exports.Statuses,
 		Parts: []gateway.Part{
 			{Name: "store", Ready: s.router.Accepting},

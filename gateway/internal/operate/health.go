@@ -139,6 +139,24 @@ func requestCounts(s *kernel.Kernel) api.RequestCounts {
 	return counts
 }
 
+// showLoad answers GET admin/api/v1/load. It is about this node, so it is never forwarded.
+func (g *Group) showLoad(x *kernel.Exchange) error {
+	answer := api.Load{Minutes: []api.Minute{}}
+	if g.Load != nil {
+		answer.Minutes = append(answer.Minutes, g.Load()...)
+	}
+	return x.AnswerJSON(answer)
+}
+
+// listBackups answers GET admin/api/v1/backups. It is about this node's setting, so it is never forwarded.
+func (g *Group) listBackups(x *kernel.Exchange) error {
+	answer := api.Backups{Backups: []api.Backup{}}
+	if g.Backups != nil {
+		answer.Backups = append(answer.Backups, g.Backups(x.Request.Context())...)
+	}
+	return x.AnswerJSON(answer)
+}
+
 // listExports answers GET admin/api/v1/exports. The exporters of all nodes are asked, so it is never forwarded.
 func (g *Group) listExports(x *kernel.Exchange) error {
 	answer := api.Exports{Exports: []api.Export{}}

@@ -60,6 +60,8 @@ func (g *Group) AdminRoutes() []kernel.Route {
 	base.Privilege, base.Content, base.ContentBytesMax = identity.Admin, "application/x-tar", home.MaxPackedBytes
 	return []kernel.Route{
 		watch.Row("health", "GET", "/health", g.showHealth),
+		watch.Row("load", "GET", "/load", g.showLoad),
+		watch.Row("backups", "GET", "/backups", g.listBackups),
 		watch.Row("exports", "GET", "/exports", g.listExports),
 		base.Row("publish-home", "PUT", "/home", g.publishHome, "dryRun"),
 	}

@@ -115,6 +115,12 @@ export function formatAgo(time: Date, now: Date): string {
   return past < day ? relativeFormat().format(-Math.floor(past / hour), "hour") : dayFormat().format(time);
 }
 
+/** "5 minutes": how long something is, in its largest unit. */
+export function durationText(seconds: number): string {
+  const [unit, size] = seconds < 60 ? (["second", 1] as const) : seconds < 3600 ? (["minute", 60] as const) : seconds < 86_400 ? (["hour", 3600] as const) : (["day", 86_400] as const);
+  return new Intl.NumberFormat(locale(), { style: "unit", unit, unitDisplay: "long", maximumFractionDigits: 1 }).format(seconds / size);
+}
+
 /** When the calendar day of a time has begun. */
 const midnight = (time: Date) => new Date(time.getFullYear(), time.getMonth(), time.getDate()).getTime();
 

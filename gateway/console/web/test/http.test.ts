@@ -13,8 +13,8 @@ afterEach(() => {
 /** A service that gives each request the next answer; it returns the keys that were sent. */
 function answering(...answers: (Response | Error)[]) {
   const sent: string[] = [];
-  globalThis.fetch = async (_, init) => {
-    sent.push(new Headers(init?.headers).get("Idempotency-Key") ?? "");
+  globalThis.fetch = async (request) => {
+    sent.push((request as Request).headers.get("Idempotency-Key") ?? "");
     const answer = answers.shift();
     if (!(answer instanceof Response)) {
       throw answer ?? new Error("there is no more answer");

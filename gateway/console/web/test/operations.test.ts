@@ -172,7 +172,7 @@ test("incidents and what a stop ends have words in both languages", () => {
     assert.equal(incidentName({ event: "", kind: "tree" }, t), want.tree);
     assert.equal(incidentName({ event: "go", kind: "loop" }, t), want.loop);
     assert.equal(incidentName({ event: "go", kind: "expression" }, t), eventName("go", t));
-    assert.equal(incidentName({ event: "go" }, t), "go");
+    assert.equal(incidentName({ event: "go" }, t), "Go");
     assert.equal(timesText({ count: 2, user: "ann" }, t), want.times);
     assert.equal(timesText({ count: 1 }, t), want.unnamed);
     assert.equal(whatEnds("A", [child("check-it"), child("job"), child("check-it")], t), want.ends);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Draft, Form, FormView, Misfit, Presentation, WorkflowEvent } from "../src/api/types";
-import { formsAddress } from "../src/api/portal";
+import { loadForms } from "../src/api/portal";
 import { formsAsked, mayCreate, tabsOf } from "../src/worklist/asked";
 import { formWorkflow, isSubmitted, sharedColumns, statusOf, titleOf, valuesOf } from "../src/worklist/statusWords";
 import { beginPath, instancePath, parseRoute, runtimePath, safeRedirect } from "../src/route";
@@ -102,13 +102,16 @@ test("an instance that is no form is shown as what it is, and cannot be deleted"
   assert.deepEqual(statusOf(form({ workflowId: "-", status: "submitted" }), undefined), []);
 });
 
-test("what was created through the interface is asked for with forms, and checklists are as ever", () => {
-  const address = (asked: string, kind: "forms" | "checklists") => {
-    const { pathname, searchParams } = new URL(formsAddress(formsAsked(new URLSearchParams(asked), kind)), "https://ours.example/");
+test("what was created through the interface is asked for with forms, and checklists are as ever", async (t) => {
+  const address = async (asked: string, kind: "forms" | "checklists") => {
+    const fetched = t.mock.method(globalThis, "fetch", async () => Response.json({}));
+    await loadForms(formsAsked(new URLSearchParams(asked), kind));
+    const { pathname, searchParams } = new URL(fetched.mock.calls.map(({ arguments: [request] }) => (request as Request).url).join(" "));
+    fetched.mock.restore();
     return [pathname, searchParams.get("kind"), searchParams.get("category"), searchParams.get("workflowId"), searchParams.get("q"), searchParams.get("count")];
   };
-  assert.deepEqual(address("show=archived&workflow=leave&q=5+days", "forms"), ["/workflow/api/v1/requests", null, "archived", "leave", "5 days", "true"]);
-  assert.deepEqual(address("", "checklists"), ["/form-runtime/api/v1/forms", "checklist", "current", null, null, "true"]);
+  assert.deepEqual(await address("show=archived&workflow=leave&q=5+days", "forms"), ["/workflow/api/v1/requests", null, "archived", "leave", "5 days", "true"]);
+  assert.deepEqual(await address("", "checklists"), ["/form-runtime/api/v1/forms", "checklist", "current", null, null, "true"]);
 });
 
 test("whoever may not use the portal still sees what he or she has created", () => {

@@ -1,4 +1,4 @@
-// One way to ask the service. Paths are relative: <base> says where it is.
+// How the service refuses, and the keys under which a request is repeated.
 import { language, t } from "../text";
 
 /** A refusal of the service, or no answer at all (status 0). */
@@ -39,76 +39,14 @@ export class ServiceError extends Error {
 /** Whether the caller may not see something, or it is gone. */
 export const isRefusal = (fault: unknown) => fault instanceof ServiceError && (fault.status === 403 || fault.status === 404);
 
-export interface Ask {
-  method?: "GET" | "POST" | "PUT" | "DELETE";
-  /** Sent as JSON. */
-  body?: unknown;
-  headers?: Record<string, string>;
-  signal?: AbortSignal | undefined;
-  /** The request outlives the page. */
-  keepalive?: boolean;
-}
-
-export interface Answer<T> {
-  value: T;
-  /** The entity tag, empty when there is none. */
-  tag: string;
-}
-
-/** Asks and reads a JSON answer. Throws ServiceError. */
-export async function ask<T>(path: string, options: Ask = {}): Promise<Answer<T>> {
-  const response = await send(path, options);
-  try {
-    return { value: (await response.json()) as T, tag: response.headers.get("ETag") ?? "" };
-  } catch {
-    throw new ServiceError(0, t("fault.unreadable"));
-  }
-}
-
-/** Asks and reads a plain answer. Throws ServiceError. */
-export async function askText(path: string, options: Ask = {}): Promise<string> {
-  const response = await send(path, options);
-  try {
-    return await response.text();
-  } catch {
-    throw new ServiceError(0, t("fault.unreadable"));
-  }
-}
-
-async function send(path: string, options: Ask): Promise<Response> {
-  const headers: Record<string, string> = { Accept: "application/json", "Accept-Language": language(), ...options.headers };
-  const init: RequestInit = {
-    method: options.method ?? "GET",
-    headers,
-    credentials: "same-origin",
-    cache: "no-store",
-    keepalive: options.keepalive ?? false,
-  };
-  if (options.signal) {
-    init.signal = options.signal;
-  }
-  if (options.body !== undefined) {
-    headers["Content-Type"] = "application/json";
-    init.body = JSON.stringify(options.body);
-  }
-  let response: Response;
-  try {
-    response = await fetch(path, init);
-  } catch (cause) {
-    if (options.signal?.aborted) {
-      throw cause;
-    }
-    throw new ServiceError(0, t("fault.unreachable"));
-  }
-  if (response.ok) {
-    return response;
-  }
+/** What the service's refusal says. */
+export async function refusalOf(response: Response): Promise<ServiceError> {
   if (response.status === 401) {
     signedOutListeners.forEach((listener) => listener());
   }
   // The service's own words for it are about tokens and sessions.
   const reason = await reasonOf(response);
-  throw new ServiceError(response.status, response.status === 401 ? t("fault.signedOut") : messageOf(response.status, reason), reason ?? "");
+  return new ServiceError(response.status, response.status === 401 ? t("fault.signedOut") : messageOf(response.status, reason), reason ?? "");
 }
 
 /** Undefined for an answer that is not the service's: a proxy in front answers in its own words. */

@@ -1701,6 +1701,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/api/v1/load": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the load of the last hour
+         * @description For holders of `mod-workflows` or `mod-admin`: what the node that answers did in each of the last 60 minutes, oldest first, without
+         *     the present one. Fewer minutes are there after a start.
+         */
+        get: operations["showLoad"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/api/v1/backups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show where the home is backed up
+         * @description For holders of `mod-workflows` or `mod-admin`: the setting `backup` of the node that answers, and the newest backup in its target,
+         *     also one by a command. Empty if the server makes no backups.
+         */
+        get: operations["listBackups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/api/v1/exports": {
         parameters: {
             query?: never;
@@ -3600,6 +3642,42 @@ export interface components {
             lastUsed: string | null;
             /** @description When it was ended; `null` if it was not. */
             revoked: string | null;
+        };
+        Load: {
+            minutes: components["schemas"]["Minute"][];
+        };
+        Minute: {
+            /** @description The end of the minute. */
+            ts: components["schemas"]["Time"];
+            /** @description Answered requests. */
+            requests: number;
+            /** @description Events handled. */
+            events: number;
+            /** @description Requests, creates and events refused because of a limit of the server or of the user. */
+            refused: number;
+            /** @description Half of the requests were answered within this time; streams do not count. `null` if there were none. */
+            p50Milliseconds: number | null;
+            /** @description The same for 99 % of them. */
+            p99Milliseconds: number | null;
+            /** @description At the end: late timers, pending deliveries and requests at instances. `null` if it could not be counted. */
+            backlog: number | null;
+        };
+        Backups: {
+            backups: components["schemas"]["Backup"][];
+        };
+        Backup: {
+            /** @description A folder or a bucket. */
+            to: string;
+            /** @description The pause between two backups. */
+            everySeconds: number;
+            /** @description How long a backup is kept; 0 for good. */
+            keepSeconds: number;
+            /** @description The newest backup has everything that was acknowledged before this time; `null`: there is none, or it cannot be read. */
+            moment: components["schemas"]["Time"] | null;
+            /** @description The size of the files in it. */
+            bytes: number | null;
+            /** @description Why the latest run failed or the newest backup cannot be read. */
+            error?: string;
         };
         Exports: {
             exports: components["schemas"]["Export"][];
@@ -7373,6 +7451,58 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    showLoad: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The minutes. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Load"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    listBackups: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One or none. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Backups"];
                 };
             };
             400: components["responses"]["InvalidContent"];

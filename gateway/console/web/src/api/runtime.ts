@@ -1,5 +1,6 @@
-import { ask, ServiceError } from "./http";
-import type { FormView, InstanceReply, JSONObject, Saved } from "./types";
+import { client, value } from "./client";
+import { ServiceError } from "./http";
+import type { FormView, JSONObject, Saved } from "./types";
 
 /** The workflow part of the path of what is bound to none. */
 export const noWorkflow = "-";
@@ -11,16 +12,12 @@ export interface Instance {
   instanceId: string;
 }
 
-const path = (of: Instance) => `${encodeURIComponent(of.workflowId)}/${encodeURIComponent(of.instanceId)}`;
-
-export async function loadForm(of: Instance, signal?: AbortSignal): Promise<FormView> {
-  return (await ask<FormView>(`form-runtime/api/v1/form/${path(of)}`, { signal })).value;
-}
+export const loadForm = (of: Instance, signal?: AbortSignal): Promise<FormView> => value(client.GET("/form-runtime/api/v1/form/{workflowId}/{instanceId}", { params: { path: of }, signal }));
 
 /** Deletes a form that was never submitted, with its instance. One that is gone already is no fault. */
 export async function deleteForm(of: Instance): Promise<void> {
   try {
-    await ask(`form-runtime/api/v1/form/${path(of)}`, { method: "DELETE" });
+    await value(client.DELETE("/form-runtime/api/v1/form/{workflowId}/{instanceId}", { params: { path: of } }));
   } catch (fault) {
     if (!(fault instanceof ServiceError && fault.status === 404)) {
       throw fault;
@@ -33,15 +30,14 @@ export async function deleteForm(of: Instance): Promise<void> {
  * none; null saves it over whatever is there. Another revision is a ServiceError
  * with status 412. digest is that of the template which the draft is written for.
  */
-export async function saveDraft(of: Instance, data: JSONObject, digest: string | undefined, over: number | null, keepalive = false): Promise<Saved> {
-  return (await ask<Saved>(`form-runtime/api/v1/draft/${path(of)}`, { method: "PUT", body: digest ? { data, template: digest } : { data }, headers: conditionOf(over), keepalive })).value;
-}
+export const saveDraft = (of: Instance, data: JSONObject, digest: string | undefined, over: number | null, keepalive = false): Promise<Saved> =>
+  value(client.PUT("/form-runtime/api/v1/draft/{workflowId}/{instanceId}", { params: { path: of }, body: digest ? { data, template: digest } : { data }, headers: conditionOf(over), keepalive }));
 
 /** The condition that a draft is saved over a revision. */
 export const conditionOf = (over: number | null): Record<string, string> => (over === null ? {} : over === 0 ? { "If-None-Match": "*" } : { "If-Match": `"${over}"` });
 
 export async function discardDraft(of: Instance): Promise<void> {
-  await ask(`form-runtime/api/v1/draft/${path(of)}`, { method: "DELETE" });
+  await value(client.DELETE("/form-runtime/api/v1/draft/{workflowId}/{instanceId}", { params: { path: of } }));
 }
 
 /**
@@ -49,7 +45,6 @@ export async function discardDraft(of: Instance): Promise<void> {
  * sent. Returns the workflow's svcRedirect, empty when there is none.
  */
 export async function submitForm(of: Instance, data: JSONObject, key: string): Promise<string> {
-  const body = { workflowId: of.workflowId, instanceId: of.instanceId, data };
   const headers = { "Idempotency-Key": key, Prefer: "return=minimal" };
-  return (await ask<InstanceReply>("form-runtime/api/v1/submit", { method: "POST", body, headers })).value.state.svcRedirect ?? "";
+  return (await value(client.POST("/form-runtime/api/v1/submit", { body: { workflowId: of.workflowId, instanceId: of.instanceId, data }, headers }))).state.svcRedirect ?? "";
 }

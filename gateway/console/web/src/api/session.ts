@@ -1,4 +1,5 @@
-import { ask, ServiceError } from "./http";
+import { client, value } from "./client";
+import { ServiceError } from "./http";
 import type { Caller, SignedIn } from "./types";
 
 let early: Promise<Caller | null> | undefined;
@@ -18,7 +19,7 @@ export function loadCaller(): Promise<Caller | null> {
 
 async function askCaller(): Promise<Caller | null> {
   try {
-    return callerOf((await ask<SignedIn>("session")).value);
+    return callerOf(await value(client.GET("/session")));
   } catch (fault) {
     if (fault instanceof ServiceError && fault.status === 401) {
       return null;
@@ -32,7 +33,7 @@ function callerOf({ user, name, privileges }: SignedIn): Caller {
 }
 
 export async function signOut(): Promise<void> {
-  await ask("session", { method: "DELETE" });
+  await value(client.DELETE("/session"));
 }
 
 /** The address of the sign-in page that leads back to where the person is. */

@@ -1,7 +1,7 @@
-import { ask } from "./http";
+import { client, tagged, value } from "./client";
 import type { components } from "./openapi";
 import { conditionOf } from "./runtime";
-import type { InstanceReply, JSONObject, Saved } from "./types";
+import type { JSONObject, Saved } from "./types";
 
 // The form for the data of a task's events.
 
@@ -11,21 +11,20 @@ export interface TaskForm {
   tag: string;
 }
 
-const path = (taskId: string) => `form-runtime/api/v1/task/${encodeURIComponent(taskId)}`;
+const of = (taskId: string) => ({ path: { taskId } });
 
 /** Refused with 404 when the task is gone or has no form, 403 when the caller is no candidate. */
 export async function loadTaskForm(taskId: string, signal?: AbortSignal): Promise<TaskForm> {
-  const { value, tag } = await ask<TaskForm["form"]>(path(taskId), { signal });
-  return { form: value, tag };
+  const { value: form, tag } = await tagged(client.GET("/form-runtime/api/v1/task/{taskId}", { params: of(taskId), signal }));
+  return { form, tag };
 }
 
 /** Saves the caller's draft, as saveDraft does. */
-export async function saveTaskDraft(taskId: string, data: JSONObject, digest: string | undefined, over: number | null, keepalive = false): Promise<Saved> {
-  return (await ask<Saved>(`${path(taskId)}/draft`, { method: "PUT", body: digest ? { data, template: digest } : { data }, headers: conditionOf(over), keepalive })).value;
-}
+export const saveTaskDraft = (taskId: string, data: JSONObject, digest: string | undefined, over: number | null, keepalive = false): Promise<Saved> =>
+  value(client.PUT("/form-runtime/api/v1/task/{taskId}/draft", { params: of(taskId), body: digest ? { data, template: digest } : { data }, headers: conditionOf(over), keepalive }));
 
 export async function discardTaskDraft(taskId: string): Promise<void> {
-  await ask(`${path(taskId)}/draft`, { method: "DELETE" });
+  await value(client.DELETE("/form-runtime/api/v1/task/{taskId}/draft", { params: of(taskId) }));
 }
 
 /**
@@ -35,5 +34,5 @@ export async function discardTaskDraft(taskId: string): Promise<void> {
  */
 export async function submitTaskForm(taskId: string, event: string, data: JSONObject, tag: string, key: string): Promise<string> {
   const headers = { "Idempotency-Key": key, Prefer: "return=minimal", "If-Match": tag };
-  return (await ask<InstanceReply>(`${path(taskId)}/submit`, { method: "POST", body: { event, data }, headers })).value.state.svcRedirect ?? "";
+  return (await value(client.POST("/form-runtime/api/v1/task/{taskId}/submit", { params: of(taskId), body: { event, data }, headers }))).state.svcRedirect ?? "";
 }

@@ -1,4 +1,5 @@
-import { ask, askText, RetryKeys } from "./http";
+import { client, value } from "./client";
+import { RetryKeys } from "./http";
 import type { components } from "./openapi";
 import type { Instance } from "./runtime";
 
@@ -24,15 +25,10 @@ export interface TaskQuery {
   filter?: string;
 }
 
-const api = "workflow/api/v1";
-const path = (of: Instance) => `${api}/instance/${encodeURIComponent(of.workflowId)}/${encodeURIComponent(of.instanceId)}`;
 
-export async function loadTasks(query: TaskQuery, signal?: AbortSignal): Promise<TaskList> {
-  const { limit, ...texts } = query;
-  const asked = new URLSearchParams({ limit: String(limit), count: "true" });
-  Object.entries(texts).forEach(([name, value]) => value && asked.set(name, value));
-  return (await ask<TaskList>(`${api}/tasks?${asked}`, { signal })).value;
-}
+/** The sort order comes from the address, and the service refuses unknown ones. */
+export const loadTasks = ({ sort, ...query }: TaskQuery, signal?: AbortSignal): Promise<TaskList> =>
+  value(client.GET("/workflow/api/v1/tasks", { params: { query: { ...query, sort: sort as "due", count: "true" } }, signal }));
 
 export type TaskAction = "claim" | "release" | "assign";
 
@@ -40,9 +36,7 @@ export type TaskAction = "claim" | "release" | "assign";
  * Claims, gives back, or gives to another candidate. Refused with 409 when somebody
  * else has it, 404 when it is gone, 400 when "to" is no candidate.
  */
-export async function changeTask(taskId: string, action: TaskAction, to?: string): Promise<Task> {
-  return (await ask<Task>(`${api}/task`, { method: "POST", body: to === undefined ? { taskId, action } : { taskId, action, to } })).value;
-}
+export const changeTask = (taskId: string, action: TaskAction, to?: string): Promise<Task> => value(client.POST("/workflow/api/v1/task", { body: { taskId, action, to } }));
 
 /** The most workflows that are looked for, one request each. */
 const workflowsMax = 40;
@@ -54,11 +48,8 @@ export async function loadTaskWorkflows(scope: Scope, signal?: AbortSignal): Pro
   const known: string[] = [];
   let cursor = "";
   for (let empty = 0; known.length < workflowsMax && empty < emptyPagesMax; ) {
-    const asked = new URLSearchParams({ scope, limit: "1", filter: JSON.stringify({ workflowId: { $nin: known } }) });
-    if (cursor !== "") {
-      asked.set("cursor", cursor);
-    }
-    const { tasks, next } = (await ask<TaskList>(`${api}/tasks?${asked}`, { signal })).value;
+    const query = { scope, limit: 1, filter: JSON.stringify({ workflowId: { $nin: known } }), cursor };
+    const { tasks, next } = await value(client.GET("/workflow/api/v1/tasks", { params: { query }, signal }));
     const [task] = tasks;
     if (task) {
       known.push(task.workflowId);
@@ -74,32 +65,29 @@ export async function loadTaskWorkflows(scope: Scope, signal?: AbortSignal): Pro
 }
 
 /** The address of the stream of what comes and goes for the caller. */
-export const tasksWatchAddress = () => new URL(`${api}/tasks/watch`, document.baseURI).href;
+export const tasksWatchAddress = () => new URL("workflow/api/v1/tasks/watch", document.baseURI).href;
 
 export type Summary = Schemas["Summary"];
 
-export async function loadSummary(of: Instance, signal?: AbortSignal): Promise<Summary> {
-  return (await ask<Summary>(`${path(of)}/summary`, { signal })).value;
-}
+export const loadSummary = (of: Instance, signal?: AbortSignal): Promise<Summary> => value(client.GET("/workflow/api/v1/instance/{workflowId}/{instanceId}/summary", { params: { path: of }, signal }));
 
 export type Activity = Schemas["Activity"];
 export type ActivityPage = Schemas["ActivityList"];
 
-export async function loadActivity(of: Instance, cursor: string, signal?: AbortSignal): Promise<ActivityPage> {
-  const asked = new URLSearchParams({ order: "desc", limit: "30", ...(cursor === "" ? {} : { cursor }) });
-  return (await ask<ActivityPage>(`${path(of)}/activity?${asked}`, { signal })).value;
-}
+export const loadActivity = (of: Instance, cursor: string, signal?: AbortSignal): Promise<ActivityPage> =>
+  value(client.GET("/workflow/api/v1/instance/{workflowId}/{instanceId}/activity", { params: { path: of, query: { order: "desc", limit: 30, cursor } }, signal }));
 
 const commentKeys = new RetryKeys();
 
 /** Writes a comment. Sent again after a lost answer, it is there once. */
 export async function addComment(of: Instance, text: string): Promise<void> {
-  const to = `${path(of)}/comments`;
-  await commentKeys.once(JSON.stringify([to, text]), (key) => ask(to, { method: "POST", body: { text }, headers: { "Idempotency-Key": key } }));
+  await commentKeys.once(JSON.stringify([of, text]), (key) =>
+    value(client.POST("/workflow/api/v1/instance/{workflowId}/{instanceId}/comments", { params: { path: of, header: { "Idempotency-Key": key } }, body: { text } })),
+  );
 }
 
 /** The statechart as an image, which cannot run or load anything. */
 export async function loadDiagram(of: Instance, signal?: AbortSignal): Promise<string> {
-  const svg = await askText(`${path(of)}/diagram`, { signal, headers: { Accept: "image/svg+xml, application/json" } });
+  const svg = await value(client.GET("/workflow/api/v1/instance/{workflowId}/{instanceId}/diagram", { params: { path: of }, signal, parseAs: "text", headers: { Accept: "image/svg+xml, application/json" } }));
   return `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
 }

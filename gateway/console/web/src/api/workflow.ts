@@ -1,9 +1,7 @@
-import { ask, type RetryKeys } from "./http";
+import { client, tagged, value } from "./client";
+import type { RetryKeys } from "./http";
 import type { Instance } from "./runtime";
-import type { EventList, InstanceReply, JSONObject, Pending, Position, Presentation, WorkflowEvent } from "./types";
-
-const api = "workflow/api/v1";
-const path = (of: Instance) => `${encodeURIComponent(of.workflowId)}/${encodeURIComponent(of.instanceId)}`;
+import type { JSONObject, Pending, Position, Presentation, WorkflowEvent } from "./types";
 
 /** What the caller may send now, and the instance's entity tag for it. */
 export interface Sendable {
@@ -12,19 +10,18 @@ export interface Sendable {
 }
 
 export async function loadEvents(of: Instance, signal?: AbortSignal): Promise<Sendable> {
-  const { value, tag } = await ask<EventList>(`${api}/instance/${path(of)}/events`, { signal });
-  return { events: value.events, tag };
+  const { value: list, tag } = await tagged(client.GET("/workflow/api/v1/instance/{workflowId}/{instanceId}/events", { params: { path: of }, signal }));
+  return { events: list.events, tag };
 }
 
 /** What an instance holds for those who may read it. */
 export async function loadData(of: Instance, signal?: AbortSignal): Promise<JSONObject> {
-  return (await ask<InstanceReply>(`${api}/instance/${path(of)}`, { signal, headers: { Prefer: "return=minimal" } })).value.state.svcPublic;
+  return (await value(client.GET("/workflow/api/v1/instance/{workflowId}/{instanceId}", { params: { path: of }, signal, headers: { Prefer: "return=minimal" } }))).state.svcPublic;
 }
 
 /** How people see a workflow, in the language of the pages; version 0 is the newest. */
-export async function loadPresentation(workflowId: string, version: number, signal?: AbortSignal): Promise<Presentation> {
-  return (await ask<Presentation>(`${api}/presentation/${encodeURIComponent(workflowId)}${version === 0 ? "" : `?version=${version}`}`, { signal })).value;
-}
+export const loadPresentation = (workflowId: string, version: number, signal?: AbortSignal): Promise<Presentation> =>
+  value(client.GET("/workflow/api/v1/presentation/{workflowId}", { params: { path: { workflowId }, query: { version: version || undefined } }, signal }));
 
 /** What became of an event. */
 export interface Sent {
@@ -47,17 +44,15 @@ export function sendEvent(of: Instance, name: string, data: JSONObject | null, t
     if (tag !== "") {
       headers["If-Match"] = tag;
     }
-    const { state } = (await ask<InstanceReply>(`${api}/event`, { method: "POST", body, headers })).value;
+    const { state } = await value(client.POST("/workflow/api/v1/event", { body, headers }));
     return { redirect: state.svcRedirect ?? "", states: state.states };
   });
 }
 
 /** The address of the stream of an instance's new history entries. */
 export function watchAddress(of: Instance): string {
-  return new URL(`${api}/watch/${path(of)}`, document.baseURI).href;
+  return new URL(`workflow/api/v1/watch/${encodeURIComponent(of.workflowId)}/${encodeURIComponent(of.instanceId)}`, document.baseURI).href;
 }
 
 /** Timers, and what was sent out and has not arrived. */
-export async function loadPending(of: Instance, signal?: AbortSignal): Promise<Pending> {
-  return (await ask<Pending>(`${api}/instance/${path(of)}/pending`, { signal })).value;
-}
+export const loadPending = (of: Instance, signal?: AbortSignal): Promise<Pending> => value(client.GET("/workflow/api/v1/instance/{workflowId}/{instanceId}/pending", { params: { path: of }, signal }));

@@ -10,12 +10,13 @@ const pause = 250;
 
 interface SearchBoxProps {
   label: string;
+  placeholder?: string;
   value: string;
   onSearch: (words: string) => void;
 }
 
 /** Looks for words; what is typed comes out when typing pauses. */
-export function SearchBox({ label, value, onSearch }: SearchBoxProps) {
+export function SearchBox({ label, placeholder, value, onSearch }: SearchBoxProps) {
   const { t } = useTranslation();
   const [text, setText] = useState(value);
   const told = useRef(value);
@@ -43,7 +44,7 @@ export function SearchBox({ label, value, onSearch }: SearchBoxProps) {
   return (
     <SearchField aria-label={label} className="search" value={text} onChange={setText}>
       <Search aria-hidden className="search-sign" />
-      <Input placeholder={t("list.search")} />
+      <Input placeholder={placeholder ?? t("list.search")} />
       {text !== "" && (
         <Button kind="quiet" round small>
           <X aria-hidden />

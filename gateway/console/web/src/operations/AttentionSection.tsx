@@ -7,17 +7,17 @@ import { type ColumnOf, DataTable } from "../kit/DataTable";
 import { Empty, LoadFault, Notice } from "../kit/Notice";
 import { Time } from "../kit/Time";
 import { Link } from "../navigate";
-import { formatNumber, readable } from "../words";
+import { formatNumber } from "../words";
 import { inspectPath, pathOf } from "./address";
 import { changeDelivery, changeIncident, pageSize } from "./api";
 import { type Cause, failedSchedules, grouped, lateTimers, overdueTasks, type Stuck, stuckDeliveries, stuckIncidents } from "./attention";
+import { LastHour } from "./LastHour";
 import { eventName, incidentName } from "./names";
 import { deliveryName } from "./OutboxSection";
 import { Loaded, statusOf, useNews } from "./parts";
-import { operationsKey, useEveryTask, useIncidents, useOutbox, useSchedules, useTimers, useWorkflows } from "./queries";
+import { operationsKey, useEveryTask, useIncidents, useOutbox, useSchedules, useTimers, useWords, useWorkflowName, useWorkflows } from "./queries";
 import { candidatesText } from "./TasksSection";
 import { type Translate, useText } from "./text";
-import { nameOfWorkflow } from "./WorkflowsSection";
 
 const signs: Record<Cause, LucideIcon> = { incident: TriangleAlert, expression: FileCode2, delivery: Send, timer: AlarmClock, task: ListTodo, schedule: CalendarClock };
 
@@ -35,7 +35,8 @@ export function AttentionSection() {
   const oldest = useEveryTask({ scope: "every", q: "", sort: "created", workflowId: "", cursor: "", limit: pageSize });
   const all = [incidents, dead, timers, schedules, tasks, oldest, workflows];
   const failed = all.find(({ error, data }) => error && data === undefined);
-  const names = new Map((workflows.data ?? []).map((of) => [of.id, nameOfWorkflow(of)]));
+  const nameOf = useWorkflowName();
+  const words = useWords([...(incidents.data?.incidents ?? []), ...(timers.data?.timers ?? [])].map(({ workflowId }) => workflowId));
   const now = new Date().toISOString();
 
   const retry = async (of: Stuck) => {
@@ -56,15 +57,15 @@ export function AttentionSection() {
   };
 
   const found = grouped([
-    ...stuckIncidents(incidents.data?.incidents ?? [], (of) => incidentName(of, t)),
+    ...stuckIncidents(incidents.data?.incidents ?? [], (of) => incidentName(of, t, words(of.workflowId))),
     ...stuckDeliveries(dead.data?.outbox ?? [], (of) => deliveryName(of, t)),
-    ...lateTimers(timers.data?.timers ?? [], now, (of) => eventName(of.event, t)),
+    ...lateTimers(timers.data?.timers ?? [], now, (of) => eventName(of.event, t, words(of.workflowId))),
     ...failedSchedules(schedules.data ?? [], now),
     ...overdueTasks(tasks.data?.tasks ?? [], now, (of) => of.assigneeName ?? of.assignee ?? candidatesText(of, t)),
   ]);
   const isCut = [incidents, dead, timers].some(({ data }) => data?.next) || (found.some(({ cause }) => cause === "task") && Boolean(tasks.data?.next));
   const columns: ColumnOf<Stuck>[] = [
-    { key: "what", title: t("attention.what"), head: true, cell: (of) => <What of={of} workflow={names.get(of.workflowId) ?? readable(of.workflowId)} /> },
+    { key: "what", title: t("attention.what"), head: true, cell: (of) => <What of={of} workflow={nameOf(of.workflowId)} /> },
     { key: "count", title: t("attention.count"), narrow: true, named: true, end: true, cell: (of) => formatNumber(of.count) },
     { key: "since", title: t("attention.since"), narrow: true, named: true, cell: (of) => <Time at={of.since} as={of.cause === "task" ? "due" : "ago"} /> },
     { key: "who", title: t("attention.todo"), named: true, cell: (of) => <span className="row-text">{todoOf(of, t)}</span> },
@@ -95,7 +96,8 @@ export function AttentionSection() {
               <DataTable label={t("section.attention")} columns={columns} rows={rows} rowKey={({ key }) => key} />
             )}
             {isCut && <Notice tone="info" title={t("attention.cut", { count: pageSize })} />}
-            <Waiting tasks={oldest.data?.tasks ?? []} names={names} />
+            <LastHour />
+            <Waiting tasks={oldest.data?.tasks ?? []} nameOf={nameOf} />
           </>
         )}
       </Loaded>
@@ -122,7 +124,7 @@ function What({ of, workflow }: { of: Stuck; workflow: string }) {
 const todoOf = ({ cause, whom }: Stuck, t: Translate) => (whom === "" ? t(`attention.todos.${cause}`) : t(`attention.todosFor.${cause}`, { whom }));
 
 /** For each state with work for people, how long the oldest of it waits. */
-function Waiting({ tasks, names }: { tasks: Task[]; names: Map<string, string> }) {
+function Waiting({ tasks, nameOf }: { tasks: Task[]; nameOf: (workflowId: string) => string }) {
   const t = useText();
   const rows = grouped(
     tasks.map((of) => ({ key: JSON.stringify([of.workflowId, of.title]), cause: "task", workflowId: of.workflowId, name: of.title, error: "", whom: candidatesText(of, t), since: of.created, instanceId: of.instanceId })),
@@ -140,7 +142,7 @@ function Waiting({ tasks, names }: { tasks: Task[]; names: Map<string, string> }
           <Link to={of.instanceId === "" ? pathOf("tasks", { workflow: of.workflowId, sort: "created" }) : inspectPath(of.workflowId, of.instanceId)} className="row-link">
             {of.name}
           </Link>
-          <span className="row-text">{names.get(of.workflowId) ?? readable(of.workflowId)}</span>
+          <span className="row-text">{nameOf(of.workflowId)}</span>
         </>
       ),
     },

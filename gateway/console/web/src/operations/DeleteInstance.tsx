@@ -23,7 +23,7 @@ export function DeleteInstance({ of, name, tell }: DeleteInstanceProps) {
   const [asking, setAsking] = useState(false);
   const erase = async () => {
     try {
-      await deleteInstance(of.workflowId, of.instanceId);
+      await deleteInstance(of);
       go(pathOf("instances", { workflow: of.workflowId }));
     } catch (fault) {
       tell({ tone: "bad", title: t("inspect.deleteFailed", { name }), detail: reasonFor(fault) });

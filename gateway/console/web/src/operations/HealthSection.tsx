@@ -5,7 +5,7 @@ import { Time } from "../kit/Time";
 import { useTranslation } from "react-i18next";
 import { formatNumber, readable } from "../words";
 import type { Health } from "./api";
-import { type Chart, charts, isRate, isShort, lineOf, seriesOf, sizeOf, toneOfHealth, withReading } from "./load";
+import { type Chart, charts, isRate, isShort, lineOf, rounded, seriesOf, sizeOf, toneOfHealth, withReading } from "./load";
 import { Loaded, reasonFor, shortId } from "./parts";
 import { useHealth } from "./queries";
 import { type Translate, useText } from "./text";
@@ -92,9 +92,6 @@ function LoadChart({ chart, values }: { chart: Chart; values: number[] }) {
   );
 }
 
-/** Two digits of what is small, whole numbers of what is large. */
-const rounded = (value: number) => (value >= 10 ? Math.round(value) : Math.round(value * 10) / 10);
-
 type Part = Health["parts"][number];
 
 function Parts({ parts }: { parts: Part[] }) {
@@ -160,7 +157,7 @@ function Nodes({ cluster }: { cluster: Health["cluster"] }) {
   );
 }
 
-function sizeText(bytes: number, t: Translate): string {
+export function sizeText(bytes: number, t: Translate): string {
   const { value, unit } = sizeOf(bytes);
   const units = [t("health.units.b0"), t("health.units.b1"), t("health.units.b2"), t("health.units.b3"), t("health.units.b4")];
   return `${formatNumber(rounded(value))} ${units[unit]}`;

@@ -1,24 +1,23 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { CircleCheck } from "lucide-react";
 import { useState } from "react";
-import { type ColumnOf, CursorPager, DataTable } from "../kit/DataTable";
-import { Empty } from "../kit/Notice";
+import type { ColumnOf } from "../kit/DataTable";
 import { Time } from "../kit/Time";
 import { Link, useQueryPart } from "../navigate";
 import { readable } from "../words";
 import { inspectPath } from "./address";
 import { changeIncident, type Incident, type Repair } from "./api";
 import { incidentName, type Named, timesText } from "./names";
-import { Confirm, InstanceOf, Loaded, reasonFor, RepairButtons, shortId, statusOf, type Told, useNews } from "./parts";
-import { operationsKey, useIncidents } from "./queries";
+import { Confirm, InstanceOf, Listed, reasonFor, RepairButtons, shortId, statusOf, type Told, useNews } from "./parts";
+import { operationsKey, useIncidents, useWords } from "./queries";
 import { type Translate, useText } from "./text";
 
 /** Retries or drops incidents, and tells what became of it. */
-export function useIncidentRepair(tell: (told: Told) => void) {
+export function useIncidentRepair(tell: (told: Told) => void, nameOf: (of: Named) => string) {
   const t = useText();
   const queries = useQueryClient();
   return async (of: Named & Pick<Incident, "id">, action: Repair) => {
-    const name = incidentName(of, t);
+    const name = nameOf(of);
     try {
       await changeIncident(of.id, action);
       tell({ tone: "good", title: t(action === "retry" ? "incidents.retried" : "incidents.dropped", { name }) });
@@ -31,40 +30,39 @@ export function useIncidentRepair(tell: (told: Told) => void) {
 
 interface DropProps {
   of: Named;
+  name: string;
   onDrop: () => Promise<void>;
   onClose: () => void;
 }
 
-export function DropIncident({ of, onDrop, onClose }: DropProps) {
+export function DropIncident({ of, name, onDrop, onClose }: DropProps) {
   const t = useText();
-  return <Confirm title={t("incidents.dropTitle")} text={t(of.kind ? "incidents.dropFailureText" : "incidents.dropText", { name: incidentName(of, t) })} yes={t("incidents.dropYes")} no={t("incidents.keep")} danger onYes={onDrop} onClose={onClose} />;
+  return <Confirm title={t("incidents.dropTitle")} text={t(of.kind ? "incidents.dropFailureText" : "incidents.dropText", { name })} yes={t("incidents.dropYes")} no={t("incidents.keep")} danger onYes={onDrop} onClose={onClose} />;
 }
 
 /** Events that came by themselves and failed. */
 export function IncidentsSection() {
   const t = useText();
-  const [asked, change] = useQueryPart();
-  const cursor = asked.get("cursor") ?? "";
-  const incidents = useIncidents(cursor);
+  const [asked] = useQueryPart();
+  const incidents = useIncidents(asked.get("cursor") ?? "");
+  const words = useWords((incidents.data?.incidents ?? []).map(({ workflowId }) => workflowId));
+  const nameOf = (of: Named & Partial<Pick<Incident, "workflowId">>) => incidentName(of, t, words(of.workflowId ?? ""));
   const { news, tell } = useNews();
-  const repair = useIncidentRepair(tell);
+  const repair = useIncidentRepair(tell, nameOf);
   const [dropping, setDropping] = useState<Incident | null>(null);
   return (
     <>
       {news}
-      <Loaded query={incidents}>
-        {({ incidents: list, next }) => (
-          <>
-            {list.length === 0 ? (
-              <Empty sign={<CircleCheck aria-hidden />} title={t("incidents.emptyTitle")} text={t("incidents.emptyText")} />
-            ) : (
-              <DataTable label={t("section.incidents")} columns={columnsOf(t, (of) => void repair(of, "retry"), setDropping)} rows={list} rowKey={({ id }) => id} stale={incidents.isPlaceholderData} />
-            )}
-            <CursorPager cursor={cursor} next={next ?? null} onTurn={(to) => change({ cursor: to })} />
-          </>
-        )}
-      </Loaded>
-      {dropping && <DropIncident of={dropping} onDrop={() => repair(dropping, "drop")} onClose={() => setDropping(null)} />}
+      <Listed
+        label={t("section.incidents")}
+        query={incidents}
+        rows={({ incidents: list }) => list}
+        next={({ next }) => next}
+        columns={columnsOf(t, nameOf, (of) => void repair(of, "retry"), setDropping)}
+        rowKey={({ id }) => id}
+        empty={{ sign: <CircleCheck aria-hidden />, title: t("incidents.emptyTitle"), text: t("incidents.emptyText") }}
+      />
+      {dropping && <DropIncident of={dropping} name={nameOf(dropping)} onDrop={() => repair(dropping, "drop")} onClose={() => setDropping(null)} />}
     </>
   );
 }
@@ -90,7 +88,7 @@ function Place({ of }: { of: Incident }) {
   );
 }
 
-function columnsOf(t: Translate, retry: (of: Incident) => void, drop: (of: Incident) => void): ColumnOf<Incident>[] {
+function columnsOf(t: Translate, nameOf: (of: Incident) => string, retry: (of: Incident) => void, drop: (of: Incident) => void): ColumnOf<Incident>[] {
   return [
     {
       key: "event",
@@ -99,10 +97,10 @@ function columnsOf(t: Translate, retry: (of: Incident) => void, drop: (of: Incid
       cell: (of) => (
         <>
           {of.instanceId === "" ? (
-            incidentName(of, t)
+            nameOf(of)
           ) : (
             <Link to={inspectPath(of.workflowId, of.instanceId)} className="row-link">
-              {incidentName(of, t)}
+              {nameOf(of)}
             </Link>
           )}
           <span className="row-text ops-error">{of.error}</span>
@@ -113,9 +111,9 @@ function columnsOf(t: Translate, retry: (of: Incident) => void, drop: (of: Incid
     {
       key: "instance",
       title: t("incidents.instance"),
-      cell: (of) => (of.instanceId === "" ? readable(of.workflowId) : <InstanceOf workflowId={of.workflowId} instanceId={of.instanceId} />),
+      cell: (of) => <InstanceOf workflowId={of.workflowId} instanceId={of.instanceId} />,
     },
     { key: "when", title: t("incidents.when"), narrow: true, named: true, cell: (of) => <Time at={of.ts} /> },
-    { key: "actions", title: t("actions"), narrow: true, cell: (of) => <RepairButtons name={`${incidentName(of, t)}, ${of.instanceId === "" ? readable(of.workflowId) : shortId(of.instanceId)}`} onRetry={of.kind ? undefined : () => retry(of)} onDrop={() => drop(of)} /> },
+    { key: "actions", title: t("actions"), narrow: true, cell: (of) => <RepairButtons name={`${nameOf(of)}, ${of.instanceId === "" ? readable(of.workflowId) : shortId(of.instanceId)}`} onRetry={of.kind ? undefined : () => retry(of)} onDrop={() => drop(of)} /> },
   ];
 }

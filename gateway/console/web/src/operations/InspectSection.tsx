@@ -12,16 +12,16 @@ import { Time } from "../kit/Time";
 import { Link, useQueryPart } from "../navigate";
 import { instancePath } from "../route";
 import { language } from "../text";
-import { formatNumber, readable } from "../words";
+import { formatNumber } from "../words";
 import { inspectPath, pathOf } from "./address";
 import type { Incident, PendingDelivery, Timer } from "./api";
-import { eventName, incidentName } from "./names";
+import { incidentName, type Named } from "./names";
 import { DeleteInstance } from "./DeleteInstance";
 import { DropIncident, useIncidentRepair } from "./IncidentsSection";
 import { MoveCard } from "./MoveCard";
 import { deliveryName, DeliveryState, DropDelivery, LastAnswer, useDeliveryRepair } from "./OutboxSection";
 import { Loaded, RepairButtons, shortId, type Told, useNews } from "./parts";
-import { operationsKey, useIncidents } from "./queries";
+import { operationsKey, useIncidents, useWords, useWorkflowName } from "./queries";
 import { StopTree } from "./StopTree";
 import { useText } from "./text";
 
@@ -41,11 +41,12 @@ function Inspect({ of }: { of: Instance }) {
   const summary = useQuery({ queryKey: [...key, "summary", language()], queryFn: ({ signal }) => loadSummary(of, signal), retry: false });
   const pending = useQuery({ queryKey: [...key, "pending"], queryFn: ({ signal }) => loadPending(of, signal), refetchInterval: 10_000, retry: false });
   const incidents = useIncidents("");
+  const workflowName = useWorkflowName();
   const running = pending.data?.children.filter(({ status }) => status === "running") ?? [];
   const isRoot = incidents.data?.incidents.some(({ kind, instanceId }) => kind === "tree" && instanceId === of.instanceId) ?? false;
   const isHidden = isRefusal(summary.error);
   const shown = isHidden ? undefined : summary.data;
-  const name = shown?.title ?? readable(of.workflowId);
+  const name = shown?.title ?? workflowName(of.workflowId);
   // Of an instance that is hidden nothing says whether it has children.
   const mayStop = isHidden || (pending.data?.ended === null && (running.length > 0 || isRoot));
   return (
@@ -90,7 +91,7 @@ function Inspect({ of }: { of: Instance }) {
                     <ul className="ops-children">
                       {children.map((child) => (
                         <li key={child.instanceId}>
-                          <Link to={inspectPath(child.workflowId, child.instanceId)}>{readable(child.workflowId)}</Link>
+                          <Link to={inspectPath(child.workflowId, child.instanceId)}>{workflowName(child.workflowId)}</Link>
                           <span className="row-id">{shortId(child.instanceId)}</span> <Badge tone={child.status === "failed" ? "bad" : child.status === "done" ? "good" : "neutral"}>{t(`inspect.statuses.${child.status}`)}</Badge>
                         </li>
                       ))}
@@ -122,10 +123,11 @@ interface HeadProps {
 
 function Head({ of, summary, ended, buttons }: HeadProps) {
   const t = useText();
+  const workflowName = useWorkflowName();
   return (
     <div className="ops-head">
       <div className="ops-title-line">
-        <h2 id="section-title" tabIndex={-1}>{summary?.title ?? readable(of.workflowId)}</h2>
+        <h2 id="section-title" tabIndex={-1}>{summary?.title ?? workflowName(of.workflowId)}</h2>
         <span className="ops-title-end">
           <Link to={instancePath(of.workflowId, of.instanceId)} className="button button-plain">
             <SquareArrowOutUpRight aria-hidden />
@@ -141,7 +143,7 @@ function Head({ of, summary, ended, buttons }: HeadProps) {
           </Badge>
         ))}
         {ended !== null && <Badge>{t(`inspect.statuses.${ended}`)}</Badge>}
-        <span>{summary?.workflowName ?? readable(of.workflowId)}</span>
+        <span>{summary?.workflowName ?? workflowName(of.workflowId)}</span>
         {summary && <span>{t("inspect.version", { version: summary.version })}</span>}
         {summary && (
           <span>
@@ -182,7 +184,8 @@ type Tell = (told: Told) => void;
 /** Timers of an instance, those that have failed first. */
 function Timers({ of, timers, tell }: { of: Instance; timers: Timer[]; tell: Tell }) {
   const t = useText();
-  const repair = useIncidentRepair(tell);
+  const nameOf = useIncidentName(of.workflowId);
+  const repair = useIncidentRepair(tell, nameOf);
   const incidents = useIncidents("");
   const [dropping, setDropping] = useState<Timer | null>(null);
   const errors = new Map(incidents.data?.incidents.filter(({ instanceId }) => instanceId === of.instanceId).map(({ id, error }) => [id, error]));
@@ -197,7 +200,7 @@ function Timers({ of, timers, tell }: { of: Instance; timers: Timer[]; tell: Tel
             .map((timer) => (
               <li key={timer.id}>
                 <div className="ops-item">
-                  <p className="ops-strong">{eventName(timer.event, t)}</p>
+                  <p className="ops-strong">{nameOf(timer)}</p>
                   {errors.has(timer.id) && <p className="ops-error">{errors.get(timer.id)}</p>}
                   <p className="ops-facts">
                     <Badge tone={timer.incident ? "bad" : "waiting"}>{t(timer.incident ? "inspect.failed" : "inspect.waiting")}</Badge>
@@ -206,12 +209,12 @@ function Timers({ of, timers, tell }: { of: Instance; timers: Timer[]; tell: Tel
                     </span>
                   </p>
                 </div>
-                {timer.incident && <RepairButtons name={eventName(timer.event, t)} onRetry={() => void repair(timer, "retry")} onDrop={() => setDropping(timer)} />}
+                {timer.incident && <RepairButtons name={nameOf(timer)} onRetry={() => void repair(timer, "retry")} onDrop={() => setDropping(timer)} />}
               </li>
             ))}
         </ul>
       )}
-      {dropping && <DropIncident of={dropping} onDrop={() => repair(dropping, "drop")} onClose={() => setDropping(null)} />}
+      {dropping && <DropIncident of={dropping} name={nameOf(dropping)} onDrop={() => repair(dropping, "drop")} onClose={() => setDropping(null)} />}
     </Card>
   );
 }
@@ -249,11 +252,18 @@ function Deliveries({ deliveries, tell }: { deliveries: PendingDelivery[]; tell:
   );
 }
 
+function useIncidentName(workflowId: string) {
+  const t = useText();
+  const words = useWords([workflowId]);
+  return (of: Named) => incidentName(of, t, words(workflowId));
+}
+
 /** The incidents of an instance, from the list of incidents. Without all of them, only those that are no timer that is shown. */
 function Incidents({ of, tell, all = false }: { of: Instance; tell: Tell; all?: boolean }) {
   const t = useText();
   const incidents = useIncidents("");
-  const repair = useIncidentRepair(tell);
+  const nameOf = useIncidentName(of.workflowId);
+  const repair = useIncidentRepair(tell, nameOf);
   const [dropping, setDropping] = useState<Incident | null>(null);
   const own = incidents.data?.incidents.filter(({ instanceId, kind }) => instanceId === of.instanceId && (all || kind !== undefined)) ?? [];
   return own.length === 0 ? null : (
@@ -262,14 +272,14 @@ function Incidents({ of, tell, all = false }: { of: Instance; tell: Tell; all?: 
         {own.map((incident) => (
           <li key={incident.id}>
             <div className="ops-item">
-              <p className="ops-strong">{incidentName(incident, t)}</p>
+              <p className="ops-strong">{nameOf(incident)}</p>
               <p className="ops-error">{incident.error}</p>
             </div>
-            <RepairButtons name={incidentName(incident, t)} onRetry={incident.kind ? undefined : () => void repair(incident, "retry")} onDrop={() => setDropping(incident)} />
+            <RepairButtons name={nameOf(incident)} onRetry={incident.kind ? undefined : () => void repair(incident, "retry")} onDrop={() => setDropping(incident)} />
           </li>
         ))}
       </ul>
-      {dropping && <DropIncident of={dropping} onDrop={() => repair(dropping, "drop")} onClose={() => setDropping(null)} />}
+      {dropping && <DropIncident of={dropping} name={nameOf(dropping)} onDrop={() => repair(dropping, "drop")} onClose={() => setDropping(null)} />}
     </Card>
   );
 }

@@ -1,4 +1,4 @@
-import { Columns3, Layers } from "lucide-react";
+import { Columns3, Layers, ListChecks } from "lucide-react";
 import type { Caller } from "../api/types";
 import { Badge, toneOf } from "../kit/Badge";
 import { Button } from "../kit/Button";
@@ -8,7 +8,7 @@ import { Empty, Notice } from "../kit/Notice";
 import { Link, useQueryPart } from "../navigate";
 import { instancePath } from "../route";
 import { formatNumber, readable } from "../words";
-import { inspectPath } from "./address";
+import { inspectPath, pathOf } from "./address";
 import type { InstanceList, ListedInstance, Presentation, PublishedWorkflow } from "./api";
 import { FilterBuilder } from "./FilterBuilder";
 import { valueAt } from "./filter";
@@ -55,6 +55,10 @@ function Instances({ list, caller }: { list: PublishedWorkflow[]; caller: Caller
       <div className="tools">
         <WorkflowPick of={list} value={workflowId} onPick={(workflow) => change({ workflow, filter: "", sort: "", cursor: "", col: [], private: "" })} />
         <div className="tools-end">
+          <Link to={pathOf("bulk", { new: "1", workflow: workflowId, filter })} className="button button-plain">
+            <ListChecks aria-hidden />
+            {t("instances.bulk")}
+          </Link>
           <ViewsMenu user={caller.id} workflow={workflowId} />
           <MenuBox
             label={t("instances.columns")}

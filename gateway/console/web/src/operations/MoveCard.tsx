@@ -65,7 +65,7 @@ function MoveForm({ of, version, at, onTold, workflow }: MoveCardProps & { workf
     }
     setBusy(true);
     try {
-      const { migrated, refused } = await migrateOne(of.workflowId, of.instanceId, plan, dryRun);
+      const { migrated, refused } = await migrateOne(of, plan, dryRun);
       const [refusal] = refused;
       if (refusal) {
         setAnswer({ tone: "bad", title: t(dryRun ? "inspect.cannot" : "inspect.notMoved"), detail: refusal.reason });

@@ -1,5 +1,5 @@
 import "./operations.css";
-import { Activity, AlarmClock, CalendarClock, CircleAlert, Layers, ListTodo, type LucideIcon, Send, TriangleAlert, Workflow } from "lucide-react";
+import { Activity, AlarmClock, Archive, CalendarClock, CircleAlert, KeyRound, Layers, ListChecks, ListTodo, type LucideIcon, ScrollText, Send, TriangleAlert, Upload, Users, Workflow } from "lucide-react";
 import { useEffect, useRef } from "react";
 import { type Caller, privilege } from "../api/types";
 import { PageTitle } from "../kit/Page";
@@ -8,6 +8,11 @@ import { formatNumber } from "../words";
 import { useTaskWatch } from "../worklist/useTasks";
 import { pathOf, type Section } from "./address";
 import { pageSize } from "./api";
+import { AuditSection } from "./AuditSection";
+import { BackupsSection } from "./BackupsSection";
+import { BulkSection } from "./BulkSection";
+import { CredentialsSection } from "./CredentialsSection";
+import { ExportsSection } from "./ExportsSection";
 import { HealthSection } from "./HealthSection";
 import { AttentionSection } from "./AttentionSection";
 import { IncidentsSection } from "./IncidentsSection";
@@ -15,14 +20,15 @@ import { InspectSection } from "./InspectSection";
 import { InstancesSection } from "./InstancesSection";
 import { OutboxSection } from "./OutboxSection";
 import { Refused } from "./parts";
-import { useIncidents, useOutbox } from "./queries";
+import { useBulk, useExports, useHealth, useIncidents, useOutbox } from "./queries";
 import { SchedulesSection } from "./SchedulesSection";
 import { TasksSection } from "./TasksSection";
 import { useText } from "./text";
 import { TimersSection } from "./TimersSection";
+import { UserInside, UsersSection } from "./UsersSection";
 import { WorkflowsSection } from "./WorkflowsSection";
 
-type Group = "first" | "instances" | "background" | "service";
+type Group = "first" | "instances" | "background" | "access" | "service";
 
 interface SectionOf {
   key: Section;
@@ -33,6 +39,11 @@ interface SectionOf {
 }
 
 const forWorkflows = [privilege.workflows];
+const forAdmins = [privilege.admin];
+const forBoth = [...forWorkflows, ...forAdmins];
+
+/** How often the menu asks how the server is. */
+const watchEvery = 15_000;
 
 /** The sections in their order: one more is a row here, a text and a component. */
 const sections: readonly SectionOf[] = [
@@ -40,11 +51,17 @@ const sections: readonly SectionOf[] = [
   { key: "workflows", group: "instances", sign: Workflow, needs: forWorkflows },
   { key: "instances", group: "instances", sign: Layers, needs: forWorkflows },
   { key: "tasks", group: "instances", sign: ListTodo, needs: forWorkflows },
+  { key: "bulk", group: "instances", sign: ListChecks, needs: forWorkflows },
   { key: "incidents", group: "background", sign: TriangleAlert, needs: forWorkflows },
   { key: "outbox", group: "background", sign: Send, needs: forWorkflows },
   { key: "timers", group: "background", sign: AlarmClock, needs: forWorkflows },
   { key: "schedules", group: "background", sign: CalendarClock, needs: forWorkflows },
-  { key: "health", group: "service", sign: Activity, needs: [privilege.workflows, privilege.admin] },
+  { key: "users", group: "access", sign: Users, needs: forAdmins },
+  { key: "credentials", group: "access", sign: KeyRound, needs: [privilege.admin, privilege.tokens] },
+  { key: "audit", group: "access", sign: ScrollText, needs: forAdmins },
+  { key: "backups", group: "service", sign: Archive, needs: forBoth },
+  { key: "exports", group: "service", sign: Upload, needs: forBoth },
+  { key: "health", group: "service", sign: Activity, needs: forBoth },
 ];
 
 /** For those who run the service. Which section is shown, and how, stands in the address. */
@@ -54,7 +71,7 @@ export default function OperationsPage({ caller }: { caller: Caller }) {
   const [asked] = useQueryPart();
   const own = sections.filter(({ needs }) => needs.some((each) => caller.privileges.includes(each)));
   const section = own.find(({ key }) => key === asked.get("section")) ?? own[0];
-  useFocusInside(`${section?.key} ${asked.get("workflow")} ${asked.get("instance")}`);
+  useFocusInside(`${section?.key} ${asked.get("workflow")} ${asked.get("instance")} ${asked.get("user")}`);
   if (!section) {
     return (
       <>
@@ -64,12 +81,12 @@ export default function OperationsPage({ caller }: { caller: Caller }) {
     );
   }
   // Inside of a section one thing is looked at, whose name is the heading.
-  const isInside = (section.key === "instances" && asked.has("instance")) || (section.key === "workflows" && asked.has("workflow"));
+  const isInside = (section.key === "instances" && asked.has("instance")) || (section.key === "workflows" && asked.has("workflow")) || (section.key === "users" && asked.has("user"));
   return (
     <div className="ops">
       <div className="ops-side">
         <PageTitle tab={`${t(`section.${section.key}`)} – ${t("title")}`}>{t("title")}</PageTitle>
-        <SectionNav own={own} selected={section.key} isWhole={!isInside} counts={caller.privileges.includes(privilege.workflows)} />
+        <SectionNav own={own} selected={section.key} isWhole={!isInside} counts={caller.privileges.includes(privilege.workflows)} watches={own.some(({ key }) => key === "health")} />
       </div>
       <section className="ops-main" aria-labelledby="section-title">
         {!isInside && (
@@ -78,7 +95,7 @@ export default function OperationsPage({ caller }: { caller: Caller }) {
             <p className="quiet">{t(`about.${section.key}`)}</p>
           </div>
         )}
-        <Current section={section.key} caller={caller} isInside={isInside} />
+        <Current section={section.key} caller={caller} isInside={isInside} user={asked.get("user") ?? ""} />
       </section>
     </div>
   );
@@ -97,7 +114,7 @@ function useFocusInside(place: string): void {
   }, [place]);
 }
 
-function Current({ section, caller, isInside }: { section: Section; caller: Caller; isInside: boolean }) {
+function Current({ section, caller, isInside, user }: { section: Section; caller: Caller; isInside: boolean; user: string }) {
   switch (section) {
     case "attention":
       return <AttentionSection />;
@@ -115,6 +132,18 @@ function Current({ section, caller, isInside }: { section: Section; caller: Call
       return <TimersSection />;
     case "schedules":
       return <SchedulesSection />;
+    case "bulk":
+      return <BulkSection />;
+    case "users":
+      return isInside ? <UserInside id={user} /> : <UsersSection />;
+    case "credentials":
+      return <CredentialsSection caller={caller} />;
+    case "audit":
+      return <AuditSection />;
+    case "backups":
+      return <BackupsSection />;
+    case "exports":
+      return <ExportsSection />;
     case "health":
       return <HealthSection />;
   }
@@ -124,14 +153,27 @@ interface SectionNavProps {
   own: readonly SectionOf[];
   selected: Section;
   isWhole: boolean;
+  /** Whether the person may see what waits in workflows, and how the server is. */
   counts: boolean;
+  watches: boolean;
 }
 
-function SectionNav({ own, selected, isWhole, counts }: SectionNavProps) {
+function SectionNav({ own, selected, isWhole, counts, watches }: SectionNavProps) {
   const t = useText();
   const incidents = useIncidents("", counts);
   const dead = useOutbox("dead", "", counts);
-  const count: Partial<Record<Section, number | undefined>> = { incidents: incidents.data?.incidents.length, outbox: dead.data?.outbox.length };
+  const bulk = useBulk(counts);
+  const parts = useHealth(watchEvery, watches).data?.parts.filter(({ ready }) => !ready).map(({ name }) => name) ?? [];
+  const exports = useExports(watches);
+  const failing = (...names: string[]) => parts.filter((name) => names.includes(name)).length;
+  const count: Partial<Record<Section, number | undefined>> = {
+    incidents: incidents.data?.incidents.length,
+    outbox: dead.data?.outbox.length,
+    bulk: bulk.data?.filter(({ status }) => status === "running" || status === "paused").length,
+    backups: failing("backup"),
+    exports: exports.data?.filter(({ error }) => error !== undefined).length,
+    health: parts.length - failing("backup", "exports"),
+  };
   const groups = [...new Set(own.map(({ group }) => group))];
   const nav = useRef<HTMLElement>(null);
   useEffect(() => {
@@ -154,7 +196,7 @@ function SectionNav({ own, selected, isWhole, counts }: SectionNavProps) {
                   <Link to={pathOf(key)} className="ops-link" aria-current={key === selected ? (isWhole ? "page" : "true") : undefined}>
                     <Sign aria-hidden />
                     {t(`section.${key}`)}
-                    {(count[key] ?? 0) > 0 && <span className="count count-bad">{shown(count[key] ?? 0)}</span>}
+                    {(count[key] ?? 0) > 0 && <span className={key === "bulk" ? "count" : "count count-bad"}>{shown(count[key] ?? 0)}</span>}
                   </Link>
                 </li>
               ))}

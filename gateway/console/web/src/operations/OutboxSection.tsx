@@ -2,15 +2,14 @@ import { useQueryClient } from "@tanstack/react-query";
 import { CircleCheck } from "lucide-react";
 import { useState } from "react";
 import { Badge } from "../kit/Badge";
-import { type ColumnOf, CursorPager, DataTable } from "../kit/DataTable";
-import { Empty } from "../kit/Notice";
+import type { ColumnOf } from "../kit/DataTable";
 import { Switch } from "../kit/Switch";
 import { Time } from "../kit/Time";
 import { Link, useQueryPart } from "../navigate";
 import { formatNumber } from "../words";
 import { inspectPath } from "./address";
 import { changeDelivery, type Delivery, type PendingDelivery, type Repair } from "./api";
-import { Confirm, InstanceOf, Loaded, reasonFor, RepairButtons, shortId, statusOf, type Told, useNews } from "./parts";
+import { Confirm, InstanceOf, Listed, reasonFor, RepairButtons, shortId, statusOf, type Told, useNews } from "./parts";
 import { operationsKey, useOutbox } from "./queries";
 import { type Translate, useText } from "./text";
 
@@ -46,8 +45,7 @@ export function OutboxSection() {
   const t = useText();
   const [asked, change] = useQueryPart();
   const state = states.find((each) => each === asked.get("state")) ?? "all";
-  const cursor = asked.get("cursor") ?? "";
-  const outbox = useOutbox(state === "all" ? "" : state, cursor);
+  const outbox = useOutbox(state === "all" ? "" : state, asked.get("cursor") ?? "");
   const { news, tell } = useNews();
   const repair = useDeliveryRepair(tell);
   const [dropping, setDropping] = useState<Delivery | null>(null);
@@ -62,18 +60,15 @@ export function OutboxSection() {
         />
       </div>
       {news}
-      <Loaded query={outbox}>
-        {({ outbox: list, next }) => (
-          <>
-            {list.length === 0 ? (
-              <Empty sign={<CircleCheck aria-hidden />} title={t(state === "dead" ? "outbox.emptyDeadTitle" : "outbox.emptyTitle")} text={t(state === "dead" ? "outbox.emptyDeadText" : "outbox.emptyText")} />
-            ) : (
-              <DataTable label={t("section.outbox")} columns={columnsOf(t, (of) => void repair(of, "retry"), setDropping)} rows={list} rowKey={({ id }) => id} stale={outbox.isPlaceholderData} />
-            )}
-            <CursorPager cursor={cursor} next={next ?? null} onTurn={(to) => change({ cursor: to })} />
-          </>
-        )}
-      </Loaded>
+      <Listed
+        label={t("section.outbox")}
+        query={outbox}
+        rows={({ outbox: list }) => list}
+        next={({ next }) => next}
+        columns={columnsOf(t, (of) => void repair(of, "retry"), setDropping)}
+        rowKey={({ id }) => id}
+        empty={{ sign: <CircleCheck aria-hidden />, title: t(state === "dead" ? "outbox.emptyDeadTitle" : "outbox.emptyTitle"), text: t(state === "dead" ? "outbox.emptyDeadText" : "outbox.emptyText") }}
+      />
       {dropping && <DropDelivery of={dropping} onDrop={() => repair(dropping, "drop")} onClose={() => setDropping(null)} />}
     </>
   );

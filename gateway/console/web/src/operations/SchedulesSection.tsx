@@ -1,39 +1,29 @@
-import { useQueryClient } from "@tanstack/react-query";
 import { CalendarClock } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Badge } from "../kit/Badge";
 import { Button } from "../kit/Button";
-import { type ColumnOf, DataTable } from "../kit/DataTable";
-import { Empty } from "../kit/Notice";
+import type { ColumnOf } from "../kit/DataTable";
 import { Time } from "../kit/Time";
 import { language } from "../text";
-import { readable } from "../words";
 import { changeSchedule, type Schedule, type ScheduleAction } from "./api";
 import { cronWords } from "./cron";
-import { Confirm, Loaded, reasonFor, useNews } from "./parts";
-import { operationsKey, useSchedules } from "./queries";
+import { Confirm, Listed, useDeed } from "./parts";
+import { useSchedules, useWorkflowName } from "./queries";
 import { useText } from "./text";
-
-const nameOf = (of: Schedule) => `${readable(of.workflowId)}: ${of.name}`;
 
 /** What creates instances at times. */
 export function SchedulesSection() {
   const t = useText();
   const { t: common } = useTranslation();
-  const queries = useQueryClient();
   const schedules = useSchedules();
-  const { news, tell } = useNews();
+  const workflowName = useWorkflowName();
+  const nameOf = (of: Schedule) => `${workflowName(of.workflowId)}: ${of.name}`;
+  const { news, deed } = useDeed();
   const [running, setRunning] = useState<Schedule | null>(null);
-  const act = async (of: Schedule, action: ScheduleAction) => {
+  const act = (of: Schedule, action: ScheduleAction) => {
     const name = nameOf(of);
-    try {
-      await changeSchedule(of, action);
-      tell({ tone: "good", title: t(`schedules.done.${action}`, { name }) });
-    } catch (fault) {
-      tell({ tone: "bad", title: t("schedules.failed", { name }), detail: reasonFor(fault) });
-    }
-    await queries.invalidateQueries({ queryKey: operationsKey });
+    return deed(() => changeSchedule(of, action), t(`schedules.done.${action}`, { name }), t("schedules.failed", { name }));
   };
   const columns: ColumnOf<Schedule>[] = [
     {
@@ -43,7 +33,7 @@ export function SchedulesSection() {
       cell: (of) => (
         <>
           <span className="ops-strong">{of.name}</span>
-          <span className="row-id">{readable(of.workflowId)}</span>
+          <span className="row-id">{workflowName(of.workflowId)}</span>
           {of.lastError !== "" && <span className="row-text ops-error">{of.lastError}</span>}
         </>
       ),
@@ -87,15 +77,14 @@ export function SchedulesSection() {
   return (
     <>
       {news}
-      <Loaded query={schedules}>
-        {(list) =>
-          list.length === 0 ? (
-            <Empty sign={<CalendarClock aria-hidden />} title={t("schedules.emptyTitle")} text={t("schedules.emptyText")} />
-          ) : (
-            <DataTable label={t("section.schedules")} columns={columns} rows={list} rowKey={(of) => `${of.workflowId}/${of.name}`} />
-          )
-        }
-      </Loaded>
+      <Listed
+        label={t("section.schedules")}
+        query={schedules}
+        rows={(list) => list}
+        columns={columns}
+        rowKey={(of) => `${of.workflowId}/${of.name}`}
+        empty={{ sign: <CalendarClock aria-hidden />, title: t("schedules.emptyTitle"), text: t("schedules.emptyText") }}
+      />
       {running && (
         <Confirm title={t("schedules.runTitle")} text={t("schedules.runText", { name: nameOf(running) })} yes={t("schedules.run")} no={common("cancel")} onYes={() => act(running, "run")} onClose={() => setRunning(null)} />
       )}

@@ -24,7 +24,7 @@ export function StopTree({ of, name, running, tell }: StopTreeProps) {
   const [asking, setAsking] = useState(false);
   const stop = async () => {
     try {
-      await stopTree(of.workflowId, of.instanceId);
+      await stopTree(of);
       tell({ tone: "good", title: t("inspect.stopped", { name }) });
     } catch (fault) {
       tell({ tone: "bad", title: t("inspect.stopFailed", { name }), detail: reasonFor(fault) });

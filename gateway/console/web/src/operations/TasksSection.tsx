@@ -1,3 +1,4 @@
+import type { TFunction } from "i18next";
 import { useQueryClient } from "@tanstack/react-query";
 import { CircleCheck } from "lucide-react";
 import { useState } from "react";
@@ -14,13 +15,12 @@ import { Link, useQueryPart } from "../navigate";
 import { readable } from "../words";
 import { Due, Priority, totalOf } from "../worklist/TasksTab";
 import { inspectPath } from "./address";
-import { pageSize, type PublishedWorkflow } from "./api";
+import { pageSize } from "./api";
 import { FilterBuilder } from "./FilterBuilder";
 import { Loaded, reasonFor, shortId, statusOf, useNews } from "./parts";
-import { operationsKey, useEveryTask, usePresentation, useWorkflows } from "./queries";
+import { operationsKey, useEveryTask, usePresentation, useWorkflowName, useWorkflows } from "./queries";
 import { type Translate, useText } from "./text";
 import { WorkflowPick } from "./WorkflowPick";
-import { nameOfWorkflow } from "./WorkflowsSection";
 
 /** Every task that waits, whoever it waits for, without data: whose it is, and whose it is to be. */
 export function TasksSection() {
@@ -30,6 +30,7 @@ export function TasksSection() {
   const [asked, change] = useQueryPart();
   const [workflowId = "", q = "", filter = "", sort = "", cursor = ""] = ["workflow", "q", "filter", "sort", "cursor"].map((name) => asked.get(name) ?? "");
   const workflows = useWorkflows();
+  const nameOf = useWorkflowName();
   const presentation = usePresentation(workflowId);
   const tasks = useEveryTask({ scope: "every", q, sort, workflowId, cursor, filter, limit: pageSize });
   const { news, tell } = useNews();
@@ -88,7 +89,7 @@ export function TasksSection() {
               {list.length > 0 && (
                 <DataTable
                   label={t("section.tasks")}
-                  columns={columnsOf(t, common, workflows.data ?? [], assign, (task) => void act(task, "release"))}
+                  columns={columnsOf(t, common, nameOf, assign, (task) => void act(task, "release"))}
                   rows={list}
                   rowKey={({ taskId }) => taskId}
                   sort={sort || "due"}
@@ -120,10 +121,9 @@ const taskName = (task: Task) => `${task.title}, ${shortId(task.instanceId)}`;
 /** Who may take a task. */
 export const candidatesText = ({ candidates }: Task, t: Translate) => [...candidates.roles.map(readable), ...candidates.users, ...candidates.privileges].join(", ") || t("tasks.readers");
 
-type Common = ReturnType<typeof useTranslation>["t"];
+type Common = TFunction;
 
-function columnsOf(t: Translate, common: Common, workflows: PublishedWorkflow[], assign: (task: Task) => void, release: (task: Task) => void): ColumnOf<Task>[] {
-  const names = new Map(workflows.map((of) => [of.id, nameOfWorkflow(of)]));
+function columnsOf(t: Translate, common: Common, nameOf: (workflowId: string) => string, assign: (task: Task) => void, release: (task: Task) => void): ColumnOf<Task>[] {
   return [
     {
       key: "title",
@@ -138,7 +138,7 @@ function columnsOf(t: Translate, common: Common, workflows: PublishedWorkflow[],
           <span className="row-id" title={task.instanceId}>
             {shortId(task.instanceId)}
           </span>
-          <span className="row-text">{names.get(task.workflowId) ?? readable(task.workflowId)}</span>
+          <span className="row-text">{nameOf(task.workflowId)}</span>
         </>
       ),
     },

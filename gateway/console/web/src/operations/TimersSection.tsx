@@ -1,13 +1,12 @@
 import { AlarmClock } from "lucide-react";
 import { timerWords, wordsOf } from "../instance/definitionWords";
-import { type ColumnOf, CursorPager, DataTable } from "../kit/DataTable";
-import { Empty } from "../kit/Notice";
+import type { ColumnOf } from "../kit/DataTable";
 import { Time } from "../kit/Time";
 import { Link, useQueryPart } from "../navigate";
 import { inspectPath } from "./address";
 import type { RunningTimer } from "./api";
 import { eventName } from "./names";
-import { InstanceOf, Loaded } from "./parts";
+import { InstanceOf, Listed } from "./parts";
 import { usePresentation, useTimers, useWorkflows } from "./queries";
 import { type Translate, useText } from "./text";
 import { WorkflowPick } from "./WorkflowPick";
@@ -17,26 +16,22 @@ export function TimersSection() {
   const t = useText();
   const [asked, change] = useQueryPart();
   const workflowId = asked.get("workflow") ?? "";
-  const cursor = asked.get("cursor") ?? "";
   const workflows = useWorkflows();
-  const timers = useTimers(workflowId, cursor);
+  const timers = useTimers(workflowId, asked.get("cursor") ?? "");
   return (
     <>
       <div className="tools">
         <WorkflowPick of={workflows.data ?? []} value={workflowId} all onPick={(workflow) => change({ workflow, cursor: "" })} />
       </div>
-      <Loaded query={timers}>
-        {({ timers: list, next }) => (
-          <>
-            {list.length === 0 ? (
-              <Empty sign={<AlarmClock aria-hidden />} title={t("timers.emptyTitle")} text={t("timers.emptyText")} />
-            ) : (
-              <DataTable label={t("section.timers")} columns={columnsOf(t)} rows={list} rowKey={({ id }) => id} stale={timers.isPlaceholderData} />
-            )}
-            <CursorPager cursor={cursor} next={next ?? null} onTurn={(to) => change({ cursor: to })} />
-          </>
-        )}
-      </Loaded>
+      <Listed
+        label={t("section.timers")}
+        query={timers}
+        rows={({ timers: list }) => list}
+        next={({ next }) => next}
+        columns={columnsOf(t)}
+        rowKey={({ id }) => id}
+        empty={{ sign: <AlarmClock aria-hidden />, title: t("timers.emptyTitle"), text: t("timers.emptyText") }}
+      />
     </>
   );
 }
@@ -48,7 +43,7 @@ function What({ of }: { of: RunningTimer }) {
   return (
     <>
       <Link to={inspectPath(of.workflowId, of.instanceId)} className="row-link">
-        {eventName(of.event, t)}
+        {eventName(of.event, t, words)}
       </Link>
       {(of.targetId !== undefined || of.sends !== undefined) && <span className="row-text">{timerWords(of, words)}</span>}
       {of.nodeId !== null && <span className="row-text">{t("timers.endsWith", { state: words.node(of.nodeId) })}</span>}

@@ -1,6 +1,6 @@
 import type { PublishedWorkflow } from "./api";
 import { useText } from "./text";
-import { nameOfWorkflow } from "./WorkflowsSection";
+import { nameOfWorkflow } from "./names";
 
 /** Chooses the workflow of a list, or with all the empty value for all of them. */
 export function WorkflowPick({ of: workflows, value, all = false, onPick }: { of: PublishedWorkflow[]; value: string; all?: boolean; onPick: (workflowId: string) => void }) {

@@ -9,12 +9,11 @@ import { formatNumber, readable } from "../words";
 import { pathOf } from "./address";
 import type { Presentation, PublishedWorkflow } from "./api";
 import { statePath } from "./filter";
+import { nameOfWorkflow } from "./names";
 import { Loaded, reasonFor } from "./parts";
 import { useChart, usePresentation, useWorkflows } from "./queries";
 import { type Standing, standingOf } from "./standing";
 import { type Translate, useText } from "./text";
-
-export const nameOfWorkflow = (of: PublishedWorkflow) => (of.name === "" ? readable(of.id) : of.name);
 
 /** What is published, or one workflow with where its instances stand. */
 export function WorkflowsSection() {

@@ -1,6 +1,7 @@
-import { ask, askText } from "../api/http";
+import { client, value } from "../api/client";
 import type { components } from "../api/openapi";
-import type { JSONObject, Pending } from "../api/types";
+import type { Instance } from "../api/runtime";
+import type { Pending } from "../api/types";
 
 // What those who run the service ask for and change.
 
@@ -19,21 +20,31 @@ export interface InstanceList {
 }
 export type Migrated = Schemas["Migrated"];
 export type Health = Schemas["Health"];
+export type BulkJob = Schemas["BulkJob"];
+export type BulkRequest = Schemas["BulkRequest"];
+export type User = Schemas["User"];
+export type Role = Schemas["RoleList"]["roles"][number];
+export type Credential = Schemas["Credential"];
+export type Minute = Schemas["Minute"];
+export type Backup = Schemas["Backup"];
+export type Export = Schemas["Export"];
+export type AuditRow = Schemas["AuditRow"];
 export type Timer = Pending["timers"][number];
 export type RunningTimer = Schemas["RunningTimer"];
 export type PendingDelivery = Pending["deliveries"][number];
 
-const api = "workflow/api/v1";
-const encode = encodeURIComponent;
-
-export async function loadWorkflows(signal?: AbortSignal): Promise<PublishedWorkflow[]> {
-  return (await ask<Schemas["DefinitionList"]>(`${api}/definitions`, { signal })).value.definitions;
-}
+export const loadWorkflows = async (signal?: AbortSignal): Promise<PublishedWorkflow[]> => (await value(client.GET("/workflow/api/v1/definitions", { signal }))).definitions;
 
 /** The statechart of a version, with how many instances stand at its states, as the text of a picture. */
-export function loadChart(workflowId: string, version: number, signal?: AbortSignal): Promise<string> {
-  return askText(`${api}/definitions/${encode(workflowId)}/${version}/diagram?counts=true`, { signal, headers: { Accept: "image/svg+xml, application/json" } });
-}
+export const loadChart = (workflowId: string, version: number, signal?: AbortSignal): Promise<string> =>
+  value(
+    client.GET("/workflow/api/v1/definitions/{workflowId}/{version}/diagram", {
+      params: { path: { workflowId, version: String(version) }, query: { counts: true } },
+      parseAs: "text",
+      headers: { Accept: "image/svg+xml, application/json" },
+      signal,
+    }),
+  );
 
 export interface InstanceQuery {
   workflowId: string;
@@ -44,76 +55,43 @@ export interface InstanceQuery {
   isPrivateShown: boolean;
 }
 
-export async function loadInstances(query: InstanceQuery, signal?: AbortSignal): Promise<InstanceList> {
-  const asked = new URLSearchParams({ limit: String(query.limit), fields: query.isPrivateShown ? "title,svcPrivate" : "title" });
-  for (const name of ["filter", "sort", "cursor"] as const) {
-    if (query[name] !== "") {
-      asked.set(name, query[name]);
-    }
-  }
-  const { value } = await ask<Schemas["InstanceList"]>(`${api}/instances/${encode(query.workflowId)}?${asked}`, { signal });
-  return { instances: value.instances.map(({ _id: id, ...rest }) => ({ id, ...rest })), next: value.next ?? null };
+export async function loadInstances({ workflowId, isPrivateShown, ...query }: InstanceQuery, signal?: AbortSignal): Promise<InstanceList> {
+  const fields: ("title" | "svcPrivate")[] = isPrivateShown ? ["title", "svcPrivate"] : ["title"];
+  const { instances, next } = await value(client.GET("/workflow/api/v1/instances/{workflowId}", { params: { path: { workflowId }, query: { ...query, fields } }, signal }));
+  return { instances: instances.map(({ _id: id, ...rest }) => Object.assign(rest, { id })), next: next ?? null };
 }
 
-export async function countInstances(workflowId: string, filter: string, signal?: AbortSignal): Promise<number> {
-  const asked = new URLSearchParams({ limit: "1", count: "true", ...(filter === "" ? {} : { filter }) });
-  return (await ask<Schemas["InstanceList"]>(`${api}/instances/${encode(workflowId)}?${asked}`, { signal })).value.count ?? 0;
-}
+export const countInstances = async (workflowId: string, filter: string, signal?: AbortSignal): Promise<number> =>
+  (await value(client.GET("/workflow/api/v1/instances/{workflowId}", { params: { path: { workflowId }, query: { limit: 1, count: true, filter } }, signal }))).count ?? 0;
 
 /** How many rows a page of what happens by itself has. */
 export const pageSize = 50;
 
-const paged = (cursor: string) => new URLSearchParams({ limit: String(pageSize), ...(cursor === "" ? {} : { cursor }) });
+export const loadIncidents = (cursor: string, signal?: AbortSignal) => value(client.GET("/workflow/api/v1/incidents", { params: { query: { limit: pageSize, cursor } }, signal }));
 
-export async function loadIncidents(cursor: string, signal?: AbortSignal): Promise<Schemas["IncidentList"]> {
-  return (await ask<Schemas["IncidentList"]>(`${api}/incidents?${paged(cursor)}`, { signal })).value;
-}
+export const loadOutbox = (state: DeliveryState | "", cursor: string, signal?: AbortSignal) =>
+  value(client.GET("/workflow/api/v1/outbox", { params: { query: { limit: pageSize, cursor, state: state || undefined } }, signal }));
 
-export async function loadOutbox(state: DeliveryState | "", cursor: string, signal?: AbortSignal): Promise<Schemas["DeliveryList"]> {
-  const asked = paged(cursor);
-  if (state !== "") {
-    asked.set("state", state);
-  }
-  return (await ask<Schemas["DeliveryList"]>(`${api}/outbox?${asked}`, { signal })).value;
-}
+export const loadTimers = (workflowId: string, cursor: string, signal?: AbortSignal) => value(client.GET("/workflow/api/v1/timers", { params: { query: { limit: pageSize, cursor, workflowId } }, signal }));
 
-export async function loadTimers(workflowId: string, cursor: string, signal?: AbortSignal): Promise<Schemas["TimerList"]> {
-  const asked = paged(cursor);
-  if (workflowId !== "") {
-    asked.set("workflowId", workflowId);
-  }
-  return (await ask<Schemas["TimerList"]>(`${api}/timers?${asked}`, { signal })).value;
-}
-
-export async function loadSchedules(signal?: AbortSignal): Promise<Schedule[]> {
-  return (await ask<Schemas["ScheduleList"]>(`${api}/schedules`, { signal })).value.schedules;
-}
+export const loadSchedules = async (signal?: AbortSignal): Promise<Schedule[]> => (await value(client.GET("/workflow/api/v1/schedules", { signal }))).schedules;
 
 export type Repair = "retry" | "drop";
 
-export async function changeIncident(id: string, action: Repair): Promise<void> {
-  await ask(`${api}/incidents/${encode(id)}`, { method: "POST", body: { action } });
-}
+export const changeIncident = (id: string, action: Repair) => value(client.POST("/workflow/api/v1/incidents/{id}", { params: { path: { id } }, body: { action } }));
 
-export async function changeDelivery(id: string, action: Repair): Promise<void> {
-  await ask(`${api}/outbox/${encode(id)}`, { method: "POST", body: { action } });
-}
+export const changeDelivery = (id: string, action: Repair) => value(client.POST("/workflow/api/v1/outbox/{id}", { params: { path: { id } }, body: { action } }));
 
 /** Cancels an instance that no other one has invoked, and all that it has invoked. */
-export async function stopTree(workflowId: string, instanceId: string): Promise<void> {
-  await ask(`${api}/instance/${encode(workflowId)}/${encode(instanceId)}/stop`, { method: "POST", body: { tree: true } });
-}
+export const stopTree = (of: Instance) => value(client.POST("/workflow/api/v1/instance/{workflowId}/{instanceId}/stop", { params: { path: of }, body: { tree: true } }));
 
 /** Deletes an instance with all that is stored of it, and before it all that it has invoked. */
-export async function deleteInstance(workflowId: string, instanceId: string): Promise<void> {
-  await ask(`${api}/instance/${encode(workflowId)}/${encode(instanceId)}?cascade=true`, { method: "DELETE" });
-}
+export const deleteInstance = (of: Instance) => value(client.DELETE("/workflow/api/v1/instance/{workflowId}/{instanceId}", { params: { path: of, query: { cascade: true } } }));
 
 export type ScheduleAction = "pause" | "resume" | "run";
 
-export async function changeSchedule(of: Schedule, action: ScheduleAction): Promise<void> {
-  await ask(`${api}/schedules/${encode(of.workflowId)}/${encode(of.name)}`, { method: "POST", body: { action } });
-}
+export const changeSchedule = ({ workflowId, name }: Schedule, action: ScheduleAction) =>
+  value(client.POST("/workflow/api/v1/schedules/{workflowId}/{name}", { params: { path: { workflowId, name } }, body: { action } }));
 
 export interface Plan {
   from: number;
@@ -123,11 +101,60 @@ export interface Plan {
 }
 
 /** Gives one instance another version, or says what would become of it. */
-export async function migrateOne(workflowId: string, instanceId: string, plan: Plan, dryRun: boolean): Promise<Migrated> {
-  const body: JSONObject = { plan, filter: { _id: instanceId }, dryRun };
-  return (await ask<Migrated>(`${api}/instances/${encode(workflowId)}/migrate`, { method: "POST", body })).value;
+export const migrateOne = ({ workflowId, instanceId }: Instance, plan: Plan, dryRun: boolean): Promise<Migrated> =>
+  value(client.POST("/workflow/api/v1/instances/{workflowId}/migrate", { params: { path: { workflowId } }, body: { plan: { ...plan }, filter: { _id: instanceId }, dryRun, limit: 1 } }));
+
+export const loadHealth = (signal?: AbortSignal): Promise<Health> => value(client.GET("/admin/api/v1/health", { signal }));
+
+export const loadBulk = async (signal?: AbortSignal): Promise<BulkJob[]> => (await value(client.GET("/workflow/api/v1/bulk", { signal }))).bulk;
+
+/** Begins a bulk job, or with dryRun counts what it would change. */
+export const createBulk = (body: BulkRequest) => value(client.POST("/workflow/api/v1/bulk", { body }));
+
+export type BulkAction = "pause" | "resume" | "cancel";
+
+export const changeBulk = (id: string, action: BulkAction) => value(client.POST("/workflow/api/v1/bulk/{id}", { params: { path: { id } }, body: { action } }));
+
+export const loadUsers = (cursor: string, signal?: AbortSignal) => value(client.GET("/admin/api/v1/users", { params: { query: { limit: pageSize, cursor } }, signal }));
+
+export const loadUser = (userId: string, signal?: AbortSignal): Promise<User> => value(client.GET("/admin/api/v1/users/{userId}", { params: { path: { userId } }, signal }));
+
+export const loadRoles = async (signal?: AbortSignal): Promise<Role[]> => (await value(client.GET("/admin/api/v1/roles", { signal }))).roles;
+
+/** Whether a user may send an event to an instance now, and why. */
+export const askPermission = (userId: string, { workflowId, instanceId }: Instance, event: string) =>
+  value(client.GET("/admin/api/v1/users/{userId}/can", { params: { path: { userId }, query: { workflowId, instanceId, event } } }));
+
+export type CredentialKind = "sessions" | "tokens";
+
+export async function loadCredentials(kind: CredentialKind, user: string, cursor: string, signal?: AbortSignal): Promise<{ list: Credential[]; next: string | null }> {
+  const params = { query: { limit: pageSize, user, cursor } };
+  if (kind === "tokens") {
+    const { tokens, next } = await value(client.GET("/admin/api/v1/tokens", { params, signal }));
+    return { list: tokens, next };
+  }
+  const { sessions, next } = await value(client.GET("/admin/api/v1/sessions", { params, signal }));
+  return { list: sessions, next };
 }
 
-export async function loadHealth(signal?: AbortSignal): Promise<Health> {
-  return (await ask<Health>("admin/api/v1/health", { signal })).value;
+/** Ends a session or a token for good. */
+export const revoke = (kind: CredentialKind, id: string) => value(client.DELETE(`/admin/api/v1/${kind}/{id}`, { params: { path: { id } } }));
+
+export interface AuditQuery {
+  actor: string;
+  action: string;
+  /** A time, or empty. */
+  since: string;
 }
+
+export const loadAudit = (query: AuditQuery, after: string, signal?: AbortSignal) =>
+  value(client.GET("/admin/api/v1/audit", { params: { query: { ...query, after, order: "desc", limit: pageSize } }, signal }));
+
+export const verifyAudit = () => value(client.GET("/admin/api/v1/audit/verify"));
+
+/** What the node that answers did in each of the last minutes. */
+export const loadMinutes = async (signal?: AbortSignal): Promise<Minute[]> => (await value(client.GET("/admin/api/v1/load", { signal }))).minutes;
+
+export const loadBackups = async (signal?: AbortSignal): Promise<Backup[]> => (await value(client.GET("/admin/api/v1/backups", { signal }))).backups;
+
+export const loadExports = async (signal?: AbortSignal): Promise<Export[]> => (await value(client.GET("/admin/api/v1/exports", { signal }))).exports;

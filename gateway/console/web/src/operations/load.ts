@@ -70,6 +70,27 @@ export function lineOf(values: readonly number[], width: number, height: number)
   return { line, area: line === "" ? "" : `${line}L${round(width)} ${height}L${round(first)} ${height}Z`, most };
 }
 
+/** How many minutes the last hour has. */
+const minutesMax = 60;
+
+/** Lines of one scale through the values of minutes, the newest at the right; where nothing was measured they have a gap. */
+export function linesOf(all: readonly (readonly (number | null)[])[], width: number, height: number): { paths: string[]; most: number } {
+  const most = Math.max(0, ...all.flat().map((value) => value ?? 0));
+  const step = width / (minutesMax - 1);
+  const paths = all.map((values) =>
+    values
+      .map((value, i) => {
+        const goesOn = i > 0 && values[i - 1] !== null;
+        return value === null ? "" : `${goesOn ? "L" : "M"}${round(width - (values.length - 1 - i) * step)} ${round(height - (most === 0 ? 0 : (value / most) * height))}${goesOn ? "" : "h0"}`;
+      })
+      .join(""),
+  );
+  return { paths, most };
+}
+
+/** Two digits of what is small, whole numbers of what is large. */
+export const rounded = (value: number) => (value >= 10 ? Math.round(value) : Math.round(value * 10) / 10);
+
 const round = (value: number) => Math.round(value * 100) / 100;
 
 /** "1.2 MB" in parts: the number, and how often it was divided by 1,000. */

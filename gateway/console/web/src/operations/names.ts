@@ -1,21 +1,24 @@
 import type { Pending } from "../api/types";
+import { wordsOf, type Words } from "../instance/definitionWords";
 import { formatNumber, readable } from "../words";
-import type { Incident } from "./api";
+import type { Incident, PublishedWorkflow } from "./api";
 import type { Translate } from "./text";
 
-// What failures are called, and what ends with an instance. Pure.
+// What workflows and failures are called, and what ends with an instance. Pure.
+
+export const nameOfWorkflow = (of: Pick<PublishedWorkflow, "id" | "name">) => (of.name === "" ? readable(of.id) : of.name);
 
 /** The name of an event, as people say it. */
-export function eventName(event: string, t: Translate): string {
+export function eventName(event: string, t: Translate, words = wordsOf(undefined)): string {
   if (event === "") {
     return t("incidents.create");
   }
   const [, time, state] = /^after\.(P[^.]+)\.(.+)$/.exec(event) ?? [];
-  return time !== undefined && state !== undefined ? t("incidents.timer", { state: readable(state), time: durationText(time) }) : event;
+  return time !== undefined && state !== undefined ? t("incidents.timer", { state: words.node(state), time: waitText(time) }) : words.event(event);
 }
 
 /** "P2DT3H" as "2 d 3 h": short, and the same in both languages. */
-function durationText(time: string): string {
+function waitText(time: string): string {
   const units: Record<string, string> = { Y: "y", W: "w", D: "d", H: "h", S: "s" };
   const [days = "", hours = ""] = time.slice(1).split("T");
   const parts = [...days.matchAll(/([\d.]+)([YMWD])/g)].map(([, n, unit]) => `${n} ${unit === "M" ? "mo" : units[unit ?? ""]}`);
@@ -26,7 +29,7 @@ function durationText(time: string): string {
 export type Named = Pick<Incident, "event"> & Partial<Pick<Incident, "kind">>;
 
 /** What an incident is called: what does not end has a name of its own, the others that of their event. */
-export const incidentName = ({ event, kind }: Named, t: Translate) => (kind === "loop" || kind === "tree" ? t(`incidents.kinds.${kind}`) : eventName(event, t));
+export const incidentName = ({ event, kind }: Named, t: Translate, words?: Words) => (kind === "loop" || kind === "tree" ? t(`incidents.kinds.${kind}`) : eventName(event, t, words));
 
 /** How often something has failed, and for whom, where anybody was told. */
 export function timesText({ count = 1, user = "" }: Pick<Incident, "count" | "user">, t: Translate): string {

@@ -1,11 +1,14 @@
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { useQueryClient } from "@tanstack/react-query";
 import { LockKeyhole } from "lucide-react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { messageFor, ServiceError } from "../api/http";
 import { privilege } from "../api/types";
 import { Button } from "../kit/Button";
+import { type ColumnOf, CursorPager, DataTable } from "../kit/DataTable";
 import { Dialog } from "../kit/Dialog";
 import { Empty, LoadFault, Notice, Skeleton } from "../kit/Notice";
-import { readable } from "../words";
+import { useQueryPart } from "../navigate";
+import { operationsKey, useWorkflowName } from "./queries";
 import { useText } from "./text";
 
 /** What somebody has done to something in a list. */
@@ -34,6 +37,22 @@ export function useNews(): { news: ReactNode; tell: (told: Told | null) => void 
   return { news, tell };
 }
 
+/** Does something, tells what became of it, and asks for the lists again. */
+export function useDeed(): { news: ReactNode; deed: (work: () => Promise<unknown>, done: string, failed: string) => Promise<void> } {
+  const { news, tell } = useNews();
+  const queries = useQueryClient();
+  const deed = async (work: () => Promise<unknown>, done: string, failed: string) => {
+    try {
+      await work();
+      tell({ tone: "good", title: done });
+    } catch (fault) {
+      tell({ tone: "bad", title: failed, detail: reasonFor(fault) });
+    }
+    await queries.invalidateQueries({ queryKey: operationsKey });
+  };
+  return { news, deed };
+}
+
 /** The service's own words, which say more than a status to who runs it. */
 export const reasonFor = (fault: unknown) => (fault instanceof ServiceError && fault.reason !== "" && fault.status !== 401 ? fault.reason : messageFor(fault));
 
@@ -54,6 +73,33 @@ export function Loaded<T>({ query, children, rows = 6 }: LoadedProps<T>) {
     return statusOf(query.error) === 403 ? <Refused /> : <LoadFault fault={query.error} retry={() => void query.refetch()} />;
   }
   return query.isPending ? <Skeleton rows={rows} /> : null;
+}
+
+interface ListedProps<D, T> {
+  label: string;
+  query: LoadedProps<D>["query"] & { isPlaceholderData: boolean };
+  rows: (data: D) => T[];
+  /** Where the next page begins. */
+  next?: (data: D) => string | null | undefined;
+  columns: ColumnOf<T>[];
+  rowKey: (row: T) => string;
+  /** In place of rows where there are none. */
+  empty: { sign: ReactNode; title: string; text: string; action?: ReactNode };
+}
+
+/** A table of what was loaded, page by page; the place in the list is in the address. */
+export function Listed<D, T>({ label, query, rows, next, columns, rowKey, empty }: ListedProps<D, T>) {
+  const [asked, change] = useQueryPart();
+  return (
+    <Loaded query={query}>
+      {(data) => (
+        <>
+          {rows(data).length === 0 ? <Empty {...empty} /> : <DataTable label={label} columns={columns} rows={rows(data)} rowKey={rowKey} stale={query.isPlaceholderData} />}
+          <CursorPager cursor={asked.get("cursor") ?? ""} next={next?.(data) ?? null} onTurn={(to) => change({ cursor: to })} />
+        </>
+      )}
+    </Loaded>
+  );
 }
 
 export function Refused({ needed = privilege.workflows }: { needed?: string }) {
@@ -116,12 +162,15 @@ export function RepairButtons({ name, onRetry, onDrop }: RepairProps) {
 
 /** Which instance something is of. */
 export function InstanceOf({ workflowId, instanceId }: { workflowId: string; instanceId: string }) {
+  const nameOf = useWorkflowName();
   return (
     <>
-      {readable(workflowId)}
-      <span className="row-id" title={instanceId}>
-        {shortId(instanceId)}
-      </span>
+      {nameOf(workflowId)}
+      {instanceId !== "" && (
+        <span className="row-id" title={instanceId}>
+          {shortId(instanceId)}
+        </span>
+      )}
     </>
   );
 }

@@ -1,3 +1,4 @@
+import type { TFunction } from "i18next";
 import { useQueryClient } from "@tanstack/react-query";
 import { ClipboardCheck, FileText, Plus, Trash2 } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
@@ -140,7 +141,7 @@ function NewButton({ kind, onNew }: { kind: Kind; onNew: () => void }) {
   );
 }
 
-type Translate = ReturnType<typeof useTranslation>["t"];
+type Translate = TFunction;
 
 function columnsOf(t: Translate, category: Category, forms: Form[], several: boolean, onDelete: (form: Form) => void): ColumnOf<Form>[] {
   const shared = sharedColumns(forms);

@@ -1,3 +1,4 @@
+import type { TFunction } from "i18next";
 import { useQueryClient } from "@tanstack/react-query";
 import { CircleCheck } from "lucide-react";
 import { useState } from "react";
@@ -96,7 +97,7 @@ export function TasksTab({ caller, done }: { caller: Caller; done: boolean }) {
 /** How many there are in all. */
 export const totalOf = (t: Translate, count: number | null | undefined) => (count === undefined ? "" : count === null ? t("tasks.more", { count: countedTasks }) : t("tasks.total", { count }));
 
-type Translate = ReturnType<typeof useTranslation>["t"];
+type Translate = TFunction;
 
 function columnsOf(t: Translate, caller: Caller, done: boolean, act: (task: Task, action: "claim" | "release") => Promise<void>): ColumnOf<Task>[] {
   const columns: ColumnOf<Task>[] = [

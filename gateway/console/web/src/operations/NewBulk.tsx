@@ -1,0 +1,143 @@
+import { type FormEvent, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Button } from "../kit/Button";
+import { Empty, Notice } from "../kit/Notice";
+import { useQueryPart } from "../navigate";
+import { formatNumber } from "../words";
+import { type BulkRequest, createBulk, type PublishedWorkflow } from "./api";
+import { FilterBuilder } from "./FilterBuilder";
+import { objectOf } from "./filter";
+import { Confirm, Loaded, reasonFor, type useDeed } from "./parts";
+import { useBulkCount, usePresentation, useWorkflows } from "./queries";
+import { useText } from "./text";
+import { WorkflowPick } from "./WorkflowPick";
+
+interface NewBulkProps {
+  deed: ReturnType<typeof useDeed>["deed"];
+  onClose: () => void;
+}
+
+/** Asks what is to be done to which instances, and says how many they are before anything is done. */
+export function NewBulk(props: NewBulkProps) {
+  const t = useText();
+  return (
+    <section className="card ops-card ops-new" aria-labelledby="bulk-title">
+      <h3 id="bulk-title">{t("bulk.new")}</h3>
+      <Loaded query={useWorkflows()} rows={3}>
+        {(list) => (list.length === 0 ? <Empty sign={null} title={t("workflowsFirst")} text={t("workflowsFirstText")} /> : <BulkForm {...props} list={list} />)}
+      </Loaded>
+    </section>
+  );
+}
+
+const actions = ["event", "migrate", "delete"] as const;
+
+function BulkForm({ list, deed, onClose }: NewBulkProps & { list: PublishedWorkflow[] }) {
+  const t = useText();
+  const { t: common } = useTranslation();
+  const [asked, change] = useQueryPart();
+  const workflow = list.find(({ id }) => id === asked.get("workflow")) ?? list[0];
+  const [workflowId, filter] = [workflow?.id ?? "", asked.get("filter") ?? ""];
+  const presentation = usePresentation(workflowId);
+  const [kind, setKind] = useState<(typeof actions)[number]>("event");
+  const [event, setEvent] = useState("");
+  const [data, setData] = useState("");
+  const [from, setFrom] = useState(0);
+  const [to, setTo] = useState(0);
+  const [asking, setAsking] = useState(false);
+
+  const versions = workflow?.versions ?? [];
+  const plan = { from: versions.includes(from) ? from : (versions[0] ?? 0), to: versions.includes(to) ? to : (workflow?.current ?? 0) };
+  const sent = data.trim() === "" ? {} : objectOf(data);
+  const action: BulkRequest["action"] | null =
+    kind === "delete" ? { delete: true } : kind === "migrate" ? (plan.from === plan.to ? null : { migrate: { plan } }) : event.trim() === "" || sent === null ? null : { event: { name: event.trim(), ...(data.trim() === "" ? {} : { data: sent }) } };
+  const where = objectOf(filter);
+  const wanted: BulkRequest | null = action && { workflowId, action, ...(where === null ? {} : { filter: where }) };
+  const count = useBulkCount(wanted);
+  const counted = count.data === null || count.data === undefined ? t("bulk.many") : t("instances.count", { count: count.data, number: formatNumber(count.data) });
+  const name = t(`bulk.actions.${kind}`, { event: event.trim() });
+  const start = async () => {
+    onClose();
+    await deed(() => createBulk(wanted as BulkRequest), t("bulk.started", { name }), t("bulk.notStarted", { name }));
+  };
+  const submit = (of: FormEvent) => {
+    of.preventDefault();
+    setAsking(true);
+  };
+  const states = presentation.data?.nodes ?? [];
+  return (
+    <>
+      <WorkflowPick of={list} value={workflowId} onPick={(id) => change({ workflow: id, filter: "" }, "replace")} />
+      <FilterBuilder
+        filter={filter}
+        fields={[{ path: "_id", label: t("instances.id") }, ...(presentation.data?.columns ?? [])]}
+        others="svcPublic."
+        states={states}
+        onFilter={(text) => change({ filter: text }, "replace")}
+      />
+      <form className="stack" onSubmit={submit}>
+        <div className="ops-fields">
+          <label className="field">
+            <span className="label">{t("bulk.action")}</span>
+            <select value={kind} onChange={({ target }) => setKind(target.value as typeof kind)}>
+              {actions.map((key) => (
+                <option key={key} value={key}>
+                  {t(`bulk.kinds.${key}`)}
+                </option>
+              ))}
+            </select>
+          </label>
+          {kind === "event" && (
+            <>
+              <label className="field">
+                <span className="label">{t("incidents.event")}</span>
+                <input type="text" list="bulk-events" autoComplete="off" autoCapitalize="none" spellCheck={false} value={event} onChange={({ target }) => setEvent(target.value)} />
+                <datalist id="bulk-events">
+                  {(presentation.data?.events ?? []).map((each) => (
+                    <option key={each.name} value={each.name}>
+                      {each.label}
+                    </option>
+                  ))}
+                </datalist>
+              </label>
+              <label className="field">
+                <span className="label">{t("bulk.data")}</span>
+                <input type="text" className="ops-code" autoComplete="off" spellCheck={false} placeholder='{"by": "mail"}' value={data} aria-invalid={sent === null} onChange={({ target }) => setData(target.value)} />
+                {sent === null && <span className="field-fault">{t("instances.notJSON")}</span>}
+              </label>
+            </>
+          )}
+          {kind === "migrate" &&
+            ([["from", plan.from, setFrom], ["to", plan.to, setTo]] as const).map(([key, value, set]) => (
+              <label key={key} className="field">
+                <span className="label">{t(`inspect.${key}`)}</span>
+                <select value={value} onChange={({ target }) => set(Number(target.value))}>
+                  {versions.map((version) => (
+                    <option key={version} value={version}>
+                      {version}
+                    </option>
+                  ))}
+                </select>
+              </label>
+            ))}
+        </div>
+        {count.isError ? (
+          <Notice tone="bad" title={t("bulk.refused")} alert>
+            <p>{reasonFor(count.error)}</p>
+          </Notice>
+        ) : (
+          <p className="quiet" role="status">
+            {wanted === null ? t(`bulk.needs.${kind === "migrate" ? "migrate" : "event"}`) : count.data === undefined ? common("loading") : t("bulk.preview", { instances: counted })}
+          </p>
+        )}
+        <div className="ops-filter-foot">
+          <Button type="submit" kind={kind === "delete" ? "danger" : "main"} isDisabled={wanted === null || count.data === undefined || count.data === 0}>
+            {t("bulk.start")}
+          </Button>
+          <Button onPress={onClose}>{common("cancel")}</Button>
+        </div>
+      </form>
+      {asking && <Confirm title={t("bulk.startTitle", { name })} text={t(kind === "delete" ? "bulk.deleteText" : "bulk.startText", { instances: counted })} yes={t("bulk.start")} no={common("cancel")} danger={kind === "delete"} onYes={start} onClose={() => setAsking(false)} />}
+    </>
+  );
+}
