@@ -412,7 +412,7 @@ func TestAnyDamageIsRefused(t *testing.T) {
 	assert.Equal(t, int64(81), s.restored(s.newest(f)))
 	_, err = CheckAll(t.Context(), f)
 	require.ErrorIs(t, err, ErrDamaged, "in the first of the two alone")
-	assert.ErrorContains(t, err, "no regular file")
+	assert.ErrorContains(t, err, "not a regular file")
 }
 
 // TestABackupThatNobodyWrote: an index with a right sum may come from anybody. What no backup has is refused before anything

@@ -23,7 +23,7 @@ type Run struct {
 	// Checkpoint makes a checkpoint of the home's store. done removes it.
 	Checkpoint func(ctx context.Context) (dir string, done func(), err error)
 	Repository bool     // with the files in the folder repository of the home
-	Without    []string // folders that are no part of the home, such as targets of exports, by their paths
+	Without    []string // folders that do not belong to the home, such as targets of exports, by their paths
 	Program    string   // the version of the program
 	// CountMax bounds how long history entries are counted; when they are more, the index does not have their number.
 	// Zero: there is no bound, and the whole store is verified before it is copied.

@@ -80,7 +80,7 @@ func (f Folder) Get(_ context.Context, name string) (io.ReadCloser, error) {
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = damagedf(f.path(name), "it is no regular file")
+		err = damagedf(f.path(name), "it is not a regular file")
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())

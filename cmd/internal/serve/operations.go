@@ -8,11 +8,11 @@ import (
 	"troupe/gateway/api"
 )
 
-// startOperations begins to read what the last hour is made of, and opens the listener for metrics. Only one that somebody
-// asked for has profiles, and must open: several servers of one machine have the same default.
+// startOperations opens the listener for metrics. Only one that somebody asked for has profiles, and must open: several
+// servers of one machine have the same default.
 func (s *service) startOperations() error {
 	counter := s.router.Waiting.NewCounter()
-	read := func() *metric.Readings {
+	s.readings = func() *metric.Readings {
 		r := &metric.Readings{
 			Version: build.This().Version,
 			Gateway: s.gateway.Metrics(), Workflow: s.router.Metrics(), Portal: s.portal.Metrics(),
@@ -25,15 +25,13 @@ func (s *service) startOperations() error {
 		}
 		return r
 	}
-	s.hour = metric.StartHour(read, s.latency)
-	s.started.push(s.hour)
 	c := s.config
 	if c.Admin == "" {
 		return nil
 	}
 	asked := c.IsChosen("admin")
 	operations, err := admin.StartOperations(admin.OperationsOptions{
-		Addr: c.Admin, Metrics: metric.Handler(read, s.latency, s.log), Profiles: asked, Log: s.log,
+		Addr: c.Admin, Metrics: metric.Handler(s.readings, s.latency, s.log), Profiles: asked, Log: s.log,
 	})
 	switch {
 	case err == nil:

@@ -106,6 +106,7 @@ type service struct {
 	admin              *admin.Server
 	backups            *backup.Service // nil: the home is not backed up
 	latency            *metric.Latency
+	readings           func() *metric.Readings
 	hour               *metric.Hour
 	watcher            *home.Watcher
 	published          *home.Published  // nil on a standalone node
@@ -198,8 +199,8 @@ func (s *service) nodeFailed() <-chan error {
 //	gateway                      drains: accepted requests are answered while
 //	                             everything below still works
 //	identity provider            connections are closed
-//	watcher of the home          no more changed files are taken over
 //	readings of the last hour
+//	watcher of the home          no more changed files are taken over
 //	backups                      one that is being written is given up
 //	operations, admin socket     commands that were accepted are answered
 //	portal, template parameters, list of files
@@ -397,6 +398,8 @@ func (s *service) takeCommands() (err error) {
 }
 
 func (s *service) serveRequests() {
+	s.hour = metric.StartHour(s.readings, s.latency)
+	s.started.push(s.hour)
 	services := gateway.Services{
 		Workflows: s.router, Queries: s.router.Queries, Watches: s.router.Watches, Changes: s.router.Changes,
 		Worklists: s.router.Worklists, TaskWatches: s.router.TaskWatches, Waiting: s.router.Waiting,

@@ -16,6 +16,7 @@ import (
 	"troupe/actors/home"
 	"troupe/cmd/internal/clitest"
 	"troupe/cmd/internal/config"
+	"troupe/cmd/internal/metric"
 	"troupe/persistence"
 )
 
@@ -34,7 +35,7 @@ func newService(dir string) *service {
 	c.Store.Shards, c.Store.MemTableBytes, c.Store.CacheBytes = 2, 64<<10, 1<<20
 	c.Cluster.Pace, c.Cluster.Settle = 50*time.Millisecond, 250*time.Millisecond
 	c.Store.CommitWaitMax = 2 * time.Minute // a machine with much to do is not taken for a disk that hangs
-	return &service{config: c, log: zerolog.Nop()}
+	return &service{config: c, log: zerolog.Nop(), latency: metric.NewLatency()}
 }
 
 // bareHome is a home without definitions: what the example has takes a while to be read.

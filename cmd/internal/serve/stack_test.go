@@ -65,7 +65,7 @@ func TestStack(t *testing.T) {
 
 // startOrder is what start leaves on the stack, the top last.
 const startOrder = "disk.Disk persistence.Store audit.Log audit.Identities actors.System workflow.Router export.Service repository.Service template.Service " +
-	"formportal.Portal admin.Server admin.Operations home.Watcher provider.Client gateway.Server"
+	"formportal.Portal admin.Server admin.Operations home.Watcher metric.Hour provider.Client gateway.Server"
 
 func (s *stack) names() string {
 	var names []string
