@@ -9,7 +9,7 @@ import (
 )
 
 // copyTries is how often a moment of the cluster is looked for: leaders change.
-const copyTries = 3
+const copyTries = 2
 
 // copyStore makes a standalone store in a folder below that of this one, which is removed by the caller, or the next start:
 // a moment of the store, or of the whole cluster.
