@@ -204,8 +204,15 @@ func TestAMomentNeedsItsLeaders(t *testing.T) {
 		rows, err := read()
 		assert.True(t, err == nil && rows > 0 && time.Since(begun) >= time.Second, "while somebody else holds a shard: %d rows, %v", rows, err)
 
+		release, err = c.nodes[1].Store.Replica(1).Hold(t.Context())
+		c.must(err)
+		time.AfterFunc(time.Second, release)
+		time.AfterFunc(time.Second/2, func() { assert.NoError(t, c.nodes[0].Store.Replica(0).HandOver(t.Context(), "node2")) })
+		_, err = read()
+		assert.ErrorIs(t, err, failure.ErrUnavailable, "when another node has led a shard that was held")
+		assert.NotZero(t, c.nodes[2].Store.Epoch(0))
+
 		c.nodes[1].Isolate(true)
-		begun = time.Now()
 		_, err = read()
 		assert.True(t, err == nil || errors.Is(err, failure.ErrUnavailable), "%v", err)
 		goes(r, "goes on", &acknowledged{of: map[string]int{}})

@@ -88,7 +88,7 @@ func TestABackupOfACluster(t *testing.T) {
 		t.Skip("three nodes take their time")
 	}
 	f, err := Found(t.Context(), Options{Dir: t.TempDir(), Nodes: 3})
-	defer f.Close()
+	t.Cleanup(f.Close)
 	require.NoError(t, err)
 	l, g, s := newLedger(), newGate(), seed(t)
 	g.pace = pace
