@@ -161,10 +161,10 @@ func (s *Service) hold(ctx context.Context, shards []key.Shard, m *moment, yield
 			return nil, failure.Errorf(failure.ErrUnavailable, "hold the shards from %d on: %w", sh, err)
 		}
 	}
-	snapshot = s.store.Snapshot()
+	taken := s.store.Snapshot()
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, snapshot.Close())
+			err = errors.Join(err, taken.Close())
 		}
 	}()
 	if err := yield(nil); err != nil {
@@ -185,7 +185,7 @@ func (s *Service) hold(ctx context.Context, shards []key.Shard, m *moment, yield
 			return nil, failure.Refuse(failure.ErrUnavailable, "another node leads a shard since: try again")
 		}
 	}
-	return snapshot, nil
+	return taken, nil
 }
 
 // keep notes who waits until all shards of a moment are held.
