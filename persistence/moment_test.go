@@ -1,7 +1,11 @@
 package persistence
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -9,6 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"troupe/persistence/internal/disk"
+	"troupe/persistence/internal/engine"
 	"troupe/persistence/key"
 )
 
@@ -98,4 +104,66 @@ func TestACheckpointIsRemovedByTheNextOpen(t *testing.T) {
 	defer func() { must(t, s.Close()) }()
 	_, err = s.Checkpoint()
 	assert.Error(t, err, "a store that is open to be read")
+}
+
+// TestTheSameRowsAreTheSameTables: a gathered store has its rows, counters and id, is whole, and after a change next to all
+// of its tables are as they were.
+func TestTheSameRowsAreTheSameTables(t *testing.T) {
+	o := plain
+	o.Shards = 2
+	s := mustOpen(t, t.TempDir(), o)
+	defer func() { must(t, s.Close()) }()
+	const instances = 40_000
+	tables := func(without int) map[[sha256.Size]byte]bool {
+		dir, err := s.Gather("a-cluster", func(set func(k, value []byte) error) error {
+			for sh := range s.AllShards() {
+				if sh != key.Meta {
+					must(t, set(key.Count(nil, sh, "w", 1), engine.AppendCounter(nil, 7)))
+				}
+				for n := range instances / 2 {
+					if id := (key.ID{14: byte(n >> 8), 15: byte(n)}); n != without && sh != key.Meta {
+						must(t, set(key.Record(nil, sh, "w", id), id[:]))
+					}
+				}
+			}
+			return nil
+		})
+		require.NoError(t, err)
+		id, err := os.ReadFile(filepath.Join(dir, "ID"))
+		assert.True(t, err == nil && bytes.Contains(id, []byte("id a-cluster\n")), "%s %v", id, err)
+		sums := map[[sha256.Size]byte]bool{}
+		names, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+		require.NoError(t, err)
+		for _, name := range names {
+			content, err := os.ReadFile(name)
+			require.NoError(t, err)
+			sums[sha256.Sum256(content)] = true
+		}
+		to := mustOpen(t, dir, plain)
+		defer func() { must(t, to.Close()) }()
+		_, err = to.Verify(t.Context())
+		require.NoError(t, err)
+		n, err := to.CountAll(key.Count(nil, key.EveryShard, "w", 1))
+		assert.True(t, err == nil && n == 14, "%d %v", n, err)
+		records := 0
+		must(t, to.Scan(key.RecordPrefix(nil, key.EveryShard, "w"), func(_, _ []byte) error { records++; return nil }))
+		assert.GreaterOrEqual(t, records, instances-2)
+		return sums
+	}
+	before, after := tables(-1), tables(instances/4)
+	assert.Equal(t, before, tables(-1))
+	kept := 0
+	for sum := range before {
+		if after[sum] {
+			kept++
+		}
+	}
+	assert.True(t, len(before) > 6 && kept >= len(before)-2, "%d of %d tables are as they were", kept, len(before))
+
+	left, err := filepath.Glob(filepath.Join(s.dir, disk.CheckpointPrefix+"*"))
+	require.NoError(t, err)
+	_, err = s.Gather("a-cluster", func(func(k, value []byte) error) error { return ErrClosed })
+	require.ErrorIs(t, err, ErrClosed)
+	still, err := filepath.Glob(filepath.Join(s.dir, disk.CheckpointPrefix+"*"))
+	assert.True(t, err == nil && len(still) == len(left), "what failed leaves nothing: %v", still)
 }

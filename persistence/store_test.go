@@ -220,10 +220,12 @@ func TestACopyTakesRowsOfItsShardOnly(t *testing.T) {
 		{1, 1, nil, false},
 		{0, 0, []byte{0}, false},
 	} {
-		copied := &replacement{s: s, first: test.first, last: test.last}
-		err := copied.Set(test.key, nil)
+		rows, err := s.tables("copy")
+		must(t, err)
+		copied := &replacement{s: s, first: test.first, last: test.last, rows: rows}
+		err = copied.Set(test.key, nil)
 		assert.Equal(t, test.good, err == nil, "key %x in a copy of the shards from %d to %d: got %v", test.key, test.first, test.last, err)
-		_ = copied.end()
-		copied.remove()
+		must(t, rows.End())
+		rows.Remove()
 	}
 }

@@ -229,6 +229,23 @@ func (c *Catalog) indexOf(row storedIndex) *Index {
 	return nil
 }
 
+// Standalone is what a standalone store has in the place of a row of Meta of a cluster's: there each index is built again.
+func Standalone(row key.Parts, value []byte) ([]byte, error) {
+	if row.Table != "setting" || row.Name != indexesSetting {
+		return value, nil
+	}
+	rows := storedIndexes{}
+	if err := json.Unmarshal(value, &rows); err != nil {
+		return nil, fmt.Errorf("read indexes: %w: %w", persistence.ErrCorrupt, err)
+	}
+	for i := range rows.Indexes {
+		if row := &rows.Indexes[i]; row.State == whole {
+			row.State = building
+		}
+	}
+	return json.Marshal(rows)
+}
+
 func (c *Catalog) reloadIndexesLocked() error {
 	rows := storedIndexes{}
 	text, err := c.store.Load(key.Setting(nil, indexesSetting))

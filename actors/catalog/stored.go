@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -80,6 +81,25 @@ const (
 	olderSetting     = "listed-older-versions"
 	publishedSetting = "published-workflows" // publishedSetting has those that came by PublishDefinition
 )
+
+// Files are the files of a store's current set of definitions: their texts by their paths in a home.
+func Files(s *persistence.Store) (map[string][]byte, error) {
+	c := &Catalog{store: s}
+	listed, err := loadVersions[uint64](c, listedSetting)
+	older, err2 := loadVersions[[]uint64](c, olderSetting)
+	files := map[string][]byte{}
+	err = errors.Join(err, err2)
+	for id, version := range listed {
+		for _, number := range append(older[id], version) {
+			of, err2 := c.loadStored(versionKey{id, number})
+			files[of.File], err = []byte(of.Text), errors.Join(err, err2)
+			for ref, text := range of.Refs {
+				files[path.Join(path.Dir(of.File), ref)] = []byte(text)
+			}
+		}
+	}
+	return files, err
+}
 
 func (c *Catalog) published(prefix []byte) (map[string][]uint64, error) {
 	all := map[string][]uint64{}

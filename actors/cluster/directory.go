@@ -25,6 +25,9 @@ import (
 
 const directorySetting = "cluster"
 
+// Concerns reports whether a row of Meta says what the cluster is.
+func Concerns(row key.Parts) bool { return row.Table == "setting" && row.Name == directorySetting }
+
 func (d *directory) staying() []peer.NodeID {
 	var ids []peer.NodeID
 	for _, id := range slices.Sorted(maps.Keys(d.Nodes)) {
@@ -139,7 +142,7 @@ func (o outcome) Committed(err error) { o <- err }
 // Changed implements persistence.Follower.
 func (n *Node) Changed(keys [][]byte) {
 	for _, rowKey := range keys {
-		if k, ok := key.Parse(rowKey); ok && k.Table == "setting" && k.Name == directorySetting {
+		if k, ok := key.Parse(rowKey); ok && Concerns(k) {
 			n.Replaced()
 			return
 		}

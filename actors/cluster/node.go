@@ -118,6 +118,9 @@ var ErrIdentity = errors.New("read the identity of the node")
 // Self is the id of this node.
 func (n *Node) Self() peer.NodeID { return n.self }
 
+// Cluster is the id of the cluster.
+func (n *Node) Cluster() peer.ClusterID { return n.identity.Cluster() }
+
 // Serve has calls that are none of this package's, and none of Handle's, answered by h. Before, they are answered 421.
 func (n *Node) Serve(h http.Handler) { n.calls.Store(&h) }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -88,17 +89,9 @@ func ConcernsTemplates(row key.Parts) bool {
 
 // Reload makes the set that the store has by now what is offered: in a cluster another node may have published it.
 func (t *Templates) Reload() error {
-	text, err := t.store.Load(key.Setting(nil, templatesSetting))
-	if errors.Is(err, persistence.ErrNotFound) {
-		t.current.Store(newTemplateSet(nil))
-		return nil
-	}
+	rows, err := loadTemplates(t.store)
 	if err != nil {
-		return fmt.Errorf("read accepted templates: %w", err)
-	}
-	var rows []storedTemplate
-	if err := json.Unmarshal(text, &rows); err != nil {
-		return fmt.Errorf("read accepted templates: %w: %w", persistence.ErrCorrupt, err)
+		return err
 	}
 	var templates []*Template
 	for _, row := range rows {
@@ -111,6 +104,33 @@ func (t *Templates) Reload() error {
 	}
 	t.current.Store(newTemplateSet(templates))
 	return nil
+}
+
+func loadTemplates(s *persistence.Store) (rows []storedTemplate, err error) {
+	text, err := s.Load(key.Setting(nil, templatesSetting))
+	if errors.Is(err, persistence.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read accepted templates: %w", err)
+	}
+	if err := json.Unmarshal(text, &rows); err != nil {
+		return nil, fmt.Errorf("read accepted templates: %w: %w", persistence.ErrCorrupt, err)
+	}
+	return rows, nil
+}
+
+// Files are the files of a store's accepted templates: their texts by their paths in a home.
+func Files(s *persistence.Store) (map[string][]byte, error) {
+	rows, err := loadTemplates(s)
+	files := map[string][]byte{}
+	for _, row := range rows {
+		files[row.File] = []byte(row.Text)
+		for ref, text := range row.Refs {
+			files[path.Join(path.Dir(row.File), ref)] = []byte(text)
+		}
+	}
+	return files, err
 }
 
 // Roles and workflows that it names may be gone.

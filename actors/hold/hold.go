@@ -25,7 +25,7 @@ import (
 type What string
 
 const (
-	Outbox    What = "outbox"    // webhooks, mails and exports
+	Outbox    What = "outbox"    // webhooks, mails, exports, and backups of the setting
 	Schedules What = "schedules" // runs of schedules
 )
 
@@ -94,7 +94,7 @@ func (r *Restored) holds(what What) bool { return slices.Contains(r.Held, what) 
 func (h *Hold) Ready() error {
 	r, parts := h.now.Load(), []string{}
 	if r.holds(Outbox) {
-		parts = append(parts, "webhooks and mails are paused until `troupe outbox resume`")
+		parts = append(parts, "webhooks, mails and backups of the setting are paused until `troupe outbox resume`")
 	}
 	if r.holds(Schedules) {
 		parts = append(parts, "schedules are paused until `troupe schedule resume --all`")

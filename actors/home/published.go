@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -189,9 +191,17 @@ func (p *Published) ReadAccess(take func(Access)) error {
 }
 
 func (p *Published) loadAccess() (Access, error) {
+	files, err := accessFiles(p.o.Store)
+	if err != nil {
+		return Access{}, err
+	}
+	return LoadAccess(files)
+}
+
+func accessFiles(s *persistence.Store) (memory, error) {
 	files := memory{}
 	for _, name := range []string{IdentityFile, RightsFile} {
-		row, err := p.o.Store.Load(key.Setting(nil, textSettings+name))
+		row, err := s.Load(key.Setting(nil, textSettings+name))
 		if errors.Is(err, persistence.ErrNotFound) {
 			continue
 		}
@@ -200,11 +210,31 @@ func (p *Published) loadAccess() (Access, error) {
 			err = json.Unmarshal(row, &text)
 		}
 		if err != nil {
-			return Access{}, fmt.Errorf("read published %s: %w", name, err)
+			return nil, fmt.Errorf("read published %s: %w", name, err)
 		}
 		files[name] = packed{text: []byte(text)}
 	}
-	return LoadAccess(files)
+	return files, nil
+}
+
+// PublishedFiles are the files that a store has the published home of: their texts by their paths.
+func PublishedFiles(s *persistence.Store) (map[string][]byte, error) {
+	access, err := accessFiles(s)
+	files, err2 := catalog.Files(s)
+	templates, err3 := formportal.Files(s)
+	for name, file := range access {
+		if len(file.text) > 0 {
+			files[name] = file.text
+		}
+	}
+	maps.Copy(files, templates)
+	return files, errors.Join(err, err2, err3)
+}
+
+// IsPublishable reports whether a path in a home is that of a file that is published where there is a cluster.
+func IsPublishable(file string) bool {
+	first, _, deeper := strings.Cut(file, "/")
+	return deeper && slices.Contains(folders, first) || file == IdentityFile || file == RightsFile
 }
 
 // Check returns the faults for which Publish would refuse the set now. Nothing is changed.

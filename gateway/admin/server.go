@@ -52,7 +52,7 @@ type Options struct {
 	Actors func() any
 	// Checkpoint makes a checkpoint of the store in a folder, for a command that copies it; the server removes the folder
 	// when the command has gone. Nil: commands that ask for one are ErrUnknownRequest.
-	Checkpoint func() (dir string, err error)
+	Checkpoint func(ctx context.Context) (dir string, err error)
 	// Tools are what commands do with the store, by name. Nil: there are none.
 	Tools map[string]Tool
 	// Exports returns how far the exports are, on all nodes. Nil: there are none.
@@ -270,7 +270,12 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, do func(*http.Re
 
 // checkpoint keeps a folder for a command until it goes or the server stops.
 func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
-	dir, err := s.options.Checkpoint()
+	c := http.NewResponseController(w)
+	if err := errors.Join(c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{})); err != nil {
+		s.answer(w, r, nil, err)
+		return
+	}
+	dir, err := s.options.Checkpoint(r.Context())
 	if err != nil {
 		s.answer(w, r, nil, err)
 		return
@@ -280,11 +285,6 @@ func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
 			s.options.Log.Warn().Err(err).Str("folder", dir).Msg("a checkpoint could not be removed; the next start does it")
 		}
 	}()
-	c := http.NewResponseController(w)
-	if err := errors.Join(c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{})); err != nil {
-		s.answer(w, r, nil, err)
-		return
-	}
 	s.answer(w, r, checkpointReply{Folder: filepath.Base(dir)}, nil)
 	_ = c.Flush() // NB: an error means that the command has gone, and so does the end of its context
 	select {

@@ -22,6 +22,9 @@ type Run struct {
 	Home string
 	// Checkpoint makes a checkpoint of the home's store. done removes it.
 	Checkpoint func(ctx context.Context) (dir string, done func(), err error)
+	// Text returns what is in the place of text files of the home, as the checkpoint in store says: nil leaves one out. own
+	// are those that the home has. Nil: nothing is.
+	Text func(store string, own []string) (map[string][]byte, error)
 	Repository bool     // with the files in the folder repository of the home
 	Without    []string // folders that do not belong to the home, such as targets of exports, by their paths
 	Program    string   // the version of the program
@@ -118,7 +121,9 @@ func (r *Run) capture(ctx context.Context) (*captured, error) {
 			continue
 		}
 		if err == nil {
-			c.left = left
+			c.left, err = left, r.replaceText(dir, after)
+		}
+		if err == nil {
 			for _, path := range slices.Sorted(maps.Keys(after)) {
 				c.files = append(c.files, after[path])
 			}
@@ -134,6 +139,20 @@ func (r *Run) capture(ctx context.Context) (*captured, error) {
 		return c, nil
 	}
 	return nil, fmt.Errorf("the text files in %s change all the time: try again when nobody writes them", r.Home)
+}
+
+// replaceText has the text files be those that the store says.
+func (r *Run) replaceText(dir string, files map[string]capturedFile) error {
+	if r.Text == nil {
+		return nil
+	}
+	texts, err := r.Text(dir, slices.Sorted(maps.Keys(files)))
+	for path, text := range texts {
+		if files[path] = (capturedFile{File: File{Path: path, Mode: 0o644}, text: text}); text == nil {
+			delete(files, path)
+		}
+	}
+	return err
 }
 
 // textBytesMax is the size of the largest text file that a home has (cmd/troupe/HOME.md, "The folder").

@@ -131,6 +131,13 @@ func IndexState(dst []byte, sh Shard, index uint32) []byte {
 	return binary.BigEndian.AppendUint32(IndexStatePrefix(dst, sh), index)
 }
 
+// IsOfReplicas says whether a standalone store has no use for a row of one with replicas: those of replicas, and of declared
+// indexes, whose entries nobody maintains where no row of the shard says how far the index is.
+func IsOfReplicas(k []byte) bool {
+	t := table(k[2])
+	return t == replicaTable || t == indexTable || t == indexStateTable
+}
+
 // IndexStatePrefix appends the prefix of how far all declared indexes are in sh, in the order of their numbers.
 func IndexStatePrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, indexStateTable) }
 

@@ -3,6 +3,7 @@ package replica
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 
+	"troupe/persistence/replica/internal/lag"
 	"troupe/persistence/replica/internal/raftlog"
 )
 
@@ -42,7 +44,7 @@ type Group struct {
 	installing bool   // a copy of the shard is being put in place; nothing else happens meanwhile
 	readsAsked uint64
 	incoming   Replacement // the rows of a copy that Raft was told of
-	lag        lag
+	lag        lag.Lag
 	dropping   chan struct{} // of DropLog
 
 	copying  atomic.Bool   // a copy is on its way, or being put in place
@@ -73,6 +75,7 @@ type Group struct {
 		told       uint64        // the epoch that the observer knows of
 		renew      bool          // another epoch is to begin
 		drained    chan struct{}
+		held       chan struct{}            // of Hold; closed when nothing is on its way
 		conf       map[string]chan struct{} // by changeContext.ID
 		copied     map[uint64]uint64        // what the copies have that members were sent last, in this leadership
 		wanted     uint64                   // the last entry that somebody waits for, 0 for none
@@ -128,6 +131,11 @@ func (h *Host) Start(o Options, started func(*Group) error) (*Group, error) {
 		g.do(func() { _ = g.raft.Campaign() })
 	}
 	return g, nil
+}
+
+// standLocked sets the time of the next election.
+func (g *Group) standLocked() {
+	g.mu.campaign = time.Now().Add(g.host.o.Tick/20 + rand.N(g.host.o.Tick/5))
 }
 
 func (g *Group) start() (err error) {
@@ -364,21 +372,59 @@ func (g *Group) Drain(ctx context.Context) (resume func(), err error) {
 			g.host.schedule(g)
 		}
 	}
+	return resume, g.await(ctx, drained)
+}
+
+// Hold has changes wait in the queue, and returns when those that were begun before are answered: from then on the rows
+// stay as they are, as long as this node leads in the epoch, until release is called. Nobody is refused, and the epoch
+// goes on. ErrHeld: somebody else holds the group.
+func (g *Group) Hold(ctx context.Context) (release func(), err error) {
+	g.mu.Lock()
+	if g.mu.held != nil {
+		g.mu.Unlock()
+		return func() {}, ErrHeld
+	}
+	held := make(chan struct{})
+	g.mu.held = held
+	g.checkDrainedLocked()
+	g.mu.Unlock()
+	release = func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.mu.held == held {
+			g.mu.held = nil
+			g.host.schedule(g)
+		}
+	}
+	return release, g.await(ctx, held)
+}
+
+func (g *Group) await(ctx context.Context, drained chan struct{}) error {
 	select {
 	case <-drained:
 	case <-ctx.Done():
 	case <-g.stop:
-		return resume, ErrNotLed
+		return ErrNotLed
 	}
-	return resume, ctx.Err()
+	return ctx.Err()
 }
 
 func (g *Group) checkDrainedLocked() {
-	if g.mu.drained != nil && len(g.mu.pending) == 0 && len(g.mu.queue) == 0 && g.mu.inFlight == 0 {
-		select {
-		case <-g.mu.drained:
-		default:
-			close(g.mu.drained)
+	if len(g.mu.pending) > 0 || g.mu.inFlight > 0 {
+		return
+	}
+	closeOnce(g.mu.held)
+	if len(g.mu.queue) == 0 {
+		closeOnce(g.mu.drained)
+	}
+}
+
+func closeOnce(c chan struct{}) {
+	select {
+	case <-c:
+	default:
+		if c != nil {
+			close(c)
 		}
 	}
 }

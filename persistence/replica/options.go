@@ -19,6 +19,9 @@ var (
 	// become part of the shard, or not: anyone who made it drops what it holds, and asks the next leader.
 	ErrLost = errors.New("the leadership of the shard was lost, outcome unknown")
 
+	// ErrHeld is the error of Hold while somebody else holds the group.
+	ErrHeld = errors.New("the shard is held already")
+
 	// ErrOverlap is the error of a copy that has rows of another group of this node: the old group was divided, and the copy
 	// is from before.
 	ErrOverlap = errors.New("another group here has a part of the copy")

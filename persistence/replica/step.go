@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 
 	"troupe/persistence/replica/internal/entry"
+	"troupe/persistence/replica/internal/lag"
 )
 
 // step gives Raft everything that has come for a group, and takes what it wants to have done.
@@ -24,7 +24,7 @@ func (g *Group) step(r *round) {
 		return // it is scheduled when the copy is in place, or has ended
 	}
 	inbox, commands, ticks, wanted := g.mu.inbox, g.mu.commands, g.mu.ticks, g.mu.wanted
-	if len(g.mu.queue) > 0 || !onlyHeartbeats(inbox) {
+	if len(g.mu.queue) > 0 || !lag.OnlyHeartbeats(inbox) {
 		g.mu.idle = 0
 	}
 	g.mu.inbox, g.mu.commands, g.mu.ticks, g.mu.inboxBytes = nil, nil, 0, 0
@@ -47,7 +47,7 @@ func (g *Group) step(r *round) {
 	g.renew(r)
 	g.propose()
 	g.handle(r, g.raft.Ready())
-	g.apply(r, g.lag.due(ticks > 0, g.leading != 0 || wanted > g.state.at.applied))
+	g.apply(r, g.lag.Due(ticks > 0, g.leading != 0 || wanted > g.state.at.applied))
 	if g.incoming != nil { // Raft did not want it
 		g.incoming.Abort()
 		g.incoming = nil
@@ -89,11 +89,6 @@ func (g *Group) tick() (peers []uint64) {
 	g.mu.ticks++
 	g.host.schedule(g)
 	return g.mu.peers
-}
-
-// standLocked sets the time of the next election.
-func (g *Group) standLocked() {
-	g.mu.campaign = time.Now().Add(g.host.o.Tick/20 + rand.N(g.host.o.Tick/5))
 }
 
 // forget has Raft know no leader when a node leads no more, so that it agrees to another one.
@@ -213,7 +208,7 @@ func (g *Group) gather() (a *answer, data []byte) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n, size := 0, 0
-	for ; n < len(g.mu.queue) && n < entryChangesMax && g.mu.queue[n].epoch == g.mu.epoch; n++ {
+	for ; n < len(g.mu.queue) && n < entryChangesMax && g.mu.queue[n].epoch == g.mu.epoch && g.mu.held == nil; n++ {
 		repr := len(g.mu.queue[n].change.Repr())
 		if n > 0 && size+repr > entryBytesMax {
 			break
@@ -255,7 +250,7 @@ func (g *Group) handle(r *round, ready raft.Ready) {
 		switch m.GetTo() {
 		case raft.LocalAppendThread:
 			if !raft.IsEmptySnap(m.GetSnapshot()) {
-				g.apply(r, g.lag.take()) // NB: before the copy that replaces it
+				g.apply(r, g.lag.Take()) // NB: before the copy that replaces it
 				r.installs = append(r.installs, g.install(m))
 				continue
 			}
@@ -265,12 +260,12 @@ func (g *Group) handle(r *round, ready raft.Ready) {
 			r.appends = append(r.appends, appending{g, m})
 			r.synced = r.synced || len(m.GetResponses()) > 0
 		case raft.LocalApplyThread:
-			g.lag.apply(m)
-			if changesGroup(m) {
+			g.lag.Apply(m)
+			if lag.ChangesGroup(m) {
 				g.tell()
 			}
 		default:
-			if !g.lag.withhold(m) {
+			if !g.lag.Withhold(m) {
 				g.deliver(m)
 			}
 		}
@@ -286,14 +281,15 @@ func (g *Group) apply(r *round, m *raftpb.Message) {
 
 // tell has members told what is confirmed that was put off.
 func (g *Group) tell() {
-	for _, m := range g.lag.told() {
+	for _, m := range g.lag.Told() {
 		g.deliver(m)
 	}
 }
 
 // follow notes who leads.
 func (g *Group) follow(s *raft.SoftState) {
-	g.leading, g.lag.notices = 0, nil
+	g.leading = 0
+	g.lag.Forget()
 	if s.RaftState == raft.StateLeader {
 		g.leading = g.raft.BasicStatus().GetTerm()
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/cmd/internal/config"
-	"troupe/persistence"
 )
 
 // Service backs up the home of a server in intervals (the settings backup.*).
@@ -23,13 +22,14 @@ type Service struct {
 	fault  atomic.Pointer[string] // why the last run failed; nil: it did not
 }
 
-// Start begins with the first backup at once. Without the setting backup.to, it is nil.
-func Start(c *config.Config, store *persistence.Store, log zerolog.Logger) (*Service, error) {
+// turnEvery is the time between two looks whether a backup is this node's.
+const turnEvery = time.Second
+
+// Start begins with the first backup at once, of what copied makes a store in a folder of. It makes backups while they are
+// this node's to make. Without the setting backup.to, it is nil.
+func Start(c *config.Config, copied func(context.Context) (dir string, err error), isOurs func() bool, log zerolog.Logger) (*Service, error) {
 	if c.Backup.To == "" {
 		return nil, nil
-	}
-	if !store.Standalone() {
-		return nil, fmt.Errorf("the setting backup.to: %w", errCluster)
 	}
 	t, closeTarget, err := openTarget(c, c.BackupTo())
 	if err != nil {
@@ -40,8 +40,8 @@ func Start(c *config.Config, store *persistence.Store, log zerolog.Logger) (*Ser
 		return nil, err
 	}
 	run.CountMax = c.Backup.Every / countShare
-	run.Checkpoint = func(context.Context) (string, func(), error) {
-		dir, err := store.Checkpoint()
+	run.Checkpoint = func(ctx context.Context) (string, func(), error) {
+		dir, err := copied(ctx)
 		return dir, func() {
 			if err := os.RemoveAll(dir); err != nil {
 				log.Warn().Err(err).Str("folder", dir).Msg("a checkpoint could not be removed; the next start does it")
@@ -53,8 +53,15 @@ func Start(c *config.Config, store *persistence.Store, log zerolog.Logger) (*Ser
 	s.done.Go(func() {
 		defer closeTarget()
 		for more := true; more; {
+			if !isOurs() {
+				s.fault.Store(nil)
+				more = sleep(ctx, turnEvery)
+				continue
+			}
 			begun := time.Now()
-			report, err := run.To(ctx, t, c.Backup.Keep)
+			ours, end := whileOurs(ctx, isOurs)
+			report, err := run.To(ours, t, c.Backup.Keep)
+			end()
 			if ctx.Err() != nil {
 				return
 			}
@@ -73,6 +80,17 @@ func Start(c *config.Config, store *persistence.Store, log zerolog.Logger) (*Ser
 		}
 	})
 	return s, nil
+}
+
+// whileOurs ends a backup that another node makes now: two at a time would remove what each other has written.
+func whileOurs(ctx context.Context, isOurs func() bool) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		for isOurs() && sleep(ctx, turnEvery) {
+		}
+		cancel()
+	}()
+	return ctx, cancel
 }
 
 // Stop ends a backup that is being written; nothing of it stays.

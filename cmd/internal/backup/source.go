@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"troupe/actors/failure"
+	"troupe/actors/home"
 	"troupe/cmd/internal/build"
 	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/homedir"
@@ -21,17 +21,8 @@ import (
 	"troupe/persistence/backup"
 )
 
-// errCluster is the error of who wants to back up a node of a cluster.
-var errCluster = failure.Refuse(failure.ErrConflict, "a node of a cluster cannot be backed up yet: its shards are on several nodes, which keep copies of each other's")
-
-// Checkpoint is that of a store that is open.
-func Checkpoint(store *persistence.Store) (dir string, err error) {
-	dir, err = store.Checkpoint()
-	if errors.Is(err, persistence.ErrReplicated) {
-		err = errCluster
-	}
-	return dir, err
-}
+// errCluster is the error of who wants to back up a node of a cluster that does not run.
+var errCluster = errors.New("the home is a node of a cluster, of which its server asks the other nodes for their shards: start it, or back up a node that runs")
 
 // openTarget opens what --to, the setting backup.to or a source names: s3://BUCKET/PREFIX, or a folder.
 func openTarget(c *config.Config, to string) (backup.Target, func(), error) {
@@ -76,10 +67,30 @@ func newRun(c *config.Config, repository bool) (*backup.Run, error) {
 	if repository && c.HasBucket() {
 		return nil, fmt.Errorf("the files of the repository are in a bucket (repository.bucket), which is not in the home: leave --with-repository out")
 	}
-	return &backup.Run{
+	run := &backup.Run{
 		Home: c.Home, Repository: repository, Without: c.ExportFolders(), Program: build.This().Version,
 		Checkpoint: func(ctx context.Context) (string, func(), error) { return checkpointOf(ctx, c) },
-	}, nil
+	}
+	if c.IsNode() {
+		run.Text = publishedText
+	}
+	return run, nil
+}
+
+// publishedText returns the text files that a cluster has published, in the place of those that a node may have.
+func publishedText(dir string, own []string) (text map[string][]byte, err error) {
+	store, err := persistence.Open(dir, persistence.Options{ReadOnly: true, CacheBytes: 1 << 20, VerifyBytesMax: -1})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	text, err = home.PublishedFiles(store)
+	for _, path := range own {
+		if _, published := text[path]; !published && home.IsPublishable(path) {
+			text[path] = nil
+		}
+	}
+	return text, err
 }
 
 func checkpointOf(ctx context.Context, c *config.Config) (dir string, done func(), err error) {
@@ -107,7 +118,7 @@ func checkpointOf(ctx context.Context, c *config.Config) (dir string, done func(
 	if err != nil {
 		return "", nil, err
 	}
-	dir, err = Checkpoint(store)
+	dir, err = store.Checkpoint()
 	if err != nil {
 		return "", nil, errors.Join(err, store.Close())
 	}
@@ -123,9 +134,6 @@ func checkpointOf(ctx context.Context, c *config.Config) (dir string, done func(
 func checkHome(c *config.Config) error {
 	if err := homedir.Demand(c.Home); err != nil {
 		return err
-	}
-	if c.IsNode() {
-		return errCluster
 	}
 	if !homedir.Exists(homedir.Data(c.Home)) {
 		return fmt.Errorf("%s has no store yet: there is nothing to back up but its text files", c.Home)

@@ -23,6 +23,7 @@ import (
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
 	"troupe/actors/formportal"
+	"troupe/actors/hold"
 	"troupe/actors/home"
 	"troupe/cmd/internal/build"
 	"troupe/cmd/internal/cli"
@@ -124,6 +125,13 @@ func Init(c *config.Config, advertise string, example fs.FS) (id peer.NodeID, er
 		return "", c.WithAdvice(err)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	held, err := hold.Open(store, zerolog.Nop())
+	if err == nil {
+		err = held.Ready()
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w; a cluster holds nothing back, so serve it as one server first, and resume them", err)
+	}
 	if err := publishFirst(store, c.Home, log); err != nil {
 		if faults := (document.Faults{}); errors.As(err, &faults) {
 			return "", fmt.Errorf("%s has problems; nothing was changed:\n%w", c.Home, err)

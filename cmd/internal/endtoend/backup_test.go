@@ -1,13 +1,16 @@
 package endtoend
 
 import (
+	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/gateway/wiretest"
 )
@@ -57,19 +60,72 @@ func TestABackupUnderLoad(t *testing.T) {
 	p.kill()
 	t.Log(wantCommand(t, "store", "drill", "--home", p.home.dir, "--from", filepath.Join(p.home.dir, "backups")))
 	for _, of := range all[2:] {
-		restored := newHome(t, nil)
-		restored.dir = filepath.Join(restored.dir, "restored")
-		t.Log(wantCommand(t, "store", "restore", "--home", restored.dir, of.from))
-		copied := launch(t, restored, binary())
-		copied.ready()
-		got, as := &killed{}, l.asOf(of.before)
-		got.check(t, copied.as(token), as, slices.Sorted(maps.Keys(as.mu.created)), nil)
-		assert.LessOrEqual(t, len(got.found.lost)+len(got.found.doubled)+len(got.found.broken), 0, &got.found)
-		assert.Greater(t, got.found.instances, 10)
+		copied := restored(t, of.from, l.asOf(of.before), token)
 		credential := copied.withCookie(session).Credential
 		assert.Equal(t, 401, copied.Send(t, request{Method: "GET", Path: wiretest.Root + "/choices", Headers: credential}).Status, "the session")
 		copied.stop()
 	}
+}
+
+// restored is a server on what a backup has, which must be all of a ledger.
+func restored(t *testing.T, from string, as *ledger, token string) *program {
+	t.Helper()
+	to := newHome(t, nil)
+	to.dir = filepath.Join(to.dir, "restored")
+	t.Log(wantCommand(t, "store", "restore", "--home", to.dir, from))
+	copied, got := launch(t, to, binary()), &killed{}
+	copied.ready()
+	got.check(t, copied.as(token), as, slices.Sorted(maps.Keys(as.mu.created)), nil)
+	assert.LessOrEqual(t, len(got.found.lost)+len(got.found.doubled)+len(got.found.broken), 0, &got.found)
+	assert.Greater(t, got.found.instances, 10)
+	return copied
+}
+
+// TestABackupOfACluster holds the same of three nodes under load: the backup of each becomes the home of one server, with the
+// published text files, and a node that does not run, or runs alone, gives none, with the reason.
+func TestABackupOfACluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("three nodes take their time")
+	}
+	f, err := Found(t.Context(), Options{Dir: t.TempDir(), Nodes: 3})
+	t.Cleanup(f.Close)
+	require.NoError(t, err)
+	l, g, s := newLedger(), newGate(), seed(t)
+	g.pace = pace
+	var done sync.WaitGroup
+	for _, w := range newWorkers(8, l, f.Token, s) {
+		w.inCluster, w.link.patience = true, attemptMax
+		done.Go(func() { g.work(w) })
+	}
+	g.open(f.Nodes[0].HTTP, f.Nodes[1].HTTP, f.Nodes[2].HTTP)
+	file := filepath.Join(t.TempDir(), "b.tar.zst")
+	var before map[string]int
+	for n, least := range []int{200, 400} {
+		require.NoError(t, Again(t.Context(), func() error {
+			if l.acknowledged() < least {
+				return errors.New("too few are acknowledged")
+			}
+			return nil
+		}))
+		before = l.ackedPlaces()
+		args := []string{"store", "backup", "--home", f.Nodes[n].Home, file}
+		if n == 0 {
+			args = []string{"store", "backup", "--home", f.Nodes[n].Home, "--to", filepath.Join(t.TempDir(), "many")}
+		}
+		out, err := f.Nodes[n].Output(t.Context(), args...)
+		require.NoError(t, err, out)
+	}
+	g.end()
+	done.Wait()
+	l.report(t)
+	f.Nodes[0].Kill()
+	f.Nodes[2].Kill()
+	for n, why := range map[int]string{0: "start it, or back up a node that runs", 1: "are most of its nodes running?"} {
+		out, err := f.Nodes[n].Output(t.Context(), "store", "backup", "--home", f.Nodes[n].Home, filepath.Join(t.TempDir(), "none.tar.zst"))
+		assert.True(t, err != nil && strings.Contains(out+err.Error(), why), "%s %v", out, err)
+	}
+	f.Nodes[1].Kill()
+	restored(t, file, l.asOf(before), f.Token).stop()
 }
 
 // ackedPlaces are the places of all requests that were acknowledged, by their keys.

@@ -10,7 +10,6 @@ import (
 	"troupe/actors/audit"
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
-	"troupe/cmd/internal/backup"
 	"troupe/gateway/admin"
 	"troupe/statemachine"
 )
@@ -63,12 +62,12 @@ func (s *service) recorded(tools map[string]admin.Tool) map[string]admin.Tool {
 }
 
 // checkpoint makes the folder from which a backup is copied, and has the audit log tell of it.
-func (s *service) checkpoint() (string, error) {
-	dir, err := backup.Checkpoint(s.store)
+func (s *service) checkpoint(ctx context.Context) (string, error) {
+	dir, err := s.copyStore(ctx)
 	if err != nil {
 		return "", err
 	}
-	if err := s.audit.Record(context.Background(), statemachine.System, audit.StoreBackup, ""); err != nil {
+	if err := s.audit.Record(ctx, statemachine.System, audit.StoreBackup, ""); err != nil {
 		return "", errors.Join(err, os.RemoveAll(dir))
 	}
 	return dir, nil

@@ -25,6 +25,7 @@ import (
 	"troupe/actors/home"
 	"troupe/actors/identity"
 	"troupe/actors/migration"
+	"troupe/actors/moment"
 	"troupe/actors/outbox"
 	"troupe/actors/presentation"
 	"troupe/actors/repository"
@@ -105,6 +106,7 @@ type service struct {
 	templateParameters *template.Service
 	admin              *admin.Server
 	backups            *backup.Service // nil: the home is not backed up
+	moments            *moment.Service // nil on a standalone server
 	latency            *metric.Latency
 	readings           func() *metric.Readings
 	hour               *metric.Hour
@@ -357,6 +359,7 @@ func (s *service) run() (err error) {
 		cluster.Handle(s.node, pathIncidents, s.takeIncidents)
 		cluster.Handle(s.node, pathMigrate, s.takeMigration)
 		cluster.Handle(s.node, pathVacate, s.takeVacancy)
+		s.moments = moment.New(s.store, s.router.Fanout)
 		s.node.HandleQuestions(s.router.Fanout.Answer)
 	}
 	s.repository = repository.Start(repository.Options{System: s.system, Source: s.files, Rights: s.rights, Log: s.log})
@@ -388,7 +391,7 @@ func (s *service) takeCommands() (err error) {
 		return err
 	}
 	s.started.push(s.admin)
-	if s.backups, err = backup.Start(s.config, s.store, s.log); err != nil {
+	if s.backups, err = backup.Start(s.config, s.copyStore, s.backsUp, s.log); err != nil {
 		return err
 	}
 	if s.backups != nil {

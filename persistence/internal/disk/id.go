@@ -99,12 +99,15 @@ func (i *Identity) AssignID() error {
 	b := make([]byte, 16)
 	_, _ = rand.Read(b) // never fails
 	id := hex.EncodeToString(b)
-	if err := file.Replace(i.FS, i.Dir, IDName, encodeID(id)); err != nil {
+	if err := i.SetID(id); err != nil {
 		return err
 	}
 	i.Own = id
 	return nil
 }
+
+// SetID makes the store in the folder the one of an id.
+func (f Folder) SetID(id string) error { return file.Replace(f.FS, f.Dir, IDName, encodeID(id)) }
 
 // Demand has the file demand this store, when there is no such file yet. A failure is logged, and the store works without
 // the file.

@@ -1,4 +1,5 @@
-package replica
+// Package lag has what a busy group puts off until its next tick.
+package lag
 
 import (
 	"slices"
@@ -8,13 +9,13 @@ import (
 	"troupe/persistence/replica/internal/entry"
 )
 
-// lagBytesMax is how many bytes of confirmed entries wait at most to be applied.
-const lagBytesMax = 256 << 10
+// bytesMax is how many bytes of confirmed entries wait at most to be applied.
+const bytesMax = 256 << 10
 
-// lag is what a group puts off until its next tick, while it has much to do: somebody waits for what its leader shows,
+// Lag is what a group puts off until its next tick, while it has much to do: somebody waits for what its leader shows,
 // and nobody for what the others do. So the leader tells them once a tick what is confirmed, unless a message with
-// entries says it before, and they apply all of that at once. It belongs to the round.
-type lag struct {
+// entries says it before, and they apply all of that at once. It belongs to the round; the zero value is ready.
+type Lag struct {
 	busy    bool // something was confirmed in the tick before
 	news    bool // something was confirmed in this one
 	applies []*raftpb.Message
@@ -28,8 +29,8 @@ type notice struct {
 	later  *raftpb.Message // put off
 }
 
-// withhold reports whether a message was put off, as it tells a member only that more is confirmed.
-func (l *lag) withhold(m *raftpb.Message) bool {
+// Withhold reports whether a message was put off, as it tells a member only that more is confirmed.
+func (l *Lag) Withhold(m *raftpb.Message) bool {
 	if m.GetType() != raftpb.MsgApp {
 		return false
 	}
@@ -51,16 +52,19 @@ func (l *lag) withhold(m *raftpb.Message) bool {
 	return was.later != nil
 }
 
-// apply puts confirmed entries off.
-func (l *lag) apply(m *raftpb.Message) {
+// Apply puts confirmed entries off.
+func (l *Lag) Apply(m *raftpb.Message) {
 	l.applies = append(l.applies, m)
 	for _, e := range m.GetEntries() {
 		l.bytes += len(e.GetData())
 	}
 }
 
-// told returns what was put off of what members are to know.
-func (l *lag) told() (all []*raftpb.Message) {
+// Forget drops what members were told: another node leads, or nobody.
+func (l *Lag) Forget() { l.notices = nil }
+
+// Told returns what was put off of what members are to know.
+func (l *Lag) Told() (all []*raftpb.Message) {
 	for to, n := range l.notices {
 		if n.later != nil {
 			all = append(all, n.later)
@@ -70,12 +74,12 @@ func (l *lag) told() (all []*raftpb.Message) {
 	return all
 }
 
-// due returns what is to be applied now, in one message, or nil. Somebody awaits it where the group is led, and where
+// Due returns what is to be applied now, in one message, or nil. Somebody awaits it where the group is led, and where
 // AwaitApplied was called.
-func (l *lag) due(ticked, awaited bool) (m *raftpb.Message) {
+func (l *Lag) Due(ticked, awaited bool) (m *raftpb.Message) {
 	l.news = l.news || len(l.applies) > 0
-	if ticked || awaited || !l.busy || l.bytes >= lagBytesMax || slices.ContainsFunc(l.applies, changesGroup) {
-		m = l.take()
+	if ticked || awaited || !l.busy || l.bytes >= bytesMax || slices.ContainsFunc(l.applies, ChangesGroup) {
+		m = l.Take()
 	}
 	if ticked {
 		l.busy, l.news = l.news, false
@@ -83,8 +87,8 @@ func (l *lag) due(ticked, awaited bool) (m *raftpb.Message) {
 	return m
 }
 
-// take returns what is to be applied in one message, nil when there is nothing.
-func (l *lag) take() (m *raftpb.Message) {
+// Take returns what is to be applied in one message, nil when there is nothing.
+func (l *Lag) Take() (m *raftpb.Message) {
 	for _, next := range l.applies {
 		if m == nil {
 			m = next
@@ -97,16 +101,16 @@ func (l *lag) take() (m *raftpb.Message) {
 	return m
 }
 
-// changesGroup reports whether a message has entries about what the group is. Its members are told of them at once: who
+// ChangesGroup reports whether a message has entries about what the group is. Its members are told of them at once: who
 // does not know them cannot lead.
-func changesGroup(m *raftpb.Message) bool {
+func ChangesGroup(m *raftpb.Message) bool {
 	return slices.ContainsFunc(m.GetEntries(), func(e *raftpb.Entry) bool {
 		return e.GetType() != raftpb.EntryNormal || entry.IsDivide(e.GetData())
 	})
 }
 
-// onlyHeartbeats reports whether messages tell only that somebody is there.
-func onlyHeartbeats(all []*raftpb.Message) bool {
+// OnlyHeartbeats reports whether messages tell only that somebody is there.
+func OnlyHeartbeats(all []*raftpb.Message) bool {
 	for _, m := range all {
 		if t := m.GetType(); t != raftpb.MsgHeartbeat && t != raftpb.MsgHeartbeatResp {
 			return false
