@@ -63,6 +63,7 @@ func TestABackupUnderLoad(t *testing.T) {
 		copied := restored(t, of.from, l.asOf(of.before), token)
 		credential := copied.withCookie(session).Credential
 		assert.Equal(t, 401, copied.Send(t, request{Method: "GET", Path: wiretest.Root + "/choices", Headers: credential}).Status, "the session")
+		assert.NoDirExists(t, filepath.Join(copied.home.dir, "backups"), "a copy does not write where the original backs up to")
 		copied.stop()
 	}
 }
