@@ -284,9 +284,23 @@ func (s *Service) find(ctx context.Context, id string) (*State, error) {
 	return s.state(ctx, j)
 }
 
+// PauseAll has the running jobs of a store be paused, with w: nobody works on them.
+func PauseAll(store *persistence.Store, w *persistence.Batch) error {
+	jobs, err := load(store)
+	for _, j := range jobs {
+		if j.Status == Running {
+			j.Status = Paused
+			w.Set(j.row(), write(j))
+		}
+	}
+	return err
+}
+
+func (s *Service) load() ([]Job, error) { return load(s.o.Store) }
+
 // load reads all jobs that are here, the oldest first.
-func (s *Service) load() (jobs []Job, err error) {
-	err = s.o.Store.Scan(key.SettingsPrefix(nil), func(row, stored []byte) error {
+func load(store *persistence.Store) (jobs []Job, err error) {
+	err = store.Scan(key.SettingsPrefix(nil), func(row, stored []byte) error {
 		k, ok := key.Parse(row)
 		if !ok || !strings.HasPrefix(k.Name, setting) {
 			return nil

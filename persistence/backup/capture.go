@@ -24,7 +24,7 @@ type Run struct {
 	Checkpoint func(ctx context.Context) (dir string, done func(), err error)
 	// Text returns what is in the place of text files of the home, as the checkpoint in store says: nil leaves one out. own
 	// are those that the home has. Nil: nothing is.
-	Text func(store string, own []string) (map[string][]byte, error)
+	Text       func(store string, own []string) (map[string][]byte, error)
 	Repository bool     // with the files in the folder repository of the home
 	Without    []string // folders that do not belong to the home, such as targets of exports, by their paths
 	Program    string   // the version of the program

@@ -198,7 +198,8 @@ func newRestore() *cobra.Command {
 		Short: "Bring a backup into an empty home",
 		Long: `SOURCE is a FILE, or a folder or bucket of store backup --to. Everything is checked before the command says done.
 A restored store sends no webhooks and mails, runs no schedules, and makes no backups of the setting, until troupe outbox
-resume and troupe schedule resume --all: a copy does not repeat what the original does. Tokens and passwords stay, sessions end.`,
+resume and troupe schedule resume --all, and its bulk jobs are paused: a copy does not repeat what the original does.
+Tokens and passwords stay, sessions end.`,
 		Example: "  troupe store restore --home ./restored backup.tar.zst\n" +
 			"  troupe store restore --home ./restored /mnt/backups --at 2026-11-30T08:00:00Z",
 		PreRunE: func(*cobra.Command, []string) (err error) {
@@ -223,7 +224,7 @@ resume and troupe schedule resume --all: a copy does not repeat what the origina
 		}
 		begun := time.Now()
 		show, hide := progressOn(cmd, "restore")
-		r := &restoring{from: from, home: c.Home, dataOnly: dataOnly, progress: show, log: c.Logger(), rename: os.Rename}
+		r := &restoring{from: from, source: args[0], home: c.Home, dataOnly: dataOnly, progress: show, log: c.Logger(), rename: os.Rename}
 		counts, err := r.restore(ctx)
 		hide()
 		if err != nil {
@@ -281,7 +282,7 @@ in $TMPDIR. The exit code is 1 when anything is not as the backup says. The defa
 		defer func() { _ = os.RemoveAll(dir) }() // the next drill tries again
 		begun := time.Now()
 		show, hide := progressOn(cmd, "drill")
-		counts, err := (&restoring{from: b, home: dir, progress: show, log: c.Logger(), rename: os.Rename}).restore(ctx)
+		counts, err := (&restoring{from: b, source: from, home: dir, progress: show, log: c.Logger(), rename: os.Rename}).restore(ctx)
 		hide()
 		if err != nil {
 			return fmt.Errorf("drill of %s: %w", from, err)

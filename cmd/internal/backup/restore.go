@@ -15,6 +15,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/audit"
+	"troupe/actors/bulk"
 	"troupe/actors/hold"
 	"troupe/actors/home"
 	"troupe/actors/identity"
@@ -22,6 +24,7 @@ import (
 	"troupe/persistence"
 	"troupe/persistence/backup"
 	"troupe/persistence/key"
+	"troupe/statemachine"
 )
 
 // stageFolder is below a home that is being restored, and has its files until all of them are checked. A kill leaves it;
@@ -34,6 +37,7 @@ const (
 // restoring is one restore.
 type restoring struct {
 	from     *backup.Backup
+	source   string // where that is
 	home     string
 	dataOnly bool
 	progress func(done, total int64)
@@ -148,7 +152,7 @@ func (r *restoring) checkID() error {
 	return err
 }
 
-// prepare notes in the store that it was restored, ends all sessions, and reads all of it.
+// prepare notes in the store and its audit log that it was restored, ends all sessions, pauses bulk jobs, and reads all of it.
 func (r *restoring) prepare(ctx context.Context) (counts backup.Counts, err error) {
 	dir := filepath.Join(r.stage, homedir.DataFolder)
 	store, err := persistence.Open(dir, persistence.Options{Log: r.log})
@@ -157,11 +161,15 @@ func (r *restoring) prepare(ctx context.Context) (counts backup.Counts, err erro
 	}
 	w := store.NewBatch(key.Meta)
 	identity.DropSessions(w)
-	err = hold.Restored{Moment: r.from.Moment, At: time.Now().UTC()}.Put(w)
+	err = errors.Join(bulk.PauseAll(store, w), hold.Restored{Moment: r.from.Moment, At: time.Now().UTC()}.Put(w))
 	if err == nil {
 		err = store.Commit(w)
 	} else {
 		w.Discard()
+	}
+	if err == nil {
+		log := audit.Start(audit.Options{Store: store, Log: r.log})
+		err = errors.Join(log.Record(ctx, statemachine.System, audit.StoreRestore, momentText(r.from.Moment)+" of "+r.source), log.Stop(ctx))
 	}
 	if err = errors.Join(err, store.Close()); err != nil {
 		return counts, err

@@ -12,11 +12,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"troupe/actors/audit"
 	"troupe/actors/hold"
 	"troupe/cmd/internal/clitest"
 	"troupe/cmd/internal/homedir"
 	"troupe/persistence"
 	"troupe/persistence/backup"
+	"troupe/persistence/key"
 )
 
 // backedUp is an archive of a home with a store.
@@ -33,8 +35,13 @@ func makeStore(t *testing.T, home string) {
 	t.Helper()
 	store, err := persistence.Open(homedir.Data(home), persistence.Options{IDFile: filepath.Join(home, homedir.StoreIDFile)})
 	require.NoError(t, err)
+	w := store.NewBatch(key.Meta)
+	w.Set(key.Setting(nil, "bulk-"+runningJob), []byte(`{"id":"`+runningJob+`","workflowId":"w","status":"running"}`))
+	require.NoError(t, store.Commit(w))
 	require.NoError(t, store.Close())
 }
+
+const runningJob = "01M8NNJ627JNA3EFNQYF0WNX9N"
 
 // TestARestoreThatIsKilledAnywhere holds persistence/PROMISES.md, "P32: A backup has what was acknowledged": a restore that
 // is killed before any file, and before any move into the home, leaves a folder in which no server finds a home with a
@@ -81,7 +88,7 @@ func restoreUntil(t *testing.T, path, home string, dataOnly bool, step func()) (
 		}
 	}()
 	r := &restoring{
-		from: from, home: home, dataOnly: dataOnly, log: zerolog.Nop(), progress: func(int64, int64) { step() },
+		source: filepath.Base(path), from: from, home: home, dataOnly: dataOnly, log: zerolog.Nop(), progress: func(int64, int64) { step() },
 		rename: func(from, to string) error { step(); return os.Rename(from, to) },
 	}
 	_, err = r.restore(t.Context())
@@ -100,6 +107,12 @@ func checkRestored(t *testing.T, home string) {
 	h, err := hold.Open(store, zerolog.Nop())
 	require.NoError(t, err)
 	assert.True(t, h.Holds(hold.Outbox) && h.Holds(hold.Schedules))
+	job, err := store.Load(key.Setting(nil, "bulk-"+runningJob))
+	assert.True(t, err == nil && strings.Contains(string(job), `"status":"paused"`), "%s %v", job, err)
+	log := audit.Start(audit.Options{Store: store})
+	page, err := log.List(t.Context(), &audit.Query{Limit: 10})
+	require.True(t, errors.Join(err, log.Stop(t.Context())) == nil && len(page.Rows) == 1, "%v %v", page, err)
+	assert.True(t, page.Rows[0].Action == audit.StoreRestore && strings.HasSuffix(page.Rows[0].Target, "Z of b.tar.zst"), "%+v", page.Rows[0])
 }
 
 // TestADrillFindsWhatDiffers: a backup whose counts are not those of its store is refused, and nothing of the drill stays.
