@@ -36,7 +36,7 @@ func Commands() []*cobra.Command {
 type Open struct {
 	Store   *persistence.Store
 	Catalog *catalog.Catalog
-	Arrived transfer.Arrived // of instances that were imported; nil where nothing runs
+	Running transfer.Running // nil where nothing runs
 }
 
 // Tools are those of a server.
