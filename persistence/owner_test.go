@@ -46,6 +46,9 @@ func TestASecondProcessIsRefusedWithoutTheLockFile(t *testing.T) {
 	cmd.Env = append(os.Environ(), secondEnv+"="+dir)
 	out, err := cmd.CombinedOutput()
 	assert.True(t, err == nil && strings.Contains(string(out), ErrLocked.Error()), "the second process: got %v and %s, want %q", err, out, ErrLocked)
+	if locks, err := os.ReadFile("/proc/locks"); err == nil && len(locks) > 0 {
+		assert.Contains(t, string(out), fmt.Sprintf("by process %d;", os.Getpid()))
+	}
 	mustCommit(t, s, "b", "2")
 }
 

@@ -21,6 +21,7 @@ import (
 	"troupe/actors/internal/businesskey"
 	"troupe/actors/internal/history"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/internal/retry"
 	"troupe/actors/inventory"
 	"troupe/persistence"
 	"troupe/persistence/key"
@@ -39,15 +40,35 @@ type Imported struct {
 	Elsewhere int64 `json:"elsewhere"` // whose shards other nodes lead
 }
 
-// Arrived is told of an instance that has come, when it is visible: the first deadline of its timers, zero for none, and
-// the queues in which it has deliveries.
-type Arrived func(sh key.Shard, workflow string, first time.Time, queues []string)
+// Running is what works on the store that an import writes into.
+type Running interface {
+	// Arrived is told of an instance that has come, when it is visible: the first deadline of its timers, zero for none, and
+	// the queues in which it has deliveries.
+	Arrived(sh key.Shard, workflow string, first time.Time, queues []string)
+	// HoldKey keeps a business key from all others who would give it to an instance, until release is called.
+	HoldKey(workflow, business string) (release func(), err error)
+}
+
+// alone is for an import on whose store nothing else works.
+type alone struct{ keys retry.Keys }
+
+func (alone) Arrived(key.Shard, string, time.Time, []string) {}
+
+func (a alone) HoldKey(workflow, business string) (release func(), err error) {
+	return a.keys.Hold(retry.DigestOf(workflow, business), func(done <-chan struct{}) error {
+		<-done
+		return nil
+	})
+}
 
 // Import reads what Export wrote, and writes the instances that are not here, each in one commit. A line that is not right ends it with its
 // number; the instances of the lines before are there then, and doing it again skips them. Without the definitions of the first line nothing
-// is written.
-func Import(ctx context.Context, store *persistence.Store, c *catalog.Catalog, in io.Reader, arrived Arrived, say func(string)) (Imported, error) {
-	m := &importing{store: store, catalog: c, arrived: arrived, underWay: map[key.ID]bool{}}
+// is written. Nothing else writes into the store if running is nil.
+func Import(ctx context.Context, store *persistence.Store, c *catalog.Catalog, in io.Reader, running Running, say func(string)) (Imported, error) {
+	if running == nil {
+		running = alone{retry.NewKeys()}
+	}
+	m := &importing{store: store, catalog: c, running: running, underWay: map[key.ID]bool{}}
 	writes, ctx := errgroup.WithContext(ctx)
 	writes.SetLimit(atOnce)
 	err := m.read(ctx, bufio.NewReaderSize(in, 1<<20), writes, say)
@@ -58,7 +79,7 @@ func Import(ctx context.Context, store *persistence.Store, c *catalog.Catalog, i
 type importing struct {
 	store   *persistence.Store
 	catalog *catalog.Catalog
-	arrived Arrived
+	running Running
 
 	mu sync.Mutex
 	Imported
@@ -262,9 +283,11 @@ func (m *importing) put(it *arriving) error {
 		m.count(&m.Skipped)
 		return nil
 	}
-	if err := m.keyIsFree(it); err != nil {
+	release, err := m.holdKey(it)
+	if err != nil {
 		return err
 	}
+	defer release()
 	// NB: as commits of instances do: a Publish waits for it, so that the indexes are those that it is for.
 	commit := m.catalog.BeginCommit(it.Shard)
 	defer m.catalog.EndCommit(commit)
@@ -285,32 +308,37 @@ func (m *importing) put(it *arriving) error {
 		return err
 	}
 	m.count(&m.Imported.Imported)
-	if m.arrived != nil {
-		first := time.Time{}
-		for _, t := range it.State.Timers() {
-			if !t.Failed && (first.IsZero() || t.Due.Before(first)) {
-				first = t.Due
-			}
+	first := time.Time{}
+	for _, t := range it.State.Timers() {
+		if !t.Failed && (first.IsZero() || t.Due.Before(first)) {
+			first = t.Due
 		}
-		m.arrived(it.Shard, it.Workflow, first, queues)
 	}
+	m.running.Arrived(it.Shard, it.Workflow, first, queues)
 	return nil
 }
 
-// keyIsFree refuses an instance with a business key that another one has here, or whose row would be in another shard.
-func (m *importing) keyIsFree(it *arriving) error {
+// holdKey holds the business key of an instance until it is written. It refuses one that another instance has here, and one whose row would be
+// in another shard.
+func (m *importing) holdKey(it *arriving) (release func(), err error) {
 	business := it.State.Key()
 	if business == "" || it.State.State.IsOver() {
-		return nil
+		return func() {}, nil
 	}
 	if businesskey.ShardOf(m.store, it.Workflow, business) != it.Shard {
-		return fmt.Errorf("its key %q belongs to another shard here: import it into a store with as many shards as the one that it comes from", business)
+		return nil, fmt.Errorf("its key %q belongs to another shard here: import it into a store with as many shards as the one that it comes from", business)
+	}
+	if release, err = m.running.HoldKey(it.Workflow, business); err != nil {
+		return nil, err
 	}
 	id, found, err := businesskey.Find(m.store, it.Shard, it.Workflow, business)
 	if err == nil && found {
 		err = fmt.Errorf("instance %s has its key %q here", instanceid.Text(id), business)
 	}
-	return err
+	if err != nil {
+		release()
+	}
+	return release, err
 }
 
 // fill writes the instance with all its rows.

@@ -5,12 +5,17 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"troupe/actors/failure"
 	"troupe/actors/inventory"
+	"troupe/actors/message"
 	"troupe/actors/transfer"
+	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 )
 
@@ -48,7 +53,7 @@ func export(t *testing.T, r *workflowtest.Router) (lines []string, left []string
 
 func importOf(t *testing.T, r *workflowtest.Router, lines []string) (transfer.Imported, error) {
 	t.Helper()
-	return transfer.Import(t.Context(), r.Store, r.Catalog, strings.NewReader(strings.Join(lines, "\n")), r.Arrived, silent)
+	return transfer.Import(t.Context(), r.Store, r.Catalog, strings.NewReader(strings.Join(lines, "\n")), r, silent)
 }
 
 func mustVerify(t *testing.T, r *workflowtest.Router) {
@@ -185,4 +190,40 @@ func TestAnImportMakesTheSameInstances(t *testing.T) {
 	require.Len(t, left, 1)
 	assert.Contains(t, left[0], ids[0])
 	assert.Contains(t, some[4], `"instances":3`)
+}
+
+// creating is a router on which somebody creates an instance with a key while an import has it.
+type creating struct {
+	transfer.Running
+	create func()
+}
+
+func (c creating) HoldKey(workflow, business string) (release func(), err error) {
+	release, err = c.Running.HoldKey(workflow, business)
+	go c.create()
+	synctest.Wait() // the create has looked for the key, or waits for it
+	return release, err
+}
+
+func TestAnImportAndACreateDoNotShareAKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const parcel = "id: parcel\nkey: '${svcPublic.n}'\nstateMachines: {main: {initial: open, states: {open: {on: {add: {}}}}}}\n"
+		o := workflowtest.Options{Workflow: workflow.Options{Clock: time.Now}}
+		from, to := workflowtest.Start(t, o), workflowtest.Start(t, o)
+		from.Publish(parcel)
+		to.Publish(parcel)
+		id := from.Make(workflowtest.Boss, "parcel", `{"n":"7"}`)
+		lines, _ := export(t, from)
+		created := make(chan error, 1)
+		_, err := transfer.Import(t.Context(), to.Store, to.Catalog, strings.NewReader(strings.Join(lines, "\n")), creating{to.Router, func() {
+			_, err := to.Create(t.Context(), &message.Create{Caller: workflowtest.Boss, WorkflowID: "parcel", Public: workflowtest.Value(`{"n":"7"}`)})
+			created <- err
+		}}, silent)
+		require.NoError(t, err)
+		require.ErrorIs(t, <-created, failure.ErrKeyTaken)
+		all := to.Instances("parcel")
+		assert.True(t, len(all) == 1 && all[0].Name == id, "got %+v", all)
+		from.End()
+		to.End()
+	})
 }

@@ -168,6 +168,11 @@ func (r *Router) claimKey(req *message.Create, business string, wait func(<-chan
 	return nil, first, again
 }
 
+// HoldKey keeps a business key from creates until release is called, for one who writes an instance that has it.
+func (r *Router) HoldKey(workflowID, business string) (release func(), err error) {
+	return r.businessKeys.Hold(retry.DigestOf(workflowID, business), r.waitFor)
+}
+
 // holdKey holds a business key that no instance has, and draws the id of one that is to have it: failure.ErrKeyTaken.
 func (r *Router) holdKey(workflowID, business string, wait func(<-chan struct{}) error) (*claimed, error) {
 	sh := businesskey.ShardOf(r.o.Store, workflowID, business)

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -197,7 +198,7 @@ type Change struct {
 // Changes returns one page, whose Next is never empty. Each entry comes at least once, those of an instance in their order; it may have none, also
 // when more follows it. An *Error of status 410 says that the service no longer has what follows the cursor.
 func (c *Client) Changes(ctx context.Context, r ChangesRequest) (page *Page[Change], err error) {
-	defer asking(&err, "changes of %s", r.WorkflowID)
+	defer asking(&err, "changes of %s", cmp.Or(r.WorkflowID, everyWorkflow))
 	var list api.ChangeList
 	raw, err := c.changes(ctx, "changes", &r, &list)
 	if err != nil {
@@ -213,9 +214,11 @@ func (c *Client) Changes(ctx context.Context, r ChangesRequest) (page *Page[Chan
 	return page, nil
 }
 
+const everyWorkflow = "all workflows"
+
 // Export is Changes with each change as the row of an export, which needs mod-workflows: with the data of its event.
 func (c *Client) Export(ctx context.Context, r ChangesRequest) (page *Page[json.RawMessage], err error) {
-	defer asking(&err, "export of %s", r.WorkflowID)
+	defer asking(&err, "export of %s", cmp.Or(r.WorkflowID, everyWorkflow))
 	var list api.ExportList
 	raw, err := c.changes(ctx, "export", &r, &list)
 	if err != nil {

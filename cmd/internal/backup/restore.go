@@ -27,12 +27,9 @@ import (
 	"troupe/statemachine"
 )
 
-// stageFolder is below a home that is being restored, and has its files until all of them are checked. A kill leaves it;
+// homedir.RestoringFolder is below a home that is being restored, and has its files until all of them are checked. A kill leaves it;
 // the next restore begins again, and no server starts on such a home, which lacks identity.yaml or a whole store.
-const (
-	stageFolder = ".restoring"
-	placedFile  = "placed" // in it: the names that are moved into the home at the end
-)
+const placedFile = "placed" // in it: the names that are moved into the home at the end
 
 // restoring is one restore.
 type restoring struct {
@@ -59,7 +56,7 @@ func (r *restoring) restore(ctx context.Context) (counts backup.Counts, err erro
 		return counts, err
 	}
 	defer func() { _ = lock.Close() }() // it was only locked
-	r.stage = filepath.Join(r.home, stageFolder)
+	r.stage = filepath.Join(r.home, homedir.RestoringFolder)
 	if err := r.clean(); err != nil {
 		return counts, err
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -15,6 +16,7 @@ import (
 	"troupe/actors/audit"
 	"troupe/actors/hold"
 	"troupe/cmd/internal/clitest"
+	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/homedir"
 	"troupe/persistence"
 	"troupe/persistence/backup"
@@ -68,6 +70,10 @@ func TestARestoreThatIsKilledAnywhere(t *testing.T) {
 			}
 			mayServe := homedir.HasText(home) && homedir.Exists(filepath.Join(homedir.Data(home), "FORMAT"))
 			assert.False(t, mayServe, "after %d steps a server would find a home", n)
+			if homedir.Exists(filepath.Join(home, homedir.RestoringFolder)) {
+				_, err := homedir.Ensure(home, nil)
+				require.ErrorContains(t, err, "run the same `troupe store restore` again", "after %d steps", n)
+			}
 			require.False(t, restoreUntil(t, path, home, dataOnly, func() {}), "after %d steps", n)
 			checkRestored(t, home)
 		}
@@ -100,7 +106,7 @@ func restoreUntil(t *testing.T, path, home string, dataOnly bool, step func()) (
 func checkRestored(t *testing.T, home string) {
 	t.Helper()
 	assert.True(t, homedir.HasText(home))
-	assert.NoDirExists(t, filepath.Join(home, stageFolder))
+	assert.NoDirExists(t, filepath.Join(home, homedir.RestoringFolder))
 	store, err := persistence.Open(homedir.Data(home), persistence.Options{ReadOnly: true})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, store.Close()) }()
@@ -142,4 +148,34 @@ func TestShownSizes(t *testing.T) {
 		assert.Equal(t, want, sizeText(n))
 	}
 	assert.Equal(t, "2026-11-30T08:00:00.000Z", momentText(time.Unix(1796025600, 0)))
+}
+
+// TestABackupWaitsForAServerThatStarts: the store is in use and nobody answers yet; here the other one stops again.
+func TestABackupWaitsForAServerThatStarts(t *testing.T) {
+	home := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(home, "identity.yaml"), nil, 0o600))
+	makeStore(t, home)
+	synctest.Test(t, func(t *testing.T) {
+		other, err := persistence.Open(homedir.Data(home), persistence.Options{})
+		require.NoError(t, err)
+		c := config.New()
+		c.Home = home
+		checkpoint := make(chan error)
+		go func() {
+			dir, done, err := checkpointOf(t.Context(), c)
+			if err == nil {
+				assert.DirExists(t, dir)
+				done()
+			}
+			checkpoint <- err
+		}()
+		synctest.Wait()
+		select {
+		case err := <-checkpoint:
+			t.Fatalf("it did not wait: %v", err)
+		default:
+		}
+		require.NoError(t, other.Close())
+		require.NoError(t, <-checkpoint)
+	})
 }

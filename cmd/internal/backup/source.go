@@ -93,7 +93,21 @@ func publishedText(dir string, own []string) (text map[string][]byte, err error)
 	return text, err
 }
 
+// startMax is how long a server may take from when it opens the store until it answers.
+const startMax = 30 * time.Second
+
+// checkpointOf asks the server that runs on the home, also one that is starting, or opens the store where none does.
 func checkpointOf(ctx context.Context, c *config.Config) (dir string, done func(), err error) {
+	const pause = 250 * time.Millisecond
+	for begun := time.Now(); ; {
+		dir, done, err = checkpointNow(ctx, c)
+		if !errors.Is(err, persistence.ErrLocked) || time.Since(begun) > startMax || !sleep(ctx, pause) {
+			return dir, done, err
+		}
+	}
+}
+
+func checkpointNow(ctx context.Context, c *config.Config) (dir string, done func(), err error) {
 	client, err := homedir.Dial(ctx, c.Home)
 	if err == nil {
 		folder, _, done, err := client.Checkpoint(ctx)

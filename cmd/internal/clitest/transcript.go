@@ -180,10 +180,12 @@ var (
 	credential = regexp.MustCompile(`\b((?:tok|ses)_[a-z2-7]{16})\.[A-Za-z0-9_-]{43}\b`)
 	cursor     = regexp.MustCompile(`--cursor (\S+) the next page`)
 	aTime      = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+	aHolder    = regexp.MustCompile(` by process \d+`) // of a lock, on systems that say it
 )
 
 // shown is a text with names in place of what changes with every run. Columns stay below each other.
 func (s *Scene) shown(text string) string {
+	text = aHolder.ReplaceAllString(text, "")
 	text = aTime.ReplaceAllString(credential.ReplaceAllString(text, "$1.SECRET"), "<time>              ")
 	if next := cursor.FindStringSubmatch(text); next != nil {
 		maps.DeleteFunc(s.names, func(_, name string) bool { return name == "$cursor" })

@@ -92,7 +92,7 @@ func newRun() *cobra.Command {
 		defer stop()
 		err = r.follow(ctx)
 		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "exported %s to %s\n", cli.Plural(r.exported, "row"), client.Printable(target.String()))
-		return connect.Explain(err)
+		return err
 	}
 	return cmd
 }
@@ -205,7 +205,7 @@ func (r *run) step(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return err
+		return connect.Explain(err) // NB: what it says is of the service, not of the target
 	}
 	r.works = true
 	for _, text := range page.Items {

@@ -28,6 +28,8 @@ const (
 	StoreIDFile   = ".store" // which store belongs to the home
 	GitIgnoreFile = ".gitignore"
 	fillingFile   = ".filling" // the example has not been written whole yet
+
+	RestoringFolder = ".restoring" // what a restore brings in, until all of it is checked
 )
 
 // Load reads the text files of a home. With faults, the error is document.Faults, and the set has what could be read.
@@ -47,6 +49,9 @@ func Ensure(dir string, example fs.FS) (filled bool, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, fmt.Errorf("read home: %w", err)
+	}
+	if err := demandRestored(dir); err != nil {
+		return false, err
 	}
 	cutOff := slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == fillingFile })
 	if HoldsFiles(entries) && !cutOff {
@@ -137,8 +142,20 @@ func HasText(dir string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
+// demandRestored refuses a home that a restore has not brought in whole.
+func demandRestored(dir string) error {
+	store, _ := os.ReadDir(Data(dir)) // NB: what cannot be read has no entries
+	if !Exists(filepath.Join(dir, RestoringFolder)) || HasText(dir) && HoldsFiles(store) {
+		return nil
+	}
+	return fmt.Errorf("a restore into %s runs or was interrupted: wait for it, or run the same `troupe store restore` again, which starts over", dir)
+}
+
 // Demand refuses a folder that is not a home, for commands that do not make one.
 func Demand(dir string) error {
+	if err := demandRestored(dir); err != nil {
+		return err
+	}
 	if isHome(dir) {
 		return nil
 	}

@@ -379,7 +379,7 @@ func (s *service) takeCommands() (err error) {
 		Path: filepath.Join(s.config.Home, homedir.AdminSocket), Identities: s.identities, Check: s.checkDefinitions,
 		Operator: s.gateway.OperatorHandler(), Actors: func() any { return s.system.Tree() }, Exports: s.exports.Statuses, Log: s.log,
 		Checkpoint: s.checkpoint,
-		Tools:      s.recorded((&store.Open{Store: s.store, Catalog: s.catalog, Arrived: s.router.Arrived}).Tools()),
+		Tools:      s.recorded((&store.Open{Store: s.store, Catalog: s.catalog, Running: s.router}).Tools()),
 	}
 	if s.published != nil { // NB: a nil pointer in the interface would not be nil
 		commands.Homes = homes{s}

@@ -111,6 +111,12 @@ func TestStoreCommands(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(stdout), &sizes), "%d %s", code, stderr)
 	assert.Equal(t, "leave-request", sizes.Workflows[0].WorkflowID)
 	assert.Equal(t, 21, sizes.Workflows[0].Instances)
+	code, stdout, stderr = run("export")
+	require.Equal(t, cli.ExitDone, code, stderr)
+	lines := filepath.Join(t.TempDir(), "instances.jsonl")
+	require.NoError(t, os.WriteFile(lines, []byte(stdout), 0o600))
+	code, stdout, stderr = run("import", lines)
+	assert.True(t, code == cli.ExitDone && stdout == "imported 0 instances, skipped 21 that were there\n" && stderr == "", "%d %s %s", code, stdout, stderr)
 	o.close()
 
 	whole("without a server")

@@ -36,7 +36,7 @@ func Commands() []*cobra.Command {
 type Open struct {
 	Store   *persistence.Store
 	Catalog *catalog.Catalog
-	Arrived transfer.Arrived // of instances that were imported; nil where nothing runs
+	Running transfer.Running // nil where nothing runs
 }
 
 // Tools are those of a server.
@@ -102,7 +102,7 @@ type call struct {
 func command(cmd *cobra.Command, of *tool, begin func(c *call) error) *cobra.Command {
 	c := config.New()
 	cmd.Flags().AddFlag(c.Flags.Lookup("home"))
-	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := c.LoadQuiet(); err != nil {
 			return err
 		}
@@ -112,14 +112,17 @@ func command(cmd *cobra.Command, of *tool, begin func(c *call) error) *cobra.Com
 		if err := begin(it); err != nil {
 			return err
 		}
-		var in io.ReadCloser
+		var in io.Reader
 		if it.in != nil {
-			if in, err = it.in(args); err != nil {
+			file, err := it.in(args)
+			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, in.Close()) }()
+			defer func() { _ = file.Close() }() // read-only: nothing to lose
+			in = io.NopCloser(file)             // NB: a request closes its body
 		}
-		if err = it.run(ctx, in); err != nil && ctx.Err() != nil {
+		err := it.run(ctx, in)
+		if err != nil && ctx.Err() != nil {
 			return cli.ErrInterrupted
 		}
 		return err

@@ -77,7 +77,7 @@ type imported struct {
 }
 
 var importing = &tool{name: "import", writes: true, use: func(ctx context.Context, j *job) error {
-	report, err := transfer.Import(ctx, j.Store, j.Catalog, j.in, j.Arrived, j.say)
+	report, err := transfer.Import(ctx, j.Store, j.Catalog, j.in, j.Running, j.say)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -47,5 +48,35 @@ func Hold(dir string, log zerolog.Logger) (held io.Closer, err error) {
 }
 
 func lockedFault(dir string) error {
-	return fmt.Errorf("%w: %s is locked; stop the other one, or give this one its own directory", ErrLocked, dir)
+	holder := ""
+	if pid := holderOf(dir); pid != "" {
+		holder = " by process " + pid
+	}
+	return fmt.Errorf("%w: %s is locked%s; stop the other one, or give this one its own directory", ErrLocked, dir, holder)
+}
+
+// holderOf returns the process that has Hold's lock of a folder, empty where the system does not say.
+// NB: asking for the lock on the file LOCK would open that, and closing it would end a lock of this process.
+func holderOf(dir string) (pid string) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return ""
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	locks, _ := os.ReadFile("/proc/locks") // of Linux
+	for line := range strings.Lines(string(locks)) {
+		// 2: FLOCK  ADVISORY  WRITE 9161 fe:00:10609693 0 EOF
+		f := strings.Fields(line)
+		if len(f) < 6 || f[1] != "FLOCK" || !strings.HasSuffix(f[5], fmt.Sprintf(":%d", stat.Ino)) {
+			continue
+		}
+		if pid != "" {
+			return "" // two file systems have the number
+		}
+		pid = f[4]
+	}
+	return pid
 }
