@@ -55,8 +55,8 @@ func TestNoCrashShowsThroughHTTP(t *testing.T) {
 	cuts, all := cutsOf(t, base.AfterCrash(), false, (*cut).isTried)
 	for _, c := range cuts {
 		got, err := play(t, c.disk, c)
-		require.NoError(t, err, "%s, after %d answers", c.where, len(c.answered))
-		require.Equal(t, want, got, "%s, after %d answers", c.where, len(c.answered))
+		require.NoError(t, err, "cut %d: %s, after %d answers", c.number, c.where, len(c.answered))
+		require.Equal(t, want, got, "cut %d: %s, after %d answers", c.number, c.where, len(c.answered))
 	}
 	t.Logf("%d of %d cuts", len(cuts), all)
 }
@@ -309,6 +309,7 @@ var changes = regexp.MustCompile(`[0-7][0-9A-HJKMNP-TV-Z]{25}|\d{4}-\d\d-\d\dT[0
 
 // end is all that a client can see behind the script, without ids and times.
 func (l *life) end(ids map[string]string) (text string, err error) {
+	<-time.After(time.Minute) // a message that the crash came before is sent once more, and arrives
 	for _, path := range []string{"instance/order/$1", "instances/order?count=true", "instances/parcel?count=true", "outbox", "incidents"} {
 		a := l.ask(step{"GET", path, "", ""}, ids)
 		if a.Status != http.StatusOK {

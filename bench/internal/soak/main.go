@@ -98,16 +98,19 @@ func (m *measurement) run(ctx context.Context) (text string, err error) {
 		Connections: 32, Instances: 2000, Mix: load.Mix{load.Event: 90, load.Read: 9, load.Query: 1},
 		Rate: m.rate, WarmUp: min(warmUp, m.length), Duration: m.length, Every: m.every, Tick: w.tick,
 	})
-	if err != nil {
+	if result == nil {
 		return "", errors.Join(err, server.Failure())
 	}
 	text = w.report(result, peakOf(group), m.memory)
+	if err != nil { // it was interrupted
+		return text, err
+	}
 	if result.ErrorsTotal > 0 {
 		err = fmt.Errorf("errors: %s", harness.Counts(result.Errors))
 	}
 	server.Stop()
 	verified, verr := process.Output(ctx, m.Program, "store", "verify", "--home", home)
-	return text + "\n`troupe store verify` after it: " + strings.ReplaceAll(verified, "\n", " ") + "\n", errors.Join(err, verr)
+	return text + "\n`troupe store verify` after it: " + strings.ReplaceAll(verified, "\n", "; ") + "\n", errors.Join(err, verr)
 }
 
 // mount makes a file system of the size that the disk has, and mounts it.

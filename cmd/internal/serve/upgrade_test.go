@@ -71,6 +71,8 @@ func TestHomesOfEarlierReleases(t *testing.T) {
 	require.NoError(t, err)
 	present := filepath.Join(t.TempDir(), "present") // as this program leaves it
 	keepHome(t, present)
+	of := formatOf(t, present)
+	assert.True(t, slices.ContainsFunc(homes, func(home string) bool { return formatOf(t, home) == of }), "no home is kept of the present format: %s; see testdata/homes/README.md", of)
 	for _, home := range append(homes, present) {
 		t.Run(filepath.Base(home), func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join(home, expectedFile))
@@ -91,6 +93,14 @@ func TestHomesOfEarlierReleases(t *testing.T) {
 			r.stop()
 		})
 	}
+}
+
+// formatOf is the line of the store's FORMAT file that has the number.
+func formatOf(t *testing.T, home string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(homedir.Data(home), "FORMAT"))
+	require.NoError(t, err)
+	return strings.Split(string(text), "\n")[1]
 }
 
 func copyHome(t *testing.T, home string) (dir string) {
@@ -322,6 +332,8 @@ type keeper struct {
 	want expected
 }
 
+var taskOfList = regexp.MustCompile(`"taskId":"([^"]+)"`)
+
 var idOfRecord = regexp.MustCompile(`"_id":"([^"]+)"`)
 
 // make creates an instance, sends it events, and notes the one that comes next.
@@ -376,6 +388,7 @@ func (k *keeper) secondHalf() {
 	k.make("budget", `{"amount":5}`, `{"name":"comment","data":{"text":"b"}}`,
 		`{"name":"comment","data":{"text":"a"}}`, `{"name":"rate","data":{"svcPrivate":{"seen":1}}}`)
 	k.make("budget", `{"amount":5000}`, "spend", "spend")
+	k.parcels()
 	const makeForm, runtime = "/form-portal/forms/create", "/form-runtime/api/v1"
 	draft := func(workflow, id, data string) {
 		k.must(exchange{Session: true, Method: http.MethodPut, Path: runtime + "/draft/" + workflow + "/" + id, Body: `{"data":` + data + `}`})
@@ -408,6 +421,25 @@ func (k *keeper) secondHalf() {
 		k.want.Reads = append(k.want.Reads, exchange{Method: http.MethodGet, Path: workflowRoot + "/instances/travel?filter=" + url.QueryEscape(filter)})
 	}
 	k.want.Reads = append(k.want.Reads, exchange{Method: http.MethodGet, Path: workflowRoot + "/instances/leave?sort=-svcPublic.days&limit=10"})
+}
+
+// parcels have what happens on its own, and what people do with tasks.
+func (k *keeper) parcels() {
+	read := func(path string) {
+		k.want.Reads = append(k.want.Reads, exchange{Method: http.MethodGet, Path: workflowRoot + path})
+	}
+	waiting, sent := k.make("parcel", `{"number":"p-1"}`, "pack"), k.make("parcel", `{"number":"p-2"}`, "note", "pack")
+	task := taskOfList.FindStringSubmatch(k.must(exchange{Method: http.MethodGet, Path: workflowRoot + "/tasks?scope=all&workflowId=parcel"}))[1]
+	k.must(exchange{Method: http.MethodPost, Path: workflowRoot + "/task", Body: `{"taskId":"` + task + `","action":"claim"}`})
+	k.must(exchange{Method: http.MethodPost, Path: instancePath("parcel", waiting) + "/comments", Body: `{"text":"ä€𝄞"}`})
+	gone := idOfRecord.FindStringSubmatch(k.must(exchange{Method: http.MethodPost, Path: workflowRoot + "/create", Body: `{"workflowId":"parcel","data":{"svcPublic":{"number":"p-3"}}}`}))[1]
+	k.must(exchange{Method: http.MethodDelete, Path: instancePath("parcel", gone)})
+	for _, path := range []string{
+		"/tasks?scope=all&workflowId=parcel", "/timers?workflowId=parcel", "/instance/parcel/" + waiting + "/pending",
+		"/instance/parcel/" + waiting + "/activity", "/instance/parcel/" + sent + "/pending", "/instances/parcel?filter=" + url.QueryEscape(`{"svcPublic.number":"p-2"}`),
+	} {
+		read(path)
+	}
 }
 
 // note writes down what is answered now.
