@@ -186,7 +186,7 @@ type ExportOptions struct {
 
 func (o *ExportOptions) authorities() (*x509.CertPool, error) {
 	if o.CA == "" {
-		return nil, nil //nolint:nilnil // of the system
+		return nil, nil // those of the system
 	}
 	text, err := os.ReadFile(o.CA)
 	if err != nil {
