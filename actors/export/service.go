@@ -168,13 +168,18 @@ type Metrics struct {
 	// Rows were confirmed, Failures are attempts that are made again, and Gaps is how often the feed no longer had what followed.
 	Rows, Failures, Gaps int64
 	LagSeconds           float64 // now, that of Status
+	Position             float64 // that of Status, in Unix seconds; 0: none
 }
 
 // Metrics returns the counters as they are now, in the order of the settings.
 func (s *Service) Metrics() (all []Metrics) {
 	for _, x := range s.exporters {
 		of := x.status()
-		all = append(all, Metrics{of.Name, of.Rows, x.failures.Load(), of.Gaps, of.LagSeconds})
+		m := Metrics{Name: of.Name, Rows: of.Rows, Failures: x.failures.Load(), Gaps: of.Gaps, LagSeconds: of.LagSeconds}
+		if !of.Position.IsZero() {
+			m.Position = float64(of.Position.UnixMilli()) / 1000
+		}
+		all = append(all, m)
 	}
 	return all
 }

@@ -5,11 +5,16 @@ package kafka
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"troupe/actors/export"
 )
@@ -28,22 +33,47 @@ type Topic struct {
 	name   string
 }
 
-// New makes the client of kafka://HOST:PORT,HOST:PORT/TOPIC; it connects to nothing. An error is a fault of the address,
-// and does not show it.
-func New(to string) (*Topic, error) {
-	rest, ok := strings.CutPrefix(to, "kafka://")
+// The schemes of addresses; the second one's brokers speak TLS.
+const (
+	Scheme    = "kafka"
+	SchemeTLS = "kafka+tls"
+)
+
+// Options configures a Topic. To is required.
+type Options struct {
+	To             string         // kafka://HOST:PORT,HOST:PORT/TOPIC, or kafka+tls://
+	User, Password string         // of SASL; empty: nobody signs in
+	Authorities    *x509.CertPool // sign the certificates of brokers; nil: those of the system
+}
+
+// New makes the client; it connects to nothing. An error is a fault of the options, and does not show the address.
+func New(o Options) (*Topic, error) {
+	scheme, rest, _ := strings.Cut(o.To, "://")
 	brokers, topic, _ := strings.Cut(rest, "/")
-	if !ok || brokers == "" || topic == "" || strings.Contains(brokers, "@") || strings.ContainsAny(topic, "/?#@ ") {
-		return nil, errors.New("the address must be like kafka://one:9092,two:9092/topic, without a user")
+	if scheme != Scheme && scheme != SchemeTLS || brokers == "" || topic == "" || strings.Contains(brokers, "@") || strings.ContainsAny(topic, "/?#@ ") {
+		return nil, errors.New("the address must be like kafka+tls://one:9093,two:9093/topic, without a user")
 	}
-	client, err := kgo.NewClient(
+	options := []kgo.Opt{
 		kgo.SeedBrokers(strings.Split(brokers, ",")...), kgo.DefaultProduceTopic(topic), kgo.ClientID("troupe"),
 		kgo.RecordDeliveryTimeout(writeMax), kgo.ProducerBatchMaxBytes(recordBytesMax), kgo.AllowAutoTopicCreation(),
-	)
+	}
+	if scheme == SchemeTLS {
+		options = append(options, kgo.DialTLSConfig(&tls.Config{RootCAs: o.Authorities, MinVersion: tls.VersionTLS12}))
+	}
+	if o.User != "" {
+		// The first mechanism that the brokers know is used.
+		as := scram.Auth{User: o.User, Pass: o.Password}
+		mechanisms := []sasl.Mechanism{as.AsSha512Mechanism(), as.AsSha256Mechanism()}
+		if scheme == SchemeTLS { // it shows the password
+			mechanisms = append(mechanisms, plain.Auth{User: o.User, Pass: o.Password}.AsMechanism())
+		}
+		options = append(options, kgo.SASL(mechanisms...))
+	}
+	client, err := kgo.NewClient(options...)
 	if err != nil {
 		return nil, err
 	}
-	return &Topic{client, to}, nil
+	return &Topic{client, o.To}, nil
 }
 
 // Gathers implements export.Target.
@@ -62,6 +92,9 @@ func (t *Topic) Close() error {
 func (t *Topic) Write(ctx context.Context, rows []export.Row) error {
 	ctx, cancel := context.WithTimeout(ctx, writeMax)
 	defer cancel()
+	if err := t.client.Ping(ctx); err != nil { // the producer would only say, after a minute, that time is up
+		return err
+	}
 	records := make([]*kgo.Record, len(rows))
 	for i, row := range rows {
 		records[i] = &kgo.Record{Key: []byte(row.Instance), Value: row.Text, Timestamp: row.At}

@@ -1,7 +1,10 @@
 package kafka
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +41,7 @@ func TestRowsOfAnInstanceKeepTheirOrder(t *testing.T) {
 		return answer, nil, true
 	})
 	address := "kafka://" + strings.Join(cluster.ListenAddrs(), ",") + "/rows"
-	topic, err := New(address)
+	topic, err := New(Options{To: address})
 	require.NoError(t, err)
 	assert.Equal(t, address, topic.String())
 	const instances, entries = 5, 40
@@ -71,8 +74,50 @@ func TestRowsOfAnInstanceKeepTheirOrder(t *testing.T) {
 			n++
 		})
 	}
-	for _, wrong := range []string{"kafka://", "kafka://one:9092", "kafka://one:9092/", "kafka://a:secret@one:9092/t", "kafka://one:9092/a/b"} {
-		_, err := New(wrong)
+	for _, wrong := range []string{"kafka://", "kafka://one:9092", "kafka://one:9092/", "kafka://a:secret@one:9092/t", "kafka://one:9092/a/b", "kafkas://one:9092/t"} {
+		_, err := New(Options{To: wrong})
 		assert.True(t, err != nil && !strings.Contains(err.Error(), "secret"), wrong)
+	}
+}
+
+// TestSignIn: with each mechanism over TLS; without it the password is never shown, and nothing is without the right one.
+func TestSignIn(t *testing.T) {
+	keys := httptest.NewTLSServer(nil) // has a certificate for 127.0.0.1
+	defer keys.Close()
+	trusted := x509.NewCertPool()
+	trusted.AddCert(keys.Certificate())
+	for _, mechanism := range []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"} {
+		for _, scheme := range []string{Scheme, SchemeTLS} {
+			options := []kfake.Opt{kfake.NumBrokers(1), kfake.SeedTopics(1, "rows"), kfake.EnableSASL(), kfake.Superuser(mechanism, "ann", "hidden")}
+			if scheme == SchemeTLS {
+				options = append(options, kfake.TLS(&tls.Config{Certificates: keys.TLS.Certificates}))
+			}
+			cluster, err := kfake.NewCluster(options...)
+			require.NoError(t, err)
+			cluster.ControlKey(int16(kmsg.SASLHandshake), func(r kmsg.Request) (kmsg.Response, error, bool) {
+				cluster.KeepControl()
+				answer := r.ResponseKind().(*kmsg.SASLHandshakeResponse) //nolint:forcetypeassert // the key is that of it
+				answer.ErrorCode, answer.SupportedMechanisms = kerr.UnsupportedSaslMechanism.Code, []string{mechanism}
+				return answer, nil, r.(*kmsg.SASLHandshakeRequest).Mechanism != mechanism //nolint:forcetypeassert // likewise
+			})
+			o := Options{To: scheme + "://" + cluster.ListenAddrs()[0] + "/rows", User: "ann", Password: "hidden", Authorities: trusted}
+			write := func(o Options) error {
+				topic, err := New(o)
+				require.NoError(t, err)
+				defer func() { assert.NoError(t, topic.Close()) }()
+				return topic.Write(t.Context(), []export.Row{{Instance: "i", Text: []byte("{}")}})
+			}
+			if scheme == Scheme && mechanism == "PLAIN" {
+				assert.ErrorContains(t, write(o), "SASL")
+			} else {
+				assert.NoError(t, write(o), "%s %s", scheme, mechanism)
+				o.Password = "wrong"
+				err := write(o)
+				assert.True(t, err != nil && !strings.Contains(err.Error(), "wrong"), "%s %s: %v", scheme, mechanism, err)
+				o.Authorities, o.Password = x509.NewCertPool(), "hidden"
+				assert.Equal(t, scheme == Scheme, write(o) == nil, "a certificate of nobody")
+			}
+			cluster.Close()
+		}
 	}
 }

@@ -4,8 +4,8 @@
 //	workflowId, instanceId, event, user   string
 //	sequence                              int64
 //	ts                                    timestamp, milliseconds, UTC
-//	data, dataDigest                      JSON as text; null where the row has none
-//	states                                JSON as text
+//	data, dataDigest                      string of JSON; null where the row has none
+//	states                                string of JSON
 package parquet
 
 import (
@@ -63,13 +63,11 @@ var columns = []column{
 }
 
 func text(name string, of func(*record) string) column {
-	return column{name: name, kind: format.ByteArray, logical: &format.StringType{}, old: deprecated.UTF8, put: func(dst []byte, r *record) []byte {
-		return sized(dst, []byte(of(r)))
-	}}
+	return document(name, false, func(r *record) []byte { return []byte(of(r)) })
 }
 
 func document(name string, optional bool, of func(*record) []byte) column {
-	return column{name: name, kind: format.ByteArray, logical: &format.JsonType{}, old: deprecated.Json, optional: optional, put: func(dst []byte, r *record) []byte {
+	return column{name: name, kind: format.ByteArray, logical: &format.StringType{}, old: deprecated.UTF8, optional: optional, put: func(dst []byte, r *record) []byte {
 		value := of(r)
 		if optional && (value == nil || string(value) == "null") {
 			return dst

@@ -51,11 +51,11 @@ func TestAFileHasTheRows(t *testing.T) {
 	required binary instanceId (STRING);
 	required int64 sequence (INT(64,true));
 	required binary event (STRING);
-	optional binary data (JSON);
-	optional binary dataDigest (JSON);
+	optional binary data (STRING);
+	optional binary dataDigest (STRING);
 	required binary user (STRING);
 	required int64 ts (TIMESTAMP(isAdjustedToUTC=true,unit=MILLIS));
-	required binary states (JSON);
+	required binary states (STRING);
 }`, file.Schema().String())
 	got, err := parquet.Read[read](bytes.NewReader(text), int64(len(text)))
 	require.NoError(t, err)

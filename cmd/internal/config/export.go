@@ -1,7 +1,9 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +19,7 @@ import (
 	"troupe/actors/export"
 	"troupe/actors/export/file"
 	"troupe/actors/export/kafka"
+	"troupe/actors/export/nats"
 	"troupe/actors/export/web"
 	"troupe/actors/outbox"
 	"troupe/actors/repository/bucket"
@@ -32,8 +35,23 @@ type exportEntry struct {
 	To         string   `json:"to"`
 	Workflows  []string `json:"workflows,omitempty"`
 	Format     string   `json:"format,omitempty"`
+	User       string   `json:"user,omitempty"`
 	Secret     string   `json:"secret,omitempty"`
 	SecretFile string   `json:"secretFile,omitempty"`
+	CA         string   `json:"ca,omitempty"`
+}
+
+// options are those of the setting: paths are in the home.
+func (e *exportEntry) options(c *Config) (o ExportOptions, err error) {
+	o = ExportOptions{To: e.To, Format: e.Format, User: e.User, Allow: c.webhooks.Allow}
+	if !strings.Contains(o.To, "://") {
+		o.To = c.inHome(o.To)
+	}
+	if e.CA != "" {
+		o.CA = c.inHome(e.CA)
+	}
+	o.Secret, err = c.readSecret(e.Secret, e.SecretFile)
+	return o, err
 }
 
 func exports(to *[]exportEntry) pflag.Value {
@@ -74,8 +92,10 @@ func readExports(faults *document.Collector, n *document.Node) (list []exportEnt
 
 func readExport(faults *document.Collector, n *document.Node) (e exportEntry) {
 	fieldsOf(faults, n)
-	faults.Known(n, "name", "to", "workflows", "format", "secret", "secretFile")
-	for key, to := range map[string]*string{"name": &e.Name, "to": &e.To, "format": &e.Format, "secret": &e.Secret, "secretFile": &e.SecretFile} {
+	faults.Known(n, "name", "to", "workflows", "format", "user", "secret", "secretFile", "ca")
+	for key, to := range map[string]*string{
+		"name": &e.Name, "to": &e.To, "format": &e.Format, "user": &e.User, "secret": &e.Secret, "secretFile": &e.SecretFile, "ca": &e.CA,
+	} {
 		if at := n.Field(key); at != nil {
 			*to = faults.Text(at)
 		}
@@ -91,7 +111,7 @@ func readExport(faults *document.Collector, n *document.Node) (e exportEntry) {
 	case e.Secret != "" && e.SecretFile != "":
 		faults.Add(n, "exports, %s: secret and secretFile are both set", e.Name)
 	default:
-		if err := checkExport(e.To, e.Format, e.Secret+e.SecretFile != ""); err != nil {
+		if err := checkExport(&ExportOptions{To: e.To, Format: e.Format, User: e.User, Secret: e.Secret + e.SecretFile, CA: e.CA}); err != nil {
 			faults.Add(n, "exports, %s: %v", e.Name, err)
 		}
 	}
@@ -122,62 +142,99 @@ func showExports(list []exportEntry) string {
 }
 
 // ExportForms says where an export can go.
-const ExportForms = "a folder, s3://BUCKET/PREFIX, https://HOST/PATH, or kafka://HOST:PORT/TOPIC"
+const ExportForms = "a folder, s3://BUCKET/PREFIX, https://HOST/PATH, kafka://HOST:PORT/TOPIC, or nats://HOST:PORT/SUBJECT"
 
 // ExportFormats are those of files.
 const ExportFormats = "jsonl or parquet"
 
 // checkExport says what is wrong with a target, without its secrets.
-func checkExport(to, format string, signed bool) error {
-	scheme, _, isURL := strings.Cut(to, "://")
+func checkExport(o *ExportOptions) error {
+	scheme, rest, isURL := strings.Cut(o.To, "://")
+	isFiles := !isURL || scheme+"://" == BucketScheme && rest != ""
 	isEndpoint := isURL && (scheme == "https" || scheme == "http")
-	isKafka := isURL && scheme == "kafka"
-	isFiles := !isURL || to != BucketScheme && scheme+"://" == BucketScheme
+	isSecret := isURL && (scheme == kafka.SchemeTLS || scheme == nats.SchemeTLS)
+	isBroker := isSecret || isURL && (scheme == kafka.Scheme || scheme == nats.Scheme)
 	switch {
-	case to == "":
+	case o.To == "":
 		return errors.New("it has no target: " + ExportForms)
-	case !isEndpoint && !isKafka && !isFiles:
+	case !isEndpoint && !isBroker && !isFiles:
 		return fmt.Errorf("%s:// is not known; it is %s", scheme, ExportForms)
-	case format != "" && format != string(file.JSONL) && format != string(file.Parquet):
-		return fmt.Errorf("format %q: it is "+ExportFormats, format)
-	case format == string(file.Parquet) && !isFiles:
+	case o.Format != "" && o.Format != string(file.JSONL) && o.Format != string(file.Parquet):
+		return fmt.Errorf("format %q: it is "+ExportFormats, o.Format)
+	case o.Format == string(file.Parquet) && !isFiles:
 		return errors.New("format parquet: only a folder and s3:// have files")
-	case signed && !isEndpoint:
-		return errors.New("secret: only requests to https:// are signed")
+	case o.Secret != "" && isFiles:
+		return errors.New("secret: only requests to https:// are signed, and only Kafka and NATS have a user")
+	case o.User != "" && !isBroker:
+		return errors.New("user: only Kafka and NATS have one")
+	case isBroker && (o.User == "") != (o.Secret == ""):
+		return errors.New("user and secret, its password: one of them is missing")
+	case o.CA != "" && !isSecret:
+		return fmt.Errorf("ca: only %s:// and %s:// show certificates", kafka.SchemeTLS, nats.SchemeTLS)
 	}
 	return nil
 }
 
-// ExportOptions say how an export goes to its target.
+// ExportOptions say how an export goes to its target. To is required.
 type ExportOptions struct {
 	To, Format string
-	Secret     []byte         // signs requests
+	User       string         // at Kafka and NATS
+	Secret     string         // signs requests to https://, or is the user's password
+	CA         string         // file with the authorities of kafka+tls:// and tls://; empty: those of the system
 	Allow      []netip.Prefix // private networks that are reached
+}
+
+func (o *ExportOptions) authorities() (*x509.CertPool, error) {
+	if o.CA == "" {
+		return nil, nil // those of the system
+	}
+	text, err := os.ReadFile(o.CA)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s has no certificate in PEM", o.CA)
+	}
+	return pool, nil
 }
 
 // ExportTarget makes a target. It connects to nothing.
 func (c *Config) ExportTarget(o ExportOptions, log zerolog.Logger) (export.Target, error) {
-	if err := checkExport(o.To, o.Format, o.Secret != nil); err != nil {
+	if err := checkExport(&o); err != nil {
 		return nil, err
 	}
 	format := file.Format(cmp.Or(o.Format, string(file.JSONL)))
-	if rest, ok := strings.CutPrefix(o.To, BucketScheme); ok {
-		of := c.bucket
-		of.Bucket, of.Prefix, _ = strings.Cut(rest, "/")
-		of.Log = log
-		b, err := bucket.Open(of)
-		if err != nil {
-			return nil, err
+	scheme, rest, isURL := strings.Cut(o.To, "://")
+	if !isURL {
+		return file.New(file.NewFolder(o.To), format), nil
+	}
+	authorities, err := o.authorities()
+	if err != nil {
+		return nil, fmt.Errorf("ca: %w", err)
+	}
+	switch scheme {
+	case kafka.Scheme, kafka.SchemeTLS:
+		return kafka.New(kafka.Options{To: o.To, User: o.User, Password: o.Secret, Authorities: authorities})
+	case nats.Scheme, nats.SchemeTLS:
+		return nats.New(nats.Options{To: o.To, User: o.User, Password: o.Secret, Authorities: authorities})
+	case "https", "http":
+		of := web.Options{URL: o.To, Allow: o.Allow}
+		if o.Secret != "" {
+			if of.Secret, err = outbox.ParseSecret(o.Secret); err != nil {
+				return nil, fmt.Errorf("secret: %w", err)
+			}
 		}
-		return file.New(bucket.NewWriter(b), format), nil
+		return web.New(of)
 	}
-	if strings.HasPrefix(o.To, "kafka://") {
-		return kafka.New(o.To)
+	of := c.bucket
+	of.Bucket, of.Prefix, _ = strings.Cut(rest, "/")
+	of.Log = log
+	b, err := bucket.Open(of)
+	if err != nil {
+		return nil, err
 	}
-	if strings.Contains(o.To, "://") {
-		return web.New(web.Options{URL: o.To, Secret: o.Secret, Allow: o.Allow})
-	}
-	return file.New(file.NewFolder(o.To), format), nil
+	return file.New(bucket.NewWriter(b), format), nil
 }
 
 func (c *Config) exportsToBucket() bool {
@@ -198,12 +255,8 @@ func (c *Config) ExportFolders() (folders []string) {
 func (c *Config) NewExports(log zerolog.Logger) (list []export.Export, err error) {
 	var faults []error
 	for _, e := range c.exports {
-		o := ExportOptions{To: e.To, Format: e.Format, Allow: c.webhooks.Allow}
-		if !strings.Contains(o.To, "://") {
-			o.To = c.inHome(o.To)
-		}
 		var target export.Target
-		o.Secret, err = c.readSecret(e.Secret, e.SecretFile)
+		o, err := e.options(c)
 		if err == nil {
 			target, err = c.ExportTarget(o, log)
 		}
@@ -216,17 +269,17 @@ func (c *Config) NewExports(log zerolog.Logger) (list []export.Export, err error
 	return list, errors.Join(faults...)
 }
 
-// readSecret reads a secret that is given as a text, or as a file that is named from the home; nil: neither.
-func (c *Config) readSecret(text, file string) ([]byte, error) {
-	if file != "" {
-		read, err := os.ReadFile(c.inHome(file))
-		if err != nil {
-			return nil, err
-		}
-		text = string(read)
+// readSecret reads a secret that is given as a text, or as a file that is named from the home; empty: neither.
+func (c *Config) readSecret(text, file string) (string, error) {
+	if file == "" {
+		return text, nil
 	}
-	if text == "" {
-		return nil, nil
+	read, err := os.ReadFile(c.inHome(file))
+	if err != nil {
+		return "", err
 	}
-	return outbox.ParseSecret(text)
+	if read = bytes.TrimSpace(read); len(read) == 0 {
+		return "", fmt.Errorf("%s is empty", file)
+	}
+	return string(read), nil
 }

@@ -149,12 +149,12 @@ func (c *Config) webhookSecrets() (map[[2]string][]byte, error) {
 	var faults []error
 	for workflow, hooks := range c.endpoints {
 		for name, e := range hooks {
-			secret, err := c.readSecret(e.Secret, e.SecretFile)
+			text, err := c.readSecret(e.Secret, e.SecretFile)
+			if err == nil && text != "" {
+				secrets[[2]string{workflow, name}], err = outbox.ParseSecret(text)
+			}
 			if err != nil {
 				faults = append(faults, fmt.Errorf("webhooks.endpoints, %s.%s: %w", workflow, name, err))
-			}
-			if secret != nil {
-				secrets[[2]string{workflow, name}] = secret
 			}
 		}
 	}

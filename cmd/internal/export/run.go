@@ -22,7 +22,6 @@ import (
 
 	"troupe/actors/export"
 	"troupe/actors/export/file"
-	"troupe/actors/outbox"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/connect"
@@ -34,7 +33,7 @@ import (
 func Commands() []*cobra.Command { return []*cobra.Command{newRun(), newList()} }
 
 func newRun() *cobra.Command {
-	var to, format, workflow, position, secretFile string
+	var to, format, user, workflow, position, secretFile string
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Export the history of instances, and follow it (needs mod-workflows)",
@@ -56,16 +55,17 @@ func newRun() *cobra.Command {
 	cli.OneOf(cmd, "format", string(file.JSONL), string(file.Parquet))
 	f.StringVar(&workflow, "workflow", "", "export only instances of this workflow")
 	f.StringVar(&position, "position", "", "file that keeps how far the export is (default: .position in the folder of --to, else a file for each --to beside the contexts file)")
-	f.StringVar(&secretFile, "secret-file", "", "file with the secret that signs requests to https://, as of webhooks")
+	f.StringVar(&user, "user", "", "user at Kafka or NATS; --secret-file has the password")
+	f.StringVar(&secretFile, "secret-file", "", "file with the password of --user, or with the secret that signs requests to https://, as of webhooks")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if to == "" {
 			return cli.Usagef("--to is required: " + config.ExportForms)
 		}
-		o := config.ExportOptions{To: to, Format: format, Allow: everywhere}
+		o := config.ExportOptions{To: to, Format: format, User: user, Allow: everywhere}
 		if secretFile != "" {
 			text, err := cli.ReadInputFile(secretFile)
-			if err == nil {
-				o.Secret, err = outbox.ParseSecret(string(text))
+			if o.Secret = strings.TrimSpace(string(text)); err == nil && o.Secret == "" {
+				err = fmt.Errorf("%s is empty", secretFile)
 			}
 			if err != nil {
 				return fmt.Errorf("--secret-file: %w", err)

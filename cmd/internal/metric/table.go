@@ -203,12 +203,14 @@ func (r *Readings) exported() []family {
 		counters("troupe_export_failures_total", "Attempts of an export that are repeated.", label),
 		counters("troupe_export_gaps_total", "Times that entries were missing in an export, because the change feed no longer had them.", label),
 		gauges("troupe_export_lag_seconds", "How long the oldest entry has waited that the target has not confirmed.", label),
+		gauges("troupe_export_position_timestamp_seconds", "When the newest entry was committed that the target has confirmed, in Unix time; 0 if none since the start.", label),
 	}
 	for _, e := range r.Exports {
 		all[0].samples = append(all[0].samples, of(e.Rows, e.Name))
 		all[1].samples = append(all[1].samples, of(e.Failures, e.Name))
 		all[2].samples = append(all[2].samples, of(e.Gaps, e.Name))
 		all[3].samples = append(all[3].samples, of(e.LagSeconds, e.Name))
+		all[4].samples = append(all[4].samples, of(e.Position, e.Name))
 	}
 	return all
 }
