@@ -194,8 +194,91 @@ test("who may not read a tree stops it all the same", async () => {
   await signIn(operator, "paulo.santos", `operations?section=instances&workflow=salary&instance=${instanceId}`);
   await page.getByText("You don’t have read access to this instance.").waitFor();
   await page.getByRole("button", { name: "Stop tree" }).click();
-  await page.getByRole("dialog").getByText("This cancels “Salary” and all its direct and indirect child instances").waitFor();
+  await page.getByRole("dialog").getByText("This cancels “Salaries” and all its direct and indirect child instances").waitFor();
   await page.getByRole("button", { name: "Stop all" }).click();
-  await page.getByText("“Salary” was stopped.").waitFor();
+  await page.getByText("“Salaries” was stopped.").waitFor();
   await closeWindow(operator);
+});
+
+test("one thing is done to many instances, after a look at how many they are", async () => {
+  await paulo("PUT", "workflow/api/v1/definitions/chore/1", job.replace("id: job", "id: chore").replace("name: Job", "name: Chore"), "application/yaml");
+  for (let n = 0; n < 3; n++) {
+    await paulo("POST", "workflow/api/v1/create", { workflowId: "chore" });
+  }
+  const operator = await openWindow(browser, service);
+  const { page } = operator;
+  await signIn(operator, "paulo.santos", "operations?section=bulk");
+  await page.getByText("No bulk jobs yet").waitFor();
+  await page.getByRole("button", { name: "New bulk job" }).click();
+  const form = page.getByRole("region", { name: "New bulk job" });
+  await form.getByLabel("Workflow").selectOption({ label: "Chore" });
+  await form.getByRole("button", { name: "Add condition" }).click();
+  await form.getByRole("button", { name: "Apply" }).click();
+  const run = async (event) => {
+    await form.getByLabel("Event", { exact: true }).fill(event);
+    await form.getByText(/^(3|many) instances match now\.$/).waitFor(); // many: counting took long
+    await form.getByRole("button", { name: "Start" }).click();
+    await page.getByRole("dialog", { name: `Send “${event}”?` }).getByRole("button", { name: "Start" }).click();
+    await page.getByText(`“Send “${event}”” was started.`).waitFor();
+  };
+  await look(operator, "operations-bulk-new");
+  await form.getByLabel("Event", { exact: true }).fill("unknown");
+  await form.getByText(/no version of chore has the event/).waitFor();
+  const row = (event) => page.getByRole("row").filter({ hasText: `Send “${event}”` });
+
+  // From a list, with its conditions.
+  await page.goto(`${service.root}operations?section=instances&workflow=chore&filter=${encodeURIComponent('{"states.nodeId":"working"}')}`);
+  await page.getByRole("link", { name: "Change all…" }).click();
+  await run("finish");
+  await row("finish").getByText("Done").waitFor();
+  await look(operator, "operations-bulk");
+  const { count } = await paulo("GET", `workflow/api/v1/instances/chore?count=true&filter=${encodeURIComponent('{"states.nodeId":"working"}')}`);
+  assert.equal(count, 0);
+  await closeWindow(operator);
+});
+
+test("an administrator sees who may do what and why, ends a session, and finds it in the audit log", async () => {
+  await service.caller("olivia.park"); // she has a password now
+  const { instanceId } = await john("POST", "workflow/api/v1/create", { workflowId: "salary" });
+  const mary = await session(service, "mary.major");
+  await mary("GET", "session");
+  const admin = await openWindow(browser, service);
+  const { page } = admin;
+  await signIn(admin, "olivia.park", "operations?section=users");
+  await page.getByRole("link", { name: "Paulo Santos" }).click();
+  await page.getByText("role Employee, role Purchasing").first().waitFor();
+  for (const [label, text] of [["Workflow (ID)", "salary"], ["Instance (ID)", instanceId], ["Event", "settle"]]) {
+    await page.getByLabel(label).fill(text);
+  }
+  await page.getByRole("button", { name: "Check" }).click();
+  await page.getByText("No, Paulo Santos may not.").waitFor();
+  await page.getByText(/^allow\.read: no/).waitFor();
+  await look(admin, "operations-user");
+
+  await page.goto(`${service.root}operations?section=credentials&user=mary.major`);
+  await page.getByRole("button", { name: /^End session: mary\.major/ }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "End session" }).click();
+  await page.getByText(/^The session of mary\.major, .* has ended\.$/).waitFor();
+  await page.getByRole("row").filter({ hasText: "mary.major" }).getByText("Ended").waitFor();
+  await assert.rejects(mary("GET", "session"), /401/);
+
+  await page.goto(`${service.root}operations?section=audit`);
+  await page.getByRole("searchbox", { name: "Who" }).fill("olivia.park");
+  await page.waitForURL(/actor=olivia\.park/);
+  await page.getByRole("row").filter({ hasText: "session.revoke" }).first().waitFor();
+  await page.getByRole("button", { name: "Verify" }).click();
+  await page.getByText(/^The log is intact: \d+ rows\.$/).waitFor();
+  await page.getByRole("searchbox", { name: "Action" }).fill("session.revok");
+  await page.getByText(/session\.revoke/).waitFor(); // the service says what may be meant
+
+  for (const [section, shown] of Object.entries({ users: "Mary Major", "users&kind=roles": "Purchasing", credentials: "Valid", audit: "signin", backups: "This server makes no backups", exports: "No exports" })) {
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await page.goto(`${service.root}operations?section=${section}`);
+    await page.getByText(shown).first().waitFor();
+    await look(admin, `operations-${section.replace("&kind=", "-")}-wide`);
+    await page.setViewportSize({ width: 320, height: 700 });
+    await look(admin, `operations-${section.replace("&kind=", "-")}-small`);
+    assert.equal(await isTooWide(page), false, `${section} scrolls sideways`);
+  }
+  await closeWindow(admin);
 });

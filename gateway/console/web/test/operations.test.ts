@@ -3,11 +3,11 @@ import { test } from "node:test";
 import { inspectPath, pathOf } from "../src/operations/address";
 import type { Delivery, Health, Incident, RunningTimer, Schedule } from "../src/operations/api";
 import type { Task } from "../src/api/tasks";
-import { failedSchedules, grouped, lateTimers, overdueTasks, stuckDeliveries, stuckIncidents } from "../src/operations/attention";
+import { failedSchedules, grouped, lateTimers, overdueTasks, stuckDeliveries, stuckIncidents, waitingFor } from "../src/operations/attention";
 import { cronWords } from "../src/operations/cron";
 import { filterOf, operators, type Row, rowsOf, typedOf, valueAt, valueOf } from "../src/operations/filter";
 import { eventName, incidentName, timesText, whatEnds } from "../src/operations/names";
-import { lineOf, readingsMax, seriesOf, sizeOf, toneOfHealth, withReading } from "../src/operations/load";
+import { lineOf, linesOf, readingsMax, seriesOf, sizeOf, toneOfHealth, withReading } from "../src/operations/load";
 import { planOf, stepsOf } from "../src/operations/plan";
 import { parseCount } from "../src/operations/standing";
 import { i18n } from "../src/text";
@@ -15,6 +15,7 @@ import { de } from "../src/operations/text/de";
 import { en } from "../src/operations/text/en";
 import { parseViews, queryOfView, withView } from "../src/operations/views";
 import { parseRoute } from "../src/route";
+import { durationText } from "../src/words";
 
 function texts(part: object, way = ""): [string, string][] {
   return Object.entries(part).flatMap(([key, value]) => (typeof value === "string" ? [[way + key, value] as [string, string]] : texts(value as object, `${way}${key}.`)));
@@ -209,4 +210,22 @@ test("what is stuck for one reason is one line, with what waits longest first", 
       ["schedule", "monthly", "refused", "", 1, "12-01T12:00", "", ""],
     ],
   );
+});
+
+test("lines of the last hour have one scale, gaps, and the newest minute at the right", () => {
+  assert.deepEqual(linesOf([[]], 59, 10), { paths: [""], most: 0 });
+  assert.deepEqual(linesOf([[0, 4, null, 2], [null, null, null, 1]], 59, 8), { paths: ["M56 8h0L57 0M59 4h0", "M59 6h0"], most: 4 });
+});
+
+test("tasks are counted by whom they wait for, who has waited longest first", () => {
+  const task = (created: string, more: Partial<Task> = {}) => ({ created, due: null, assignee: null, assigneeName: null, candidates: { roles: ["manager"], users: [], privileges: [] }, ...more }) as Task;
+  const mary = { assignee: "mary.major", assigneeName: "Mary Major" };
+  assert.deepEqual(waitingFor([task("2026-11-03", mary), task("2026-11-02", { due: "2026-11-04" }), task("2026-11-01", { ...mary, due: "2026-11-09" })], "2026-11-05", i18n.getFixedT("en", "operations")), [
+    { who: "Mary Major", user: "mary.major", count: 2, overdue: 0, oldest: "2026-11-01" },
+    { who: "Manager", user: "", count: 1, overdue: 1, oldest: "2026-11-02" },
+  ]);
+});
+
+test("a duration is said in its largest unit", () => {
+  assert.deepEqual([0, 59, 90, 3600, 2 * 86_400].map(durationText), ["0 seconds", "59 seconds", "1.5 minutes", "1 hour", "2 days"]);
 });

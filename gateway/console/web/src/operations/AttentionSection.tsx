@@ -12,11 +12,10 @@ import { inspectPath, pathOf } from "./address";
 import { changeDelivery, changeIncident, pageSize } from "./api";
 import { type Cause, failedSchedules, grouped, lateTimers, overdueTasks, type Stuck, stuckDeliveries, stuckIncidents } from "./attention";
 import { LastHour } from "./LastHour";
-import { eventName, incidentName } from "./names";
+import { candidatesText, eventName, incidentName } from "./names";
 import { deliveryName } from "./OutboxSection";
 import { Loaded, statusOf, useNews } from "./parts";
 import { operationsKey, useEveryTask, useIncidents, useOutbox, useSchedules, useTimers, useWords, useWorkflowName, useWorkflows } from "./queries";
-import { candidatesText } from "./TasksSection";
 import { type Translate, useText } from "./text";
 
 const signs: Record<Cause, LucideIcon> = { incident: TriangleAlert, expression: FileCode2, delivery: Send, timer: AlarmClock, task: ListTodo, schedule: CalendarClock };

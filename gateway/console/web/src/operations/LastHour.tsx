@@ -31,7 +31,11 @@ export function LastHour() {
   }
   const line = (label: string, pick: (minute: Minute) => number | null): Line => ({ label, values: minutes.map(pick) });
   const series: Series[] = [
-    { key: "rate", lines: [line(t("hour.events"), ({ events }) => events), line(t("hour.refused"), ({ refused }) => refused)], unit: (value) => t("hour.perMinute", { value: formatNumber(value) }) },
+    {
+      key: "rate",
+      lines: [line(t("health.chart.events"), ({ events }) => events), line(t("hour.refused"), ({ refused }) => refused), line(t("health.chart.requests"), ({ requests }) => requests)],
+      unit: (value) => t("hour.perMinute", { value: formatNumber(value) }),
+    },
     { key: "latency", lines: [line("p50", (minute) => minute.p50Milliseconds), line("p99", (minute) => minute.p99Milliseconds)], unit: (value) => t("health.milliseconds", { value: formatNumber(rounded(value)) }) },
     { key: "backlog", lines: [line(t("hour.waiting"), ({ backlog }) => backlog)], unit: formatNumber },
   ];

@@ -89,16 +89,16 @@ function BulkForm({ list, deed, onClose }: NewBulkProps & { list: PublishedWorkf
           </label>
           {kind === "event" && (
             <>
+              <datalist id="bulk-events">
+                {(presentation.data?.events ?? []).map((each) => (
+                  <option key={each.name} value={each.name}>
+                    {each.label}
+                  </option>
+                ))}
+              </datalist>
               <label className="field">
                 <span className="label">{t("incidents.event")}</span>
                 <input type="text" list="bulk-events" autoComplete="off" autoCapitalize="none" spellCheck={false} value={event} onChange={({ target }) => setEvent(target.value)} />
-                <datalist id="bulk-events">
-                  {(presentation.data?.events ?? []).map((each) => (
-                    <option key={each.name} value={each.name}>
-                      {each.label}
-                    </option>
-                  ))}
-                </datalist>
               </label>
               <label className="field">
                 <span className="label">{t("bulk.data")}</span>

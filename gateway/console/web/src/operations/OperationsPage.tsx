@@ -28,7 +28,7 @@ import { TimersSection } from "./TimersSection";
 import { UserInside, UsersSection } from "./UsersSection";
 import { WorkflowsSection } from "./WorkflowsSection";
 
-type Group = "first" | "instances" | "background" | "access" | "service";
+type Group = "first" | "instances" | "background" | "service" | "access";
 
 interface SectionOf {
   key: Section;
@@ -56,12 +56,12 @@ const sections: readonly SectionOf[] = [
   { key: "outbox", group: "background", sign: Send, needs: forWorkflows },
   { key: "timers", group: "background", sign: AlarmClock, needs: forWorkflows },
   { key: "schedules", group: "background", sign: CalendarClock, needs: forWorkflows },
+  { key: "health", group: "service", sign: Activity, needs: forBoth },
+  { key: "backups", group: "service", sign: Archive, needs: forBoth },
+  { key: "exports", group: "service", sign: Upload, needs: forBoth },
   { key: "users", group: "access", sign: Users, needs: forAdmins },
   { key: "credentials", group: "access", sign: KeyRound, needs: [privilege.admin, privilege.tokens] },
   { key: "audit", group: "access", sign: ScrollText, needs: forAdmins },
-  { key: "backups", group: "service", sign: Archive, needs: forBoth },
-  { key: "exports", group: "service", sign: Upload, needs: forBoth },
-  { key: "health", group: "service", sign: Activity, needs: forBoth },
 ];
 
 /** For those who run the service. Which section is shown, and how, stands in the address. */

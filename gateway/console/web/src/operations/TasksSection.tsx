@@ -10,20 +10,42 @@ import { type ColumnOf, CursorPager, DataTable } from "../kit/DataTable";
 import { SearchBox } from "../kit/ListTools";
 import { Empty, Notice } from "../kit/Notice";
 import { Person } from "../kit/Person";
+import { Switch } from "../kit/Switch";
 import { Time } from "../kit/Time";
 import { Link, useQueryPart } from "../navigate";
-import { readable } from "../words";
 import { Due, Priority, totalOf } from "../worklist/TasksTab";
 import { inspectPath } from "./address";
 import { pageSize } from "./api";
 import { FilterBuilder } from "./FilterBuilder";
+import { candidatesText } from "./names";
 import { Loaded, reasonFor, shortId, statusOf, useNews } from "./parts";
 import { operationsKey, useEveryTask, usePresentation, useWorkflowName, useWorkflows } from "./queries";
+import { TaskPeople } from "./TaskPeople";
 import { type Translate, useText } from "./text";
 import { WorkflowPick } from "./WorkflowPick";
 
-/** Every task that waits, whoever it waits for, without data: whose it is, and whose it is to be. */
+/** Every task that waits, one by one or by whom it waits for. */
 export function TasksSection() {
+  const t = useText();
+  const [asked, change] = useQueryPart();
+  const isByPerson = asked.get("by") === "person";
+  return (
+    <>
+      <div className="tools">
+        <Switch
+          label={t("outbox.show")}
+          options={[{ key: "each", label: t("tasks.each") }, { key: "person", label: t("tasks.people") }]}
+          selected={isByPerson ? "person" : "each"}
+          onSelect={(key) => change({ by: key === "person" ? key : "", workflow: "", q: "", filter: "", sort: "", cursor: "" })}
+        />
+      </div>
+      {isByPerson ? <TaskPeople /> : <TaskList />}
+    </>
+  );
+}
+
+/** Tasks without data: whose each is, and whose it is to be. */
+function TaskList() {
   const t = useText();
   const { t: common } = useTranslation();
   const queries = useQueryClient();
@@ -117,9 +139,6 @@ export function TasksSection() {
 
 /** What a task is called where many have the same state. */
 const taskName = (task: Task) => `${task.title}, ${shortId(task.instanceId)}`;
-
-/** Who may take a task. */
-export const candidatesText = ({ candidates }: Task, t: Translate) => [...candidates.roles.map(readable), ...candidates.users, ...candidates.privileges].join(", ") || t("tasks.readers");
 
 type Common = TFunction;
 

@@ -1,5 +1,7 @@
 import type { Task } from "../api/tasks";
 import type { Delivery, Incident, RunningTimer, Schedule } from "./api";
+import { candidatesText } from "./names";
+import type { Translate } from "./text";
 
 // What is stuck, put together where it has the same cause. Pure.
 
@@ -82,3 +84,26 @@ export const failedSchedules = (list: readonly Schedule[], now: string): One[] =
   list
     .filter(({ lastError }) => lastError !== "")
     .map((of) => ({ key: keyOf("schedule", of.workflowId, of.name), cause: "schedule", workflowId: of.workflowId, name: of.name, error: of.lastError, whom: "", since: of.last ?? now, instanceId: "" }));
+
+/** The tasks that wait for the same person, or for the same candidates. */
+export interface Waiting {
+  who: string;
+  /** The login name of who has them, empty for tasks that nobody has. */
+  user: string;
+  count: number;
+  overdue: number;
+  oldest: string;
+}
+
+/** Whom tasks wait for, who has waited longest first. */
+export function waitingFor(tasks: readonly Task[], now: string, t: Translate): Waiting[] {
+  const people = new Map<string, Waiting>();
+  for (const task of tasks) {
+    const user = task.assignee ?? "";
+    const who = user === "" ? candidatesText(task, t) : (task.assigneeName ?? user);
+    const key = JSON.stringify([user, user === "" ? who : ""]);
+    const of = people.get(key) ?? { who, user, count: 0, overdue: 0, oldest: task.created };
+    people.set(key, { ...of, count: of.count + 1, overdue: of.overdue + (task.due !== null && task.due < now ? 1 : 0), oldest: of.oldest < task.created ? of.oldest : task.created });
+  }
+  return [...people.values()].toSorted((a, b) => (a.oldest < b.oldest ? -1 : 1));
+}

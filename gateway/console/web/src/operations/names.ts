@@ -1,3 +1,4 @@
+import type { Task } from "../api/tasks";
 import type { Pending } from "../api/types";
 import { wordsOf, type Words } from "../instance/definitionWords";
 import { formatNumber, readable } from "../words";
@@ -36,6 +37,9 @@ export function timesText({ count = 1, user = "" }: Pick<Incident, "count" | "us
   const number = formatNumber(count);
   return user === "" ? t("incidents.unnamed", { count, number }) : t("incidents.times", { count, number, user });
 }
+
+/** Who may take a task. */
+export const candidatesText = ({ candidates }: Task, t: Translate) => [...candidates.roles.map(readable), ...candidates.users, ...candidates.privileges].join(", ") || t("tasks.readers");
 
 export type Child = Pending["children"][number];
 
