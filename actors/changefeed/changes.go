@@ -34,6 +34,8 @@ type Request struct {
 	Every      bool          // Every asks for all that there is, whether the caller may read it or not
 	// Waiting is called before the first wait. Nil: nothing is done.
 	Waiting func() error
+	// ByPrivilege is set with a page: some of it is shown to an operator only because of a privilege.
+	ByPrivilege bool
 }
 
 // Page is some changes in order.
@@ -51,7 +53,19 @@ type Page struct {
 // this one has not, what Waiting returns, and ctx's error.
 func (s *Service) Changes(ctx context.Context, req *Request) (*Page, error) {
 	page, err := s.changes(ctx, req)
+	if err == nil {
+		req.ByPrivilege = slices.ContainsFunc(page.Changes, func(e *Entry) bool { return req.Every || s.isByPrivilege(req.Caller, e.Workflow) })
+	}
 	return page, failure.In("changes of", req.WorkflowID, err)
+}
+
+func (s *Service) isByPrivilege(p *identity.Principal, workflow string) bool {
+	newest, err := s.o.Catalog.Newest(workflow)
+	if err != nil || !p.IsOperator() {
+		return false
+	}
+	caller, now := catalog.CallerOf(p), s.o.Clock()
+	return newest.ReadRight(catalog.WithoutPrivileges(caller), now) != newest.ReadRight(caller, now)
 }
 
 func (s *Service) changes(ctx context.Context, req *Request) (*Page, error) {

@@ -52,12 +52,12 @@ func (s *Service) try(ctx context.Context, sh key.Shard, epoch uint64, key key.D
 	event := hook.OnDone
 	switch {
 	case answer.Err == nil:
-		s.metrics.delivered.Add(1)
+		s.metrics.ended(&s.metrics.delivered)
 	case answer.Final || int(next.Attempts) > hook.RetryLimit:
-		s.metrics.dead.Add(1)
+		s.metrics.ended(&s.metrics.dead)
 		next.State, next.LastError, event = Dead, answer.Err.Error(), hook.OnError
 	default:
-		s.metrics.failed.Add(1)
+		s.metrics.fail(s.o.Clock())
 		next.LastError, event = answer.Err.Error(), ""
 		next.Next = s.o.Clock().Add(max(pauseBefore(hook, next.Attempts), answer.After))
 	}
@@ -102,12 +102,12 @@ func (s *Service) tryInside(ctx context.Context, sh key.Shard, epoch uint64, key
 	c := &written{sh, epoch, key, row, nil}
 	switch {
 	case answer.Err == nil:
-		s.metrics.delivered.Add(1)
+		s.metrics.ended(&s.metrics.delivered)
 	case answer.Final:
-		s.metrics.dead.Add(1)
+		s.metrics.ended(&s.metrics.dead)
 		return s.tell(c, &Outcome{Refused: answer.Err.Error(), Span: span})
 	default:
-		s.metrics.failed.Add(1)
+		s.metrics.fail(s.o.Clock())
 		next := *row
 		next.Attempts++
 		next.LastError, next.Next = answer.Err.Error(), s.o.Clock().Add(insidePause)

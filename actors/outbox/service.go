@@ -149,14 +149,34 @@ func (s *Service) Resumed() {
 
 var errEnough = errors.New("enough")
 
-type metrics struct{ delivered, failed, dead atomic.Int64 }
+type metrics struct {
+	delivered, failed, dead atomic.Int64
+	failing                 atomic.Int64 // that of FailingSince in Unix milliseconds, or 0
+}
+
+// ended counts an attempt after which nothing of it waits.
+func (m *metrics) ended(as *atomic.Int64) {
+	as.Add(1)
+	m.failing.Store(0)
+}
+
+func (m *metrics) fail(at time.Time) {
+	m.failed.Add(1)
+	m.failing.CompareAndSwap(0, at.UnixMilli())
+}
 
 // Metrics is a snapshot of a Service's counters, since the start.
 type Metrics struct {
 	Delivered, Failed, Dead int64 // Delivered went out, Failed are attempts that are made again, and Dead are given up
+	// FailingSince is since when all attempts are to be made again. Zero: the last one is not.
+	FailingSince time.Time
 }
 
 // Metrics returns the counters as they are now.
 func (s *Service) Metrics() Metrics {
-	return Metrics{Delivered: s.metrics.delivered.Load(), Failed: s.metrics.failed.Load(), Dead: s.metrics.dead.Load()}
+	m := Metrics{Delivered: s.metrics.delivered.Load(), Failed: s.metrics.failed.Load(), Dead: s.metrics.dead.Load()}
+	if ms := s.metrics.failing.Load(); ms != 0 {
+		m.FailingSince = time.UnixMilli(ms)
+	}
+	return m
 }

@@ -113,9 +113,12 @@ func (w *watcher) check() error {
 	if err != nil {
 		return err
 	}
-	if d.ReadRight(w.caller, s.o.Clock()) == statemachine.Denied {
+	now := s.o.Clock()
+	right := d.ReadRight(w.caller, now)
+	if right == statemachine.Denied {
 		return failure.MayNotRead(w.req.WorkflowID)
 	}
+	w.req.ByPrivilege = w.req.Caller.IsOperator() && d.ReadRight(catalog.WithoutPrivileges(w.caller), now) != right
 	if w.filter, err = filter.Parse([]byte(w.req.Filter), filter.Options{Private: w.req.Caller.Has(identity.Workflows)}); err != nil {
 		return failure.Refuse(failure.ErrInvalid, "%w", err)
 	}

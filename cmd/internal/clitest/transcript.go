@@ -240,7 +240,7 @@ func (s *Scene) run(input string) string {
 			fmt.Fprintf(&all, "$ %s\n", line)
 		}
 		line, filter, _ := strings.Cut(line, " | ")
-		code, stdout, stderr := InvokeWith(stdin.String(), words(line)...)
+		code, stdout, stderr := InvokeWith(stdin.String(), Words(line)...)
 		all.WriteString(filtered(s.T, stdout, filter))
 		for line := range strings.Lines(stderr) {
 			all.WriteString("! " + line)
@@ -283,8 +283,8 @@ func filtered(t *testing.T, text, filter string) (left string) {
 
 var quoted = regexp.MustCompile(`'([^']*)'|("(?:[^"\\]|\\.)*")|([^\s'"]+)|(\s+)`)
 
-// words takes a command line apart as a shell does, with words in single quotes, or in double ones as in Go.
-func words(line string) (all []string) {
+// Words takes a command line apart as a shell does, with words in single quotes, or in double ones as in Go.
+func Words(line string) (all []string) {
 	all = []string{} // NB: with nil the program takes the arguments of this process
 	word, open := "", false
 	for _, part := range quoted.FindAllStringSubmatch(line, -1) {

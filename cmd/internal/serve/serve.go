@@ -430,6 +430,7 @@ func (s *service) serveRequests() {
 			{Name: "exports", Ready: s.exports.Ready, Optional: true},
 		},
 	}
+	services.Parts = append(services.Parts, s.troubles()...)
 	if s.certificates != nil {
 		services.Parts = append(services.Parts, gateway.Part{Name: "certificate", Ready: s.certificates.Ready, Optional: true})
 	}

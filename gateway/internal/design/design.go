@@ -234,6 +234,7 @@ func (g *Group) showSummary(x *kernel.Exchange) error {
 	if err != nil {
 		return err
 	}
+	x.NoteInstance(of)
 	languages := x.Languages()
 	answer := api.Summary{
 		WorkflowID: of.WorkflowID, InstanceID: of.InstanceID, WorkflowName: s.Of.Name, Version: s.Of.Version,
@@ -274,6 +275,7 @@ func (g *Group) drawInstance(x *kernel.Exchange) error {
 	if err != nil {
 		return err
 	}
+	x.NoteInstance(of)
 	x.SetLeader(of.InstanceID)
 	x.Writer.Header()["Etag"] = []string{parse.EntityTag(trace.Sequence)}
 	picture := &diagram.Picture{Chart: trace.Of.Chart()}

@@ -1,10 +1,12 @@
 package instances
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"time"
 
+	"troupe/actors/audit"
 	"troupe/actors/changefeed"
 	"troupe/actors/export"
 	"troupe/actors/failure"
@@ -28,8 +30,17 @@ func (g *Group) watchInstances(x *kernel.Exchange) error {
 		return err
 	}
 	request.WorkflowID, request.InstanceID = x.Params.ByName("workflowId"), x.Params.ByName("instanceId")
+	action, target := audit.InstanceList, request.WorkflowID
+	if request.InstanceID != "" {
+		action, target = audit.InstanceRead, target+"/"+request.InstanceID
+	}
 	return x.Stream(func(send func(kernel.AppendEvent) error) error {
 		return g.Watches.Watch(x.Request.Context(), &request, func(e watch.Event) error {
+			if request.ByPrivilege && e.Kind == watch.Opened {
+				if err := x.RecordRead(action, target); err != nil {
+					return err
+				}
+			}
 			return send(func(dst []byte) ([]byte, error) { return AppendWatchEvent(dst, e), nil })
 		})
 	})
@@ -120,6 +131,9 @@ func (g *Group) readChanges(x *kernel.Exchange, request *changefeed.Request) (*c
 	if waits {
 		x.ReleaseWatcher()
 		x.RenewWriteTime()
+	}
+	if request.ByPrivilege {
+		x.NoteRead(audit.InstanceList, cmp.Or(request.WorkflowID, "*"))
 	}
 	return page, err
 }

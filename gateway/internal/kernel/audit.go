@@ -23,6 +23,12 @@ func (x *Exchange) NoteRead(action audit.Action, target string) {
 	x.noted = noted{action: action, target: target, read: true}
 }
 
+// RecordRead is NoteRead for a stream, and returns when it is recorded.
+func (x *Exchange) RecordRead(action audit.Action, target string) error {
+	x.NoteRead(action, target)
+	return x.record()
+}
+
 // NoteInstance is NoteRead for an instance that was read, if only a privilege made it possible.
 func (x *Exchange) NoteInstance(of *message.Load) {
 	if of.ByPrivilege {
