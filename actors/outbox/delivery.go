@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"troupe/actors/child"
@@ -111,6 +112,31 @@ func Parse(stored []byte) (*Delivery, error) {
 	}
 	d.State = states[state]
 	return d, nil
+}
+
+// mailCauses says of errors of mails what is wrong without their addressees.
+var mailCauses = [][2]string{
+	{"nobody of ", "none of its addressees has an email in identity.yaml"}, {"no mail server is set", "no mail server is set: mail.host"},
+	{"connection refused", "connection refused"}, {"no such host", "the mail server's name has no address"}, {"x509: ", "the mail server's certificate is not trusted"},
+	{"tls: ", "TLS failed"}, {"i/o timeout", "the mail server did not answer in time"}, {"deadline exceeded", "the mail server did not answer in time"},
+}
+
+// Cause is LastError without what may be data of the instance, for those who run the service. A webhook's error speaks of
+// the destination alone; a mail's may quote addressees. "": nothing is left.
+func (d *Delivery) Cause(kind string) string {
+	switch {
+	case kind == "webhook":
+		return d.LastError
+	case kind == "mail" && d.LastStatus != 0:
+		return fmt.Sprintf("the mail server answered %d", d.LastStatus)
+	case kind == "mail":
+		for _, cause := range mailCauses {
+			if strings.Contains(d.LastError, cause[0]) {
+				return cause[1]
+			}
+		}
+	}
+	return ""
 }
 
 // Put writes what an event sends out, into the commit of that event.

@@ -6,6 +6,7 @@
 package pending
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -200,7 +201,7 @@ type Delivery struct {
 
 // DeliveryList asks for a part of the outbox.
 type DeliveryList struct {
-	Caller *identity.Principal // Caller asks: of instances that they may not read, LastError is HiddenReason
+	Caller *identity.Principal // Caller asks: of instances that they may not read, LastError has no data
 	State  outbox.State        // 0: all
 	Cursor string              // DeliveryPage.Next of the page before; empty is the first page
 	Limit  int
@@ -278,8 +279,7 @@ func (l *Lists) hide(ctx context.Context, p *identity.Principal, incidents []Inc
 	return err
 }
 
-// hideErrors takes out of deliveries what was wrong, where the caller may not read the instance: it may quote
-// addresses.
+// hideErrors takes data out of what was wrong with deliveries, where the caller may not read the instance.
 func (l *Lists) hideErrors(ctx context.Context, p *identity.Principal, all []Delivery) error {
 	var failed []*Delivery
 	for k := range all {
@@ -290,7 +290,9 @@ func (l *Lists) hideErrors(ctx context.Context, p *identity.Principal, all []Del
 	of := func(k int) [2]string { return [2]string{failed[k].Workflow, failed[k].InstanceID} }
 	may, err := l.readable(ctx, p, len(failed), of)
 	for k, d := range failed {
-		d.LastError = Reason(d.LastError, err == nil && may[of(k)])
+		if err != nil || !may[of(k)] {
+			d.LastError = cmp.Or(d.Cause(d.Kind), HiddenReason)
+		}
 	}
 	return err
 }

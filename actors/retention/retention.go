@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -80,10 +81,31 @@ type Options struct {
 type Service struct {
 	o     Options
 	turns chan struct{} // has room for atOnce
+
+	mu      sync.Mutex
+	deleted map[string]int // guarded by mu; by workflow, since told
+	told    time.Time      // guarded by mu
 }
 
 // New returns a service that deletes nothing before Begin.
-func New(o Options) *Service { return &Service{o, make(chan struct{}, atOnce)} }
+func New(o Options) *Service {
+	return &Service{o: o, turns: make(chan struct{}, atOnce), deleted: map[string]int{}}
+}
+
+// tell logs how many instances all shards have deleted, once between two looks.
+func (s *Service) tell() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.o.Clock()
+	if len(s.deleted) == 0 || now.Sub(s.told) < lookEvery {
+		return
+	}
+	for workflow, n := range s.deleted {
+		s.o.Log.Info().Str("workflow", workflow).Int("instances", n).Msg("instances were deleted: they were done for as long as the retention of their workflow says")
+	}
+	clear(s.deleted)
+	s.told = now
+}
 
 // Begin is that of shard.Background.
 func (s *Service) Begin(ctx context.Context, sh key.Shard, _ uint64) (run func()) {
@@ -105,6 +127,7 @@ func (x *shard) run() {
 				x.o.Log.Warn().Err(err).Str("workflow", r.Workflow).Msg("instances that are due are not deleted now")
 			}
 		}
+		x.tell()
 		wait.Sleep(x.ctx, lookEvery)
 	}
 }
@@ -157,6 +180,11 @@ func (x *shard) deleteOne(workflow string, id key.ID) error {
 		return x.ctx.Err()
 	}
 	err := x.o.Delete(x.ctx, workflow, id)
+	if err == nil {
+		x.mu.Lock()
+		x.deleted[workflow]++
+		x.mu.Unlock()
+	}
 	switch {
 	case err == nil, errors.Is(err, failure.ErrNotFound), errors.Is(err, failure.ErrInUse): // that one is tried again at the next look
 		return nil

@@ -3,6 +3,7 @@ package workflow
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"troupe/actors/child"
@@ -30,14 +31,21 @@ const (
 // cascade its parent hears that it has failed, and those that it has invoked are ended and deleted before it, in commits
 // of their own, so that who repeats a deletion that was broken off finds the rest. The other errors are those of Send.
 func (r *Router) Delete(ctx context.Context, who, workflowID, instanceID string, cascade bool) error {
+	return r.delete(ctx, who, workflowID, instanceID, cascade, &r.deleted.request)
+}
+
+// deletions counts instances that were deleted, by cause.
+type deletions struct{ request, cascade, bulk, retention atomic.Int64 }
+
+func (r *Router) delete(ctx context.Context, who, workflowID, instanceID string, cascade bool, count *atomic.Int64) error {
 	err := r.accepting()
 	if err == nil {
-		err = r.erase(ctx, who, child.Ref{Workflow: workflowID, Instance: instanceID}, cascade)
+		err = r.erase(ctx, who, child.Ref{Workflow: workflowID, Instance: instanceID}, cascade, count)
 	}
 	return failure.In("delete", workflowID+"/"+instanceID, err)
 }
 
-func (r *Router) erase(ctx context.Context, who string, at child.Ref, cascade bool) error {
+func (r *Router) erase(ctx context.Context, who string, at child.Ref, cascade bool, count *atomic.Int64) error {
 	kin, err := r.kinOf(at)
 	if err != nil {
 		return err
@@ -62,6 +70,9 @@ func (r *Router) erase(ctx context.Context, who string, at child.Ref, cascade bo
 	if err == nil {
 		_, err = r.ask(at.Workflow, at.Instance, instance.Delete{})
 	}
+	if err == nil {
+		count.Add(1)
+	}
 	if err == nil && r.o.Audit != nil {
 		err = r.o.Audit(ctx, who, OfInstance, at.Workflow+"/"+at.Instance)
 	}
@@ -70,7 +81,7 @@ func (r *Router) erase(ctx context.Context, who string, at child.Ref, cascade bo
 
 // expire deletes an instance that was done for as long as its workflow says.
 func (r *Router) expire(ctx context.Context, workflowID string, id key.ID) error {
-	return r.Delete(ctx, ByRetention+workflowID, workflowID, instanceid.Text(id), false)
+	return r.delete(ctx, ByRetention+workflowID, workflowID, instanceid.Text(id), false, &r.deleted.retention)
 }
 
 func (r *Router) kinOf(at child.Ref) (*instance.Kin, error) {

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"encoding/binary"
+	"errors"
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
@@ -29,7 +30,15 @@ func (r *Router) Events(req *message.Load) (*message.Events, error) {
 // Permission finds out whether the caller may send an event to an instance now, also a caller who may not see it.
 // failure.ErrNotFound: there is no such instance.
 func (r *Router) Permission(req *message.Load, event string) (p message.Permission, err error) {
-	_, err = r.ask(req.WorkflowID, req.InstanceID, instance.Why{Load: req, Event: event, Answer: &p})
+	if _, err = r.o.Catalog.Newest(req.WorkflowID); errors.Is(err, failure.ErrNotFound) {
+		err = failure.Refuse(failure.ErrNotFound, "there is no workflow %s", req.WorkflowID)
+	}
+	if err == nil {
+		_, err = r.ask(req.WorkflowID, req.InstanceID, instance.Why{Load: req, Event: event, Answer: &p})
+		if errors.Is(err, failure.ErrNotFound) {
+			err = failure.Refuse(failure.ErrNotFound, "%s has no instance %s", req.WorkflowID, req.InstanceID)
+		}
+	}
 	if err != nil {
 		return message.Permission{}, failure.In("permission at", req.WorkflowID+"/"+req.InstanceID, err)
 	}

@@ -81,6 +81,7 @@ type Router struct {
 	schedules *schedule.Service  // creates instances at their times
 	hold      *hold.Hold         // what is not done after a restore
 	retention *retention.Service // deletes instances that were done for long enough
+	deleted   deletions
 	// eventQuota and createQuota are those of users; nil without one.
 	eventQuota, createQuota *quota.Buckets
 
@@ -373,6 +374,8 @@ type Metrics struct {
 	Awake, AwakeBytes, InFlight int64
 	// The rest is counted since the start: Refused by limits of capacity, OverQuota by Options.Quotas.
 	Woken, Slept, Refused, OverQuota, Panics, Damaged, Events, Creates, Incidents int64
+	// Deletions, by cause: a request for one, that for the one that invoked it, a bulk job, the retention of a workflow.
+	DeletedByRequest, DeletedByCascade, DeletedByBulk, DeletedByRetention int64
 	// Restarts are those of instances that panicked, Rests how often one was not woken for a while behind too many, and
 	// DeadLetters messages to actors that had ended.
 	Restarts, Rests, DeadLetters int64
@@ -392,6 +395,8 @@ func (r *Router) Metrics() Metrics {
 		Woken: shards.Woken, Slept: counts.Slept.Load(), Refused: shards.Refused + queries.Refused, OverQuota: counts.OverQuota.Load(),
 		Panics: counts.Panics.Load(), Damaged: counts.Damaged.Load() + queries.Damaged,
 		Events: counts.Events.Load(), Creates: counts.Creates.Load(), Incidents: counts.Incidents.Load(),
+		DeletedByRequest: r.deleted.request.Load(), DeletedByCascade: r.deleted.cascade.Load(),
+		DeletedByBulk: r.deleted.bulk.Load(), DeletedByRetention: r.deleted.retention.Load(),
 		Restarts: shards.Restarts, Rests: shards.Rests, DeadLetters: system.DeadLetters,
 		Recovered: guard.Panics(), Timers: r.env.Timers.Metrics(),
 	}

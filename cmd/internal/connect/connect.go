@@ -244,8 +244,12 @@ func Explain(err error) error {
 		return cli.Usage(err)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("%w; no service listens there: start one with troupe serve, or give another --address", err)
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return fmt.Errorf("%w; the service does not speak TLS: begin its address with http://", err)
 	case errors.As(err, &unknown):
 		return fmt.Errorf("%w; name the authority that signs the service's certificate with --ca FILE", err)
+	case errors.As(err, &refused) && refused.Status == 400 && refused.Code == "":
+		return fmt.Errorf("%w; it is not an answer of the service: if that speaks TLS, begin its address with https://", err)
 	case errors.As(err, &refused) && refused.Status == 401:
 		return fmt.Errorf("%w; the token may be revoked or expired: troupe token list", err)
 	}

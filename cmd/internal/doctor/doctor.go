@@ -10,15 +10,18 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/homedir"
+	"troupe/persistence"
 	"troupe/statemachine/document"
 )
 
@@ -46,7 +49,7 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look for problems of the machine and the settings of a home",
-		Long: `Looks at settings, disk space, the file system and the time that it takes to make a write durable, at the clock,
+		Long: `Looks at settings, the store, disk space, the file system and the time it takes to make a write durable, at the clock,
 memory, open files and ports. Changes nothing; a small file in the home is written and removed. The exit code is 1 if
 something would keep the server from working.`,
 		Example: "  troupe doctor --home ./troupe-home",
@@ -95,9 +98,29 @@ func examine(ctx context.Context, c *config.Config, loadErr error) []Finding {
 		return findings // its values mean nothing
 	}
 	served := homedir.IsServed(ctx, c.Home)
-	return append(findings, disk(data, c.Store.FreeBytesMin), fileSystem(data), syncs(data), clock(),
+	return append(findings, storeOf(c, served), disk(data, c.Store.FreeBytesMin), fileSystem(data), syncs(data), clock(),
 		memory(c.Workflow.AwakeBytesMax+c.Store.CacheBytes+2*c.Store.MemTableBytes), openFiles(c.Gateway.ConnectionsMax),
-		port("listen", c.Gateway.Addr, served), port("admin", c.Admin, served), port("cluster.listen", c.Cluster.Listen, served))
+		port(c, "listen", c.Gateway.Addr, served), port(c, "admin", c.Admin, served), port(c, "cluster.listen", c.Cluster.Listen, served))
+}
+
+// storeOf opens the store to read it, as a start does.
+func storeOf(c *config.Config, served bool) Finding {
+	switch {
+	case served:
+		return Finding{Check: "store", Result: OK, Found: "open in the running server of this home"}
+	case !homedir.Exists(homedir.Data(c.Home)) && !homedir.Exists(filepath.Join(c.Home, homedir.StoreIDFile)):
+		return Finding{Check: "store", Result: OK, Found: "none: the first start makes it"}
+	}
+	options := c.StoreOptions(zerolog.Nop())
+	options.ReadOnly, options.VerifyBytesMax = true, -1
+	store, err := persistence.Open(homedir.Data(c.Home), options)
+	if err == nil {
+		err = store.Close()
+	}
+	if err != nil {
+		return Finding{"store", Failure, c.WithAdvice(err).Error(), "the server would not start"}
+	}
+	return Finding{Check: "store", Result: OK, Found: "can be opened; troupe store verify looks at everything in it"}
 }
 
 func settings(loadErr error) Finding {
@@ -226,28 +249,28 @@ func openFiles(connections int) Finding {
 	return f
 }
 
-// port looks whether the server could listen there. Where it runs already, it does.
-func port(setting, address string, served bool) Finding {
-	f := Finding{Check: setting, Result: OK, Found: address}
-	switch {
-	case address == "":
-		f.Found = "off"
-	case served:
-		f.Found += ": the server of this home runs"
-	default:
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			var op *net.OpError
-			if errors.As(err, &op) {
-				err = op.Err
-			}
-			f.Result, f.Found, f.Advice = Failure, address+": "+err.Error(), "end what listens there, or give another address ("+config.KeyName(setting)+")"
-			return f
-		}
-		f.Found += ": free"
-		if err := l.Close(); err != nil {
-			f.Result, f.Found = Warning, err.Error()
-		}
+// port looks whether the server can listen there. A running one may have been started with another address.
+func port(c *config.Config, setting, address string, served bool) Finding {
+	if address == "" {
+		return Finding{Check: setting, Result: OK, Found: "off"}
 	}
-	return f
+	l, err := net.Listen("tcp", address)
+	if err == nil {
+		err = l.Close()
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	switch {
+	case err == nil && served:
+		return Finding{Check: setting, Result: OK, Found: address + ": free; the running server of this home has another address"}
+	case err == nil:
+		return Finding{Check: setting, Result: OK, Found: address + ": free"}
+	case served:
+		return Finding{Check: setting, Result: OK, Found: address + ": in use, by the running server of this home unless it was started with another address"}
+	case setting == "admin" && !c.IsChosen(setting):
+		return Finding{setting, Warning, address + ": " + err.Error(), "metrics would be off: choose another address (admin)"}
+	}
+	return Finding{setting, Failure, address + ": " + err.Error(), "end what listens there, or give another address (" + config.KeyName(setting) + ")"}
 }

@@ -38,7 +38,7 @@ func TestDoctor(t *testing.T) {
 		results[f.Check] = f.Result
 		assert.Equal(t, f.Result != OK, f.Advice != "", "%+v: there is advice where something is wrong, and nowhere else", f)
 	}
-	for check, want := range map[string]Result{"settings": OK, "files": OK, "disk": Failure, "listen": Failure, "admin": OK, "cluster.listen": OK, "memory": Failure, "open files": Warning} {
+	for check, want := range map[string]Result{"settings": OK, "files": OK, "store": OK, "disk": Failure, "listen": Failure, "admin": OK, "cluster.listen": OK, "memory": Failure, "open files": Warning} {
 		assert.Equal(t, want, results[check], check)
 	}
 	assert.Contains(t, []Result{OK, Warning}, results["sync"])
@@ -51,6 +51,9 @@ func TestDoctor(t *testing.T) {
 	clitest.PutFile(t, dir, "workflows/broken.yaml", "id: [\n")
 	_, stdout, _ = clitest.Invoke("doctor", "--home", dir)
 	assert.Contains(t, stdout, "troupe check --home "+dir)
+	clitest.PutFile(t, dir, "data/FORMAT", "not what it was\n")
+	_, stdout, _ = clitest.Invoke("doctor", "--home", dir)
+	assert.Regexp(t, `store +failure +.*FORMAT`, stdout)
 	code, _, stderr = clitest.Invoke("doctor", "--home", t.TempDir())
 	assert.True(t, code == cli.ExitFailed && stderr != "", "no home: %d %s", code, stderr)
 }

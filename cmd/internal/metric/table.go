@@ -71,6 +71,8 @@ func (r *Readings) instances() []family {
 		counter("troupe_instances_slept_total", "Instances passivated.", w.Slept),
 		counter("troupe_creates_total", "Instances created, those of forms included.", w.Creates),
 		counter("troupe_events_total", "Events handled, those of forms included.", w.Events),
+		counters("troupe_instances_deleted_total", "Instances deleted, by cause: request, cascade for those that a deleted one had invoked, bulk, and retention.", []string{"cause"},
+			of(w.DeletedByRequest, "request"), of(w.DeletedByCascade, "cascade"), of(w.DeletedByBulk, "bulk"), of(w.DeletedByRetention, "retention")),
 		counters("troupe_refused_total", "Creates, events and queries refused, by cause: capacity for a limit of the server, quota for one of the user.", []string{"cause"},
 			of(w.Refused, "capacity"), of(w.OverQuota, "quota")),
 		counters("troupe_panics_total", "Panics, in instances or in background work that continued.", []string{"where"},

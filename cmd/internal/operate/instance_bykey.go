@@ -29,8 +29,10 @@ func (b *byKey) isGiven(cmd *cobra.Command) bool {
 	return false
 }
 
-func (b *byKey) check(args []string) error {
+func (b *byKey) check(cmd *cobra.Command, args []string) error {
 	switch {
+	case b.key == "" && cmd.Flags().Changed(byKeyFlags[0]):
+		return cli.Usagef("--by-key is empty")
 	case b.key == "":
 		return cli.Usagef("--create-public and --create-private need --by-key, with the key of the instance")
 	case len(args) != 2:

@@ -304,7 +304,7 @@ the same file with the same --key: nothing is done twice. Without --key, one is 
 			if !to.isGiven(cmd) {
 				return cli.Arguments(cmd, args)
 			}
-			return to.check(args)
+			return to.check(cmd, args)
 		},
 	}
 	to.add(cmd)

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -81,7 +82,10 @@ Exit code 1: the user may not.`,
 		if out.Form != cli.FormTable {
 			err = out.Document(raw)
 		} else {
-			_, err = io.WriteString(out.To, client.Printable(strings.Join(p.Why, "\n"))+"\n")
+			for _, why := range p.Why {
+				_, wrote := io.WriteString(out.To, client.Printable(why)+"\n")
+				err = cmp.Or(err, wrote)
+			}
 		}
 		if err == nil && !p.Allowed {
 			err = fmt.Errorf("no: %s may not send %s", args[0], args[1])

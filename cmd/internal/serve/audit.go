@@ -11,6 +11,7 @@ import (
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
 	"troupe/gateway/admin"
+	"troupe/persistence"
 	"troupe/statemachine"
 )
 
@@ -52,7 +53,7 @@ func (s *service) recorded(tools map[string]admin.Tool) map[string]admin.Tool {
 	for name, action := range recordedTools {
 		tool := tools[name]
 		tools[name] = func(ctx context.Context, in io.Reader, line func(any) error, say func(string)) error {
-			if err := s.audit.Record(ctx, statemachine.System, action, ""); err != nil {
+			if err := s.tell(ctx, action); err != nil {
 				return err
 			}
 			return tool(ctx, in, line, say)
@@ -67,8 +68,19 @@ func (s *service) checkpoint(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := s.audit.Record(ctx, statemachine.System, audit.StoreBackup, ""); err != nil {
+	if err := s.tell(ctx, audit.StoreBackup); err != nil {
 		return "", errors.Join(err, os.RemoveAll(dir))
 	}
 	return dir, nil
+}
+
+// tell has the audit log tell of what the operator begins. A full disk has no room for the row, and ends with the very
+// commands that are recorded: they go on, and the log of the program tells of them.
+func (s *service) tell(ctx context.Context, action audit.Action) error {
+	err := s.audit.Record(ctx, statemachine.System, action, "")
+	if err != nil && errors.Is(s.store.Accepting(), persistence.ErrDiskFull) {
+		s.log.Error().Str("action", string(action)).Msg("the disk is full, so the audit log does not tell of this command")
+		return nil
+	}
+	return err
 }

@@ -111,7 +111,7 @@ func (g *Group) showPermission(x *kernel.Exchange) error {
 	user, directory := identity.UserID(x.Params.ByName("userId")), g.Identities.Directory()
 	if load.Caller = directory.Principal(user); load.Caller == nil {
 		if directory.Name(user) == "" {
-			return failure.ErrNotFound
+			return failure.Refuse(failure.ErrNotFound, "there is no user %s", parse.Quote(string(user)))
 		}
 		return x.AnswerJSON(api.Permission{Why: []string{"the user is disabled"}})
 	}

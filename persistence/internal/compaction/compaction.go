@@ -19,6 +19,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"troupe/persistence/integrity"
+	"troupe/persistence/internal/disk"
 	"troupe/persistence/internal/engine"
 	"troupe/persistence/key"
 	"troupe/persistence/replica"
@@ -82,6 +83,9 @@ func Run(ctx context.Context, o *Options) (Report, error) {
 		return Report{}, err
 	}
 	r := Report{TablesBefore: len(before), BytesBefore: sum(before)}
+	if free := disk.FreeBytes(o.FS, o.Dir); free >= 0 && free < r.BytesBefore {
+		return r, fmt.Errorf("writing the tables again takes up to %d MiB, and %d MiB are free: make room first", r.BytesBefore>>20, free>>20)
+	}
 	old, err := o.rewrite(ctx)
 	if err != nil {
 		return r, err
