@@ -116,9 +116,14 @@ func Parse(stored []byte) (*Delivery, error) {
 
 // mailCauses says of errors of mails what is wrong without their addressees.
 var mailCauses = [][2]string{
-	{"nobody of ", "none of its addressees has an email in identity.yaml"}, {"no mail server is set", "no mail server is set: mail.host"},
-	{"connection refused", "connection refused"}, {"no such host", "the mail server's name has no address"}, {"x509: ", "the mail server's certificate is not trusted"},
-	{"tls: ", "TLS failed"}, {"i/o timeout", "the mail server did not answer in time"}, {"deadline exceeded", "the mail server did not answer in time"},
+	{"nobody of ", "none of its addressees has an email in identity.yaml"},
+	{"no mail server is set", "no mail server is set: mail.host"},
+	{"connection refused", "connection refused"},
+	{"no such host", "the mail server's name has no address"},
+	{"x509: ", "the mail server's certificate is not trusted"},
+	{"tls: ", "TLS failed"},
+	{"i/o timeout", "the mail server did not answer in time"},
+	{"deadline exceeded", "the mail server did not answer in time"},
 }
 
 // Cause is LastError without what may be data of the instance, for those who run the service. A webhook's error speaks of
