@@ -15,7 +15,7 @@ import (
 func TestExplainNamesTheOtherScheme(t *testing.T) {
 	service := httptest.NewServer(http.NotFoundHandler())
 	defer service.Close()
-	_, err := http.Get("https" + service.URL[len("http"):]) //nolint:noctx,bodyclose // there is no answer
+	_, err := service.Client().Get("https" + service.URL[len("http"):]) //nolint:noctx,bodyclose // there is no answer
 	require.Error(t, err)
 	assert.ErrorContains(t, Explain(err), "begin its address with http://")
 	assert.ErrorContains(t, Explain(&client.Error{Status: http.StatusBadRequest}), "begin its address with https://")
