@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"troupe/actors/catalog"
 	"troupe/persistence"
@@ -94,9 +95,5 @@ func (h *header) missing(c *catalog.Catalog) error {
 		return nil
 	}
 	slices.Sort(lack)
-	more := ""
-	if len(lack) > 1 {
-		more = fmt.Sprintf(", and %d more are missing", len(lack)-1)
-	}
-	return fmt.Errorf("%s%s: publish the definitions of the instances first; nothing was imported", lack[0], more)
+	return fmt.Errorf("%s: publish these definitions first, or put their files into workflows/ of a standalone server's home; nothing was imported", strings.Join(lack, ", "))
 }

@@ -110,7 +110,7 @@ func TestAnImportMakesTheSameInstances(t *testing.T) {
 
 	to := workflowtest.Start(t, workflowtest.Options{Shards: 3}) // NB: others than there
 	_, err := importOf(t, to, lines)
-	require.EqualError(t, err, "line 1: request version 1 is not published here: publish the definitions of the instances first; nothing was imported")
+	require.EqualError(t, err, "line 1: request version 1 is not published here: publish these definitions first, or put their files into workflows/ of a standalone server's home; nothing was imported")
 	to.Publish(strings.Replace(request, "PT1H", "PT2H", 1))
 	_, err = importOf(t, to, lines)
 	require.ErrorContains(t, err, "request version 1 has other content here")

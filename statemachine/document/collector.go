@@ -254,7 +254,7 @@ const maxAmong = 1_000
 
 // Closest returns the word of among that word was probably meant to be, and "" when none is near: at most 2 or a third
 // of its characters are wrong, missing, too many or swapped with a neighbour, and no more than half. Case does not
-// count. Of words equally near it is the first. Of a long list only the first words are looked at.
+// count. Of words equally near it is one that begins with word, or the first. Of a long list only the first words are looked at.
 func Closest(word string, among []string) string {
 	if len(word) > maxWord {
 		return ""
@@ -268,7 +268,8 @@ func Closest(word string, among []string) string {
 		c := []rune(strings.ToLower(candidate))
 		d := distance(w, c)
 		longer := max(len(w), len(c))
-		if d < bestDistance && d <= max(2, longer/3) && 2*d <= longer {
+		completes := d == bestDistance && strings.HasPrefix(candidate, word) && !strings.HasPrefix(best, word)
+		if (d < bestDistance || completes) && d <= max(2, longer/3) && 2*d <= longer {
 			best, bestDistance = candidate, d
 		}
 	}

@@ -24,6 +24,7 @@ func TestASuggestionCanBeSetLater(t *testing.T) {
 	first.Suggestion = "do this"
 	faults := c.Faults()
 	assert.Equal(t, "ac", document.Closest("ab", []string{"ac", "ad"}), "of two words equally near")
+	assert.Equal(t, "a.delete", document.Closest("a.del", []string{"a.read", "a.delete"}), "of two words equally near, the one that begins so")
 	assert.Equal(t, "f:2:1: second (do this)", faults[len(faults)-1].Error(), "the last fault")
 }
 
@@ -80,7 +81,7 @@ func TestTheClosestWordIsTheObviousOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		of, among, want, best := word.Draw(t, "word"), rapid.SliceOfN(word, 1, 3).Draw(t, "among"), "", 7
 		for _, other := range among {
-			if d := slowDistance([]rune(of), []rune(other)); d < best && d <= 2 && 2*d <= max(len(of), len(other)) {
+			if d := slowDistance([]rune(of), []rune(other)); (d < best || d == best && strings.HasPrefix(other, of) && !strings.HasPrefix(want, of)) && d <= 2 && 2*d <= max(len(of), len(other)) {
 				want, best = other, d
 			}
 		}

@@ -171,6 +171,11 @@ func Arguments(cmd *cobra.Command, args []string) error {
 		var known []string
 		for _, below := range cmd.Commands() {
 			known = append(known, below.Name())
+			for _, deeper := range below.Commands() {
+				if deeper.Name() == args[0] {
+					return Usagef("unknown command %q for %q; did you mean %s?", args[0], cmd.CommandPath(), deeper.CommandPath())
+				}
+			}
 		}
 		return Usagef("unknown command %q for %q%s", args[0], cmd.CommandPath(), DidYouMean(args[0], known))
 	}

@@ -201,6 +201,9 @@ func showAs(o *cli.Output, i *client.Instance, more [][]string, l *labels) error
 	if i.Sequence != 0 {
 		rows = append(rows, []string{"SEQUENCE", strconv.FormatUint(i.Sequence, 10)})
 	}
+	if i.Key != "" {
+		rows = append(rows, []string{"KEY", i.Key})
+	}
 	if i.Redirect != "" {
 		rows = append(rows, []string{"REDIRECT", i.Redirect})
 	}

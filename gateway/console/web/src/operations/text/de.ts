@@ -80,7 +80,7 @@ export const de: Widened<typeof en> = {
     todosFor: {
       incident: "Ursache in {{whom}} beheben, dann wiederholen.",
       expression: "Der Autor korrigiert {{whom}} und veröffentlicht eine neue Version.",
-      delivery: "Dafür sorgen, dass {{whom}} antwortet, dann wiederholen.",
+      delivery: "Dafür sorgen, dass {{whom}} es annimmt, dann wiederholen.",
       timer: "Der Server ist im Rückstand. Siehe Zustand und Last.",
       task: "{{whom}}: erinnern oder jemand anderem zuweisen.",
       schedule: "Workflow korrigieren oder von Hand ausführen.",

@@ -77,7 +77,7 @@ export const en = {
     todosFor: {
       incident: "Fix the cause in {{whom}}, then retry.",
       expression: "The author corrects {{whom}} and publishes a new version.",
-      delivery: "Make sure that {{whom}} answers, then retry.",
+      delivery: "Make sure that {{whom}} accepts it, then retry.",
       timer: "The server is behind. See Health and load.",
       task: "{{whom}}: remind them, or assign it to someone else.",
       schedule: "Correct the workflow, or run it by hand.",
