@@ -24,7 +24,7 @@ func TestASuggestionCanBeSetLater(t *testing.T) {
 	first.Suggestion = "do this"
 	faults := c.Faults()
 	assert.Equal(t, "ac", document.Closest("ab", []string{"ac", "ad"}), "of two words equally near")
-	assert.Equal(t, "a.delete", document.Closest("a.del", []string{"a.read", "a.delete"}), "of two words equally near, the one that begins so")
+	assert.Equal(t, "users.delete", document.Closest("users.del", []string{"users.read", "users.delete"}), "of two words equally near, the one that begins so")
 	assert.Equal(t, "f:2:1: second (do this)", faults[len(faults)-1].Error(), "the last fault")
 }
 
