@@ -2,6 +2,7 @@ package metric
 
 import (
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +21,10 @@ func TestTheLastHour(t *testing.T) {
 		var w workflow.Metrics
 		l := NewLatency()
 		waiting := &pending.Counts{TimersDue: 2, Pending: map[string]int64{"webhook": 3}}
-		h := StartHour(func() *Readings { return &Readings{Gateway: g, Workflow: w, Waiting: waiting} }, l)
+		var now atomic.Pointer[Readings]
+		read := func() { now.Store(&Readings{Gateway: g, Workflow: w, Waiting: waiting}) }
+		read()
+		h := StartHour(now.Load, l)
 		pass := func(minutes time.Duration) {
 			<-time.After(minutes * time.Minute)
 			synctest.Wait()
@@ -34,6 +38,7 @@ func TestTheLastHour(t *testing.T) {
 		l.Of("/workflow/api/v1/watch/:workflowId", "GET").Observe(3600)
 		g.Answers, g.Shed = []gateway.Answers{{Count: 90}, {Count: 11}}, 4
 		w.Events, w.Refused, w.OverQuota, w.InFlight = 70, 1, 2, 5
+		read()
 		pass(1)
 		first := h.Minutes()
 		if len(first) != 1 || first[0].Requests != 101 || first[0].Events != 70 || first[0].Refused != 7 || *first[0].Backlog != 10 {
