@@ -96,7 +96,7 @@ func (s *Service) Create(ctx context.Context, by *identity.Principal, j *Job, dr
 }
 
 func (s *Service) create(ctx context.Context, by *identity.Principal, j *Job, dryRun bool) error {
-	epoch, err := s.lead()
+	epoch, err := s.lead(ctx)
 	if err != nil {
 		return err
 	}
@@ -166,13 +166,13 @@ func (s *Service) count(ctx context.Context, by *identity.Principal, j *Job) err
 	return err
 }
 
-// makeRoom removes the oldest jobs that have ended, where there are too many.
+// makeRoom removes the oldest job that has ended, where there are too many.
 func (s *Service) makeRoom(ctx context.Context, w *persistence.Batch) error {
 	jobs, err := s.load()
+	if err != nil || len(jobs) < JobsMax {
+		return err
+	}
 	for _, old := range jobs {
-		if err != nil || len(jobs) < JobsMax {
-			return err
-		}
 		state, err := s.state(ctx, old)
 		if err != nil {
 			return err
@@ -182,10 +182,7 @@ func (s *Service) makeRoom(ctx context.Context, w *persistence.Batch) error {
 			return nil
 		}
 	}
-	if len(jobs) >= JobsMax {
-		return failure.Refuse(failure.ErrConflict, "there are %d bulk jobs that have not ended: cancel one", JobsMax)
-	}
-	return err
+	return failure.Refuse(failure.ErrConflict, "there are %d bulk jobs that have not ended: cancel one", JobsMax)
 }
 
 // Change pauses, resumes or ends a job, and returns when that is durable: failure.ErrNotFound, and failure.ErrConflict
@@ -195,7 +192,7 @@ func (s *Service) Change(ctx context.Context, who, id string, action Action) err
 }
 
 func (s *Service) change(ctx context.Context, who, id string, action Action) error {
-	epoch, err := s.lead()
+	epoch, err := s.lead(ctx)
 	if err != nil {
 		return err
 	}
@@ -217,7 +214,7 @@ func (s *Service) change(ctx context.Context, who, id string, action Action) err
 }
 
 // lead returns the epoch of Meta, in which all that was written before is here.
-func (s *Service) lead() (epoch uint64, err error) {
+func (s *Service) lead(ctx context.Context) (epoch uint64, err error) {
 	epoch = s.o.Store.Epoch(key.Meta)
 	switch {
 	case s.o.Store.Standalone():
@@ -225,7 +222,7 @@ func (s *Service) lead() (epoch uint64, err error) {
 	case epoch == 0:
 		return 0, failure.Elsewhere(uint16(key.Meta))
 	}
-	return epoch, failure.OfStore(s.o.Store.AwaitLed(context.Background(), key.Meta, epoch))
+	return epoch, failure.OfStore(s.o.Store.AwaitLed(ctx, key.Meta, epoch))
 }
 
 // Find returns a job as it is after everything that was acknowledged: failure.ErrNotFound.

@@ -38,15 +38,13 @@ func (x *shard) run() {
 		jobs, err := x.jobs()
 		more := false
 		for i := range jobs {
-			if jobs[i].Status != Running || err != nil || x.ctx.Err() != nil {
-				continue
+			if jobs[i].Status == Running && x.ctx.Err() == nil {
+				again, failed := x.page(&jobs[i])
+				more, err = more || again, errors.Join(err, failed)
 			}
-			var again bool
-			again, err = x.page(&jobs[i])
-			more = more || again
 		}
-		if err == nil && len(jobs) > 0 {
-			err = x.forget(jobs)
+		if len(jobs) > 0 {
+			err = errors.Join(err, x.forget(jobs))
 		}
 		if err != nil && x.ctx.Err() == nil && !errors.Is(err, failure.ErrNotLeader) && !errors.Is(err, persistence.ErrClosed) {
 			x.o.Log.Warn().Err(err).Uint16("shard", uint16(x.number)).Msg("a bulk job cannot go on now")
@@ -228,7 +226,7 @@ func (x *shard) forget(jobs []Job) error {
 			return persistence.ErrCorrupt
 		}
 		id := ulid.ULID(k.Reply).String()
-		if id < jobs[0].ID && !slices.ContainsFunc(jobs, func(j Job) bool { return j.ID == id }) {
+		if id < jobs[len(jobs)-1].ID && !slices.ContainsFunc(jobs, func(j Job) bool { return j.ID == id }) {
 			w.Delete(row)
 		}
 		return nil

@@ -62,12 +62,13 @@ func (x *exporter) run() {
 		written := x.o.Store.Written() // NB: before the look
 		begun := time.Now()
 		more, err := x.look()
-		rest := max(lookMin, restShare*time.Since(begun))
+		took := time.Since(begun)
+		rest := max(lookMin, restShare*took)
 		switch {
 		case err == nil && x.isDue():
 			err = x.write()
 		case err == nil && more:
-			rest -= lookMin
+			rest = restShare * took
 		case err == nil:
 			if len(x.rows) == 0 {
 				x.recovered()
@@ -101,12 +102,13 @@ func (x *exporter) isDue() bool {
 	return len(x.rows) > 0 && (x.bytes >= g.Bytes || time.Since(x.first) >= g.For)
 }
 
-// look gathers what follows, unless there is enough. more says that it has not seen all.
+// look gathers what follows, unless there is enough, or what there is failed: it is given again as it was. more says that
+// it has not seen all.
 func (x *exporter) look() (more bool, err error) {
 	if x.o.Held != nil && x.o.Held() {
 		return false, nil
 	}
-	if err := x.lead(); err != nil || len(x.led) == 0 || x.bytes >= x.of.Target.Gathers().Bytes {
+	if err := x.lead(); err != nil || len(x.led) == 0 || x.bytes >= x.of.Target.Gathers().Bytes || x.again > 0 && len(x.rows) > 0 {
 		return false, err
 	}
 	shards := x.shards()

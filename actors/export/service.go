@@ -72,6 +72,7 @@ type Service struct {
 	statuses  *fanout.Kind[struct{}, Status, struct{}] // nil without Options.Fanout
 	stop      context.CancelFunc
 	running   sync.WaitGroup
+	closed    bool // the targets are
 }
 
 // Start begins. Stop ends it, before the store is closed; it closes the targets.
@@ -96,9 +97,11 @@ func (s *Service) Stop(context.Context) error {
 	s.running.Wait()
 	var faults []error
 	for _, x := range s.exporters {
-		faults = append(faults, x.of.Target.Close())
+		if !s.closed {
+			faults = append(faults, x.of.Target.Close())
+		}
 	}
-	s.exporters = nil
+	s.closed = true
 	return errors.Join(faults...)
 }
 

@@ -210,7 +210,7 @@ func (s *Service) release(_ context.Context, _ []key.Shard, m *moment, _ func(st
 	for _, goOn := range s.held[m.ID] {
 		close(goOn)
 	}
-	s.held[m.ID] = nil
+	delete(s.held, m.ID) // NB: also where nobody holds any more
 	return none, nil
 }
 

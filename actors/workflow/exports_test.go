@@ -41,9 +41,11 @@ type sink struct {
 	rows   map[string][]string // by instance, those in order, each once
 	gaps   []string
 	down   bool
-	files  *file.Files // has what the sink takes, until it is read back; nil: the sink has it
-	again  int         // rows that came once more
-	most   int         // of a batch
+	files  *file.Files  // has what the sink takes, until it is read back; nil: the sink has it
+	again  int          // rows that came once more
+	most   int          // of a batch
+	failed []export.Row // of the last batch, if it was not confirmed
+	steady bool         // no shard moves, so that such a batch comes again as it was
 	faults []string
 }
 
@@ -59,9 +61,19 @@ func (*sink) Close() error   { return nil }
 
 var errSink = errors.New("the sink has failed")
 
-func (s *sink) Write(ctx context.Context, rows []export.Row) error {
+func (s *sink) Write(ctx context.Context, rows []export.Row) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	same := func(a, b export.Row) bool { return a.Text.String() == b.Text.String() }
+	if s.steady && s.failed != nil && !slices.EqualFunc(s.failed, rows, same) {
+		s.faults = append(s.faults, fmt.Sprintf("%d rows come again as %d", len(s.failed), len(rows)))
+	}
+	s.failed = nil
+	defer func() {
+		if err != nil {
+			s.failed = slices.Clone(rows)
+		}
+	}()
 	s.most = max(s.most, len(rows))
 	if s.down {
 		return errSink
@@ -177,6 +189,7 @@ func (s *sink) fail(down bool) {
 }
 
 func (h *harness) export(to *sink, workflows ...string) *export.Service {
+	to.failed = nil
 	return export.Start(export.Options{
 		Store: h.Store, Changes: h.Changes, Log: zerolog.New(&h.Log), Exports: []export.Export{{Name: "lake", Workflows: workflows, Target: to}},
 	})
@@ -216,6 +229,7 @@ func anExportIsTheHistories(t *testing.T, on *shelf) {
 	synctest.Test(t, func(t *testing.T) {
 		const instances, rounds, each = 6, 6, 40
 		disk, to := storetest.NewDisk(), newSink(1)
+		to.steady = true
 		files := func() {
 			if on != nil {
 				to.files = file.New(on, file.Parquet)

@@ -22,8 +22,8 @@ type Run struct {
 	Home string
 	// Checkpoint makes a checkpoint of the home's store. done removes it.
 	Checkpoint func(ctx context.Context) (dir string, done func(), err error)
-	// Text returns what is in the place of text files of the home, as the checkpoint in store says: nil leaves one out. own
-	// are those that the home has. Nil: nothing is.
+	// Text replaces text files, as the checkpoint in store says: by path, the content, or nil to leave the file out. own are
+	// those that the home has. If Text itself is nil, they are taken as they are.
 	Text       func(store string, own []string) (map[string][]byte, error)
 	Repository bool     // with the files in the folder repository of the home
 	Without    []string // folders that do not belong to the home, such as targets of exports, by their paths

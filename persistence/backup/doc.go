@@ -7,7 +7,7 @@
 //
 // A backup is its index: a list of files with their sizes and SHA-256. In a target the content of a file is an object
 // that is named by its sum, so that what two backups share is there once, and a run copies what is new: Pebble never
-// changes a table. In one FILE (a tar.zst) the contents come first and the index is the last entry.
+// changes a table. In one FILE (a tar.zst) the index comes first, then the contents; the file gets its name last.
 //
 // # Crashes
 //

@@ -95,8 +95,7 @@ func (f Folder) Put(_ context.Context, name string, _ int64, content io.Reader) 
 		return err
 	}
 	dir := filepath.Dir(f.path(name))
-	_, missing := os.Stat(dir)
-	if err = os.MkdirAll(dir, 0o700); err == nil {
+	if err = makeFolder(dir); err == nil {
 		_, err = io.Copy(part, content)
 	}
 	if err = errors.Join(err, part.Sync(), part.Close()); err == nil {
@@ -105,11 +104,22 @@ func (f Folder) Put(_ context.Context, name string, _ int64, content io.Reader) 
 	if err != nil {
 		return errors.Join(err, os.Remove(part.Name()))
 	}
-	err = syncDir(dir)
-	for ; err == nil && missing != nil && dir != string(f) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		err = syncDir(filepath.Dir(dir))
+	return syncDir(dir)
+}
+
+// makeFolder makes a folder, and what is missing above it, durably.
+func makeFolder(dir string) error {
+	above := filepath.Dir(dir)
+	if _, err := os.Stat(dir); err == nil || above == dir {
+		return err
 	}
-	return err
+	if err := makeFolder(above); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(above)
 }
 
 // Remove implements Target.
@@ -117,7 +127,7 @@ func (f Folder) Remove(_ context.Context, name string) error { return os.Remove(
 
 // Lock implements Target.
 func (f Folder) Lock(context.Context) (release func(), err error) {
-	if err := os.MkdirAll(string(f), 0o700); err != nil {
+	if err := makeFolder(filepath.Clean(string(f))); err != nil {
 		return nil, err
 	}
 	entries, err := os.ReadDir(string(f))

@@ -30,7 +30,7 @@ const (
 func (f *Folder) Create(_ context.Context, name string, text []byte) (err error) {
 	path := filepath.Join(f.dir, filepath.FromSlash(name))
 	folder := filepath.Dir(path)
-	if err := os.MkdirAll(folder, 0o750); err != nil {
+	if err := makeFolder(folder); err != nil {
 		return err
 	}
 	begun, err := os.CreateTemp(folder, beginning)
@@ -45,12 +45,22 @@ func (f *Folder) Create(_ context.Context, name string, text []byte) (err error)
 	if err := os.Link(begun.Name(), path); err != nil { // NB: unlike a rename it replaces nothing
 		return err
 	}
-	for _, dir := range []string{folder, f.dir} {
-		if err := syncFolder(dir); err != nil {
-			return err
-		}
+	return syncFolder(folder)
+}
+
+// makeFolder makes a folder, and what is missing above it, durably.
+func makeFolder(dir string) error {
+	above := filepath.Dir(dir)
+	if _, err := os.Stat(dir); err == nil || above == dir {
+		return err
 	}
-	return nil
+	if err := makeFolder(above); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncFolder(above)
 }
 
 func syncFolder(dir string) error {

@@ -233,7 +233,7 @@ Tokens and passwords stay, sessions end.`,
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s and %s of %s in %s, verified, after %s\n", momentText(from.Moment),
 			cli.Plural(int(backup.Sum(counts.Instances)), "instance"), entries(counts), args[0], c.Home, time.Since(begun).Round(10*time.Millisecond))
 		home := cli.ShellWord(c.Home)
-		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "Webhooks, mails, schedules and the backups of the setting are paused. When no other copy of this store is in use, start a server on it and say:\n"+
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "Webhooks, mails, exports, schedules and the backups of the setting are paused. When no other copy of this store is in use, start a server on it and say:\n"+
 			"  troupe outbox resume --home %s\n  troupe schedule resume --all --home %s\nWhat was deleted after this moment is back.\n", home, home)
 		return err
 	})

@@ -27,9 +27,9 @@ import (
 	"troupe/statemachine"
 )
 
-// homedir.RestoringFolder is below a home that is being restored, and has its files until all of them are checked. A kill leaves it;
-// the next restore begins again, and no server starts on such a home, which lacks identity.yaml or a whole store.
-const placedFile = "placed" // in it: the names that are moved into the home at the end
+// placedFile is in homedir.RestoringFolder, which has the files until all of them are checked: the names that are moved into
+// the home at the end. A kill leaves the folder; the next restore begins again, and no server starts on such a home.
+const placedFile = "placed"
 
 // restoring is one restore.
 type restoring struct {

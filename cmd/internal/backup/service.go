@@ -25,8 +25,8 @@ type Service struct {
 // turnEvery is the time between two looks whether a backup is this node's.
 const turnEvery = time.Second
 
-// Start begins with the first backup at once, of what copied makes a store in a folder of. It makes backups while they are
-// this node's to make. Without the setting backup.to, it is nil.
+// Start makes the first backup at once. copied writes a copy of the store and returns its folder; isOurs says whether this
+// node is the one that makes the backups now. Without the setting backup.to, it is nil.
 func Start(c *config.Config, copied func(context.Context) (dir string, err error), isOurs func() bool, log zerolog.Logger) (*Service, error) {
 	if c.Backup.To == "" {
 		return nil, nil
@@ -61,9 +61,13 @@ func Start(c *config.Config, copied func(context.Context) (dir string, err error
 			begun := time.Now()
 			ours, end := whileOurs(ctx, isOurs)
 			report, err := run.To(ours, t, c.Backup.Keep)
+			lost := ours.Err() != nil
 			end()
 			if ctx.Err() != nil {
 				return
+			}
+			if err != nil && lost { // another node makes the next one
+				continue
 			}
 			if err != nil {
 				reason := err.Error()

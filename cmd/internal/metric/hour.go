@@ -1,7 +1,6 @@
 package metric
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -123,7 +122,7 @@ func quantile(within []uint64, q float64) float64 {
 	if i > 0 {
 		low, below = latencyBuckets[i-1], float64(within[i-1])
 	}
-	return 1000 * (low + (latencyBuckets[i]-low)*(rank-below)/cmp.Or(float64(within[i])-below, 1))
+	return 1000 * (low + (latencyBuckets[i]-low)*(rank-below)/(float64(within[i])-below))
 }
 
 // within adds up the histograms of all routes but those of streams, which take as long as somebody listens.
@@ -148,5 +147,5 @@ func (l *Latency) within() []uint64 {
 }
 
 func isStream(label *dto.LabelPair) bool {
-	return label.GetName() == latencyLabels[0] && (strings.Contains(label.GetValue(), "/watch") || strings.HasSuffix(label.GetValue(), "/changes"))
+	return label.GetName() == latencyLabels[0] && (strings.Contains(label.GetValue(), "/watch") || strings.HasSuffix(label.GetValue(), "/changes") || strings.HasSuffix(label.GetValue(), "/export"))
 }
