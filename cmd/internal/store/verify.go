@@ -113,7 +113,7 @@ func (c *call) showFinding(text json.RawMessage) error {
 	r := f.Report
 	_, err := fmt.Fprintf(c.OutOrStdout(), "read %s (%s), %d rows, %d instances with %d history entries\n", cli.Plural(r.Tables, "table"), cli.SizeText(r.TableBytes), r.Rows, r.Instances, r.Entries)
 	if err == nil && r.Instances > 0 {
-		_, err = fmt.Fprintf(c.OutOrStdout(), "%d instances have the data that their histories give; %d histories do not have all that the data came from\n", r.Replayed, r.NotReplayed)
+		_, err = fmt.Fprintf(c.OutOrStdout(), "every history gives the states of its instance; %d also give the data, %d did not keep all that their events brought\n", r.Replayed, r.NotReplayed)
 	}
 	if err == nil && r.OfNode != "" {
 		_, err = fmt.Fprintln(c.OutOrStdout(), r.OfNode)
