@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/klauspost/compress/zstd"
+
+	"troupe/persistence/folder"
 )
 
 // An archive, a tar.zst, has the index first and then the content of each file, in the order of the index: so it is
@@ -43,7 +45,7 @@ func (r *Run) ToFile(ctx context.Context, path string) (*Report, error) {
 		err = os.Link(part.Name(), path) // NB: not a rename, which would replace a file
 	}
 	if err == nil {
-		err = syncDir(filepath.Dir(path))
+		err = folder.Sync(filepath.Dir(path))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("backup to %s: %w", path, err)

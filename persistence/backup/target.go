@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"troupe/persistence/folder"
 )
 
 // Target is where backups are kept: names with slashes, and bytes.
@@ -95,7 +97,7 @@ func (f Folder) Put(_ context.Context, name string, _ int64, content io.Reader) 
 		return err
 	}
 	dir := filepath.Dir(f.path(name))
-	if err = makeFolder(dir); err == nil {
+	if err = folder.Make(dir, 0o700); err == nil {
 		_, err = io.Copy(part, content)
 	}
 	if err = errors.Join(err, part.Sync(), part.Close()); err == nil {
@@ -104,22 +106,7 @@ func (f Folder) Put(_ context.Context, name string, _ int64, content io.Reader) 
 	if err != nil {
 		return errors.Join(err, os.Remove(part.Name()))
 	}
-	return syncDir(dir)
-}
-
-// makeFolder makes a folder, and what is missing above it, durably.
-func makeFolder(dir string) error {
-	above := filepath.Dir(dir)
-	if _, err := os.Stat(dir); err == nil || above == dir {
-		return err
-	}
-	if err := makeFolder(above); err != nil {
-		return err
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return syncDir(above)
+	return folder.Sync(dir)
 }
 
 // Remove implements Target.
@@ -127,7 +114,7 @@ func (f Folder) Remove(_ context.Context, name string) error { return os.Remove(
 
 // Lock implements Target.
 func (f Folder) Lock(context.Context) (release func(), err error) {
-	if err := makeFolder(filepath.Clean(string(f))); err != nil {
+	if err := folder.Make(filepath.Clean(string(f)), 0o700); err != nil {
 		return nil, err
 	}
 	entries, err := os.ReadDir(string(f))
@@ -158,12 +145,4 @@ func hasFiles(entries []fs.DirEntry) bool {
 		}
 	}
 	return false
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

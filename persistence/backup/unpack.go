@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"troupe/persistence/folder"
 )
 
 // Backup is one that can be brought back.
@@ -152,7 +154,7 @@ func (b *Backup) Unpack(ctx context.Context, dir string, dataOnly bool, progress
 		if err != nil || !d.IsDir() {
 			return err
 		}
-		return syncDir(path)
+		return folder.Sync(path)
 	})
 }
 

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"troupe/persistence/folder"
 )
 
 // Folder is a place on a disk. It is made when it is first written to.
@@ -29,11 +31,11 @@ const (
 // Create implements Place: the file is durable when it returns.
 func (f *Folder) Create(_ context.Context, name string, text []byte) (err error) {
 	path := filepath.Join(f.dir, filepath.FromSlash(name))
-	folder := filepath.Dir(path)
-	if err := makeFolder(folder); err != nil {
+	below := filepath.Dir(path)
+	if err := folder.Make(below, 0o750); err != nil {
 		return err
 	}
-	begun, err := os.CreateTemp(folder, beginning)
+	begun, err := os.CreateTemp(below, beginning)
 	if err != nil {
 		return err
 	}
@@ -45,30 +47,7 @@ func (f *Folder) Create(_ context.Context, name string, text []byte) (err error)
 	if err := os.Link(begun.Name(), path); err != nil { // NB: unlike a rename it replaces nothing
 		return err
 	}
-	return syncFolder(folder)
-}
-
-// makeFolder makes a folder, and what is missing above it, durably.
-func makeFolder(dir string) error {
-	above := filepath.Dir(dir)
-	if _, err := os.Stat(dir); err == nil || above == dir {
-		return err
-	}
-	if err := makeFolder(above); err != nil {
-		return err
-	}
-	if err := os.Mkdir(dir, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return syncFolder(above)
-}
-
-func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return folder.Sync(below)
 }
 
 // Names implements Place. It removes what crashes have left.

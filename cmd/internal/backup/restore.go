@@ -23,6 +23,7 @@ import (
 	"troupe/cmd/internal/homedir"
 	"troupe/persistence"
 	"troupe/persistence/backup"
+	"troupe/persistence/folder"
 	"troupe/persistence/key"
 	"troupe/statemachine"
 )
@@ -199,20 +200,20 @@ func (r *restoring) place() error {
 		err = homedir.WriteWhole(filepath.Join(r.stage, placedFile), text, 0o600)
 	}
 	if err == nil {
-		err = syncDir(r.stage)
+		err = folder.Sync(r.stage)
 	}
 	for _, name := range names {
 		if err == nil {
 			err = r.rename(filepath.Join(r.stage, name), filepath.Join(r.home, name))
 		}
 		if err == nil {
-			err = syncDir(r.home)
+			err = folder.Sync(r.home)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.RemoveAll(r.stage), syncDir(r.home))
+	return errors.Join(os.RemoveAll(r.stage), folder.Sync(r.home))
 }
 
 func placeOf(name string) int {
@@ -223,12 +224,4 @@ func placeOf(name string) int {
 		return 2
 	}
 	return 1
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
