@@ -57,17 +57,23 @@ func scanLog(file []byte, number uint64) logScan {
 	return s
 }
 
-// lookBehind gathers what chunks behind the hole say about the time before.
+// lookBehind gathers what chunks behind the hole say about the time before. A stamp may stand in two chunks, when a block
+// ends within it; the second follows the first without a gap.
 func (s *logScan) lookBehind(file []byte, number uint32) {
+	var record recordHead
 	for off := s.hole + 1; off+logHeaderBytes <= len(file); {
 		c, ok := logChunk(file, off, number)
 		if !ok {
+			record.open = false
 			off++
 			continue
 		}
 		s.synced = max(s.synced, c.synced)
 		if c.kind.begins() {
-			if w, ok := parseStamp(c.payload); ok && w.seq > s.stamp.seq {
+			record.open = false
+		}
+		if record.add(c) {
+			if w, ok := parseStamp(record.head); ok && w.seq > s.stamp.seq {
 				s.stamp = w
 			}
 		}

@@ -268,6 +268,20 @@ func TestAStampBehindAHoleTellsWhatStoodThere(t *testing.T) {
 	})
 }
 
+// TestAStampMayStandInTwoChunks lets a block end within the last record's head, at every byte of it.
+func TestAStampMayStandInTwoChunks(t *testing.T) {
+	for before := range stampOffset + stampBytes {
+		first, damaged := batchOf(0, 10, watermark{}, 10), batchOf(10, 10, watermark{}, 10)
+		filler := blockBytes - 4*logHeaderBytes - 3*len(first) - before + 10
+		file := logOf(t, first, damaged, batchOf(20, 10, watermark{}, filler), batchOf(30, 10, watermark{log: 1, seq: 20}, 0))
+		c, ok := logChunk(file, blockBytes-before-logHeaderBytes, 1)
+		require.True(t, ok && c.kind == firstChunk && len(c.payload) == before, "%d bytes of the last record stand before the block's end", before)
+		file[2*logHeaderBytes+len(first)] ^= 1
+		got := scanLog(file, 1)
+		assert.True(t, got.seq == 10 && got.stamp == watermark{log: 1, seq: 20}, "%d bytes before the block's end: %+v", before, got)
+	}
+}
+
 // TestAWatermarkCountsOnlyWhileItsLogIsLive: a sequence number alone shows no hole
 // (persistence/PROMISES.md, "F4").
 func TestAWatermarkCountsOnlyWhileItsLogIsLive(t *testing.T) {
