@@ -154,7 +154,7 @@ func (f *fakeWorkflows) Resume(what hold.What) error {
 	return f.ask(func() { f.asked = "resume " + string(what) })
 }
 
-func (f *fakeWorkflows) ChangeSchedule(workflowID, name string, action schedule.Action) error {
+func (f *fakeWorkflows) ChangeSchedule(_ context.Context, workflowID, name string, action schedule.Action) error {
 	return f.ask(func() { f.asked = workflowID + " " + name + " " + string(action) })
 }
 

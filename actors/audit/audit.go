@@ -45,6 +45,8 @@ type Entry struct {
 	Action Action `json:"action"`
 	Target string `json:"target"`
 	Count  uint64 `json:"count,omitempty"`
+	// At is when it was done; zero: now. A row has no time before that of the row in front of it.
+	At time.Time `json:"at,omitzero"`
 }
 
 // Log is the audit log. Its methods are safe for concurrent use. Nil has no rows and records nothing.
@@ -56,6 +58,7 @@ type Log struct {
 	number uint64
 	head   *Row
 
+	late     late
 	refusals refusals
 	reads    reads
 
@@ -72,12 +75,12 @@ func Start(o Options) *Log {
 	l := &Log{o: o, turn: make(chan struct{}, 1)}
 	l.stopping, l.stop = context.WithCancel(context.Background())
 	l.refusals = refusals{queue: make(chan Entry, refusalsQueued), limits: map[Action]*rate.Limiter{}, folded: map[Action]uint64{}}
-	l.reads.at = map[Entry]time.Time{}
-	l.running.Go(func() { guard.Loop(l.stopping.Done(), o.Log, "refusals of the audit log", l.writeRefusals) })
+	l.reads.at, l.late.turn = map[Entry]time.Time{}, make(chan struct{}, 1)
+	l.running.Go(func() { guard.Loop(l.stopping.Done(), o.Log, "late rows of the audit log", l.writeInBackground) })
 	return l
 }
 
-// Stop writes what refusals have left, and returns when that is durable, or ctx ends. Record goes on working.
+// Stop writes what waits, as far as the store takes it, and returns when that is durable, or ctx ends. Record goes on working.
 func (l *Log) Stop(ctx context.Context) error {
 	l.stop()
 	done := make(chan struct{})
@@ -96,18 +99,31 @@ func (l *Log) Stop(ctx context.Context) error {
 // recordMax is how long a row may take. It does not depend on the caller: who hangs up is recorded all the same.
 const recordMax = 10 * time.Second
 
-// lastMax is how long Stop writes refusals.
+// lastMax is how long Stop writes what waits.
 const lastMax = 2 * time.Second
 
 // Record appends a row and returns when it is durable. An error says that this is not known, and is of the kind
-// failure.ErrOutcomeUnknown: what was done is done.
+// failure.ErrOutcomeUnknown: what was done is done, and a row that could not be written is written later.
 func (l *Log) Record(ctx context.Context, actor string, action Action, target string) error {
+	if l == nil {
+		return nil
+	}
+	at := l.o.Clock()
+	err := l.Announce(ctx, actor, action, target)
+	if l.isMissing(err) {
+		l.later(Entry{Actor: actor, Action: action, Target: target, At: at})
+	}
+	return err
+}
+
+// Announce is Record in front of what is done. With an error there may be no row, and nothing is to be done.
+func (l *Log) Announce(ctx context.Context, actor string, action Action, target string) error {
 	if l == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordMax)
 	defer cancel()
-	if err := l.record(ctx, Entry{Actor: actor, Action: action, Target: target}); err != nil {
+	if err := l.write(ctx, Entry{Actor: actor, Action: action, Target: target}); err != nil {
 		return failure.Errorf(failure.ErrOutcomeUnknown, "record %s in the audit log: %w", action, err)
 	}
 	return nil
@@ -136,7 +152,7 @@ func (l *Log) Here(ctx context.Context, e Entry) error {
 	select {
 	case err = <-durable:
 	case <-ctx.Done():
-		err = ctx.Err()
+		err = persistence.ErrOutcomeUnknown
 	}
 	return failure.OfStore(err)
 }
@@ -157,8 +173,11 @@ func (l *Log) append(e Entry, durable outcome) error {
 			return err
 		}
 	}
-	now := l.o.Clock().UTC().Format(statemachine.TimeLayout)
-	next := &Row{TS: max(now, l.head.TS), Actor: clean(e.Actor), Action: e.Action, Target: clean(e.Target), Count: e.Count, Prev: l.head.Hash}
+	at := l.o.Clock()
+	if !e.At.IsZero() && e.At.Before(at) {
+		at = e.At
+	}
+	next := &Row{TS: max(at.UTC().Format(statemachine.TimeLayout), l.head.TS), Actor: clean(e.Actor), Action: e.Action, Target: clean(e.Target), Count: e.Count, Prev: l.head.Hash}
 	next.Hash = next.Sum()
 	w := store.NewBatchIn(key.Meta, epoch)
 	w.Set(key.Audit(nil, l.number+1), next.append(nil))

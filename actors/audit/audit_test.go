@@ -12,9 +12,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/persistence/storetest"
+	"troupe/statemachine"
 )
 
 // on runs a log on a store, in virtual time.
@@ -146,6 +148,38 @@ func TestADamagedChainIsFound(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRowsThatAFullDiskKeptOutFollow in their order, with their times; of too many, one row has the number. What was only announced, or
+// to be read, was not done.
+func TestRowsThatAFullDiskKeptOutFollow(t *testing.T) {
+	disk := storetest.NewDisk()
+	on(t, disk, func(t *testing.T, l *Log) {
+		require.NoError(t, l.Record(t.Context(), "ann", TokenCreate, "tok_1"))
+		disk.SetFree(0)
+		storetest.AwaitAccepting(t, l.o.Store, false)
+		began := time.Now()
+		l.Later("system", StoreCompact, "")
+		require.ErrorIs(t, l.Announce(t.Context(), "system", StoreExport, ""), failure.ErrOutcomeUnknown)
+		require.Error(t, l.Read(t.Context(), "bob", InstanceRead, "w/1"))
+		for n := range lateMax + 2 {
+			require.ErrorIs(t, l.Record(t.Context(), "ann", TaskAssign, fmt.Sprint(n)), failure.ErrOutcomeUnknown)
+		}
+		<-time.After(time.Hour)
+		assert.Equal(t, uint64(1), verified(t, l).Rows)
+		disk.SetFree(1 << 40)
+		storetest.AwaitAccepting(t, l.o.Store, true)
+		require.NoError(t, l.Record(t.Context(), "bob", TaskRelease, "T.1")) // behind them
+		assert.Equal(t, "ann token.create tok_1, system store.compact, ann task.assign 0; next 3, more true", told(t, l, Query{Limit: 3}))
+		assert.Equal(t, "bob task.release T.1, ann task.assign 998; next 1001, more true", told(t, l, Query{Newest: true, Limit: 2}))
+		<-time.After(refusalsEvery)
+		synctest.Wait()
+		assert.Equal(t, "task.assign * x3; next 1003, more true", told(t, l, Query{Newest: true, Limit: 1}))
+		assert.Equal(t, Chain{Rows: lateMax + 3, Head: verified(t, l).Head}, verified(t, l))
+		page, err := l.List(t.Context(), &Query{Limit: 2})
+		require.NoError(t, err)
+		assert.Equal(t, began.UTC().Format(statemachine.TimeLayout), page.Rows[1].TS, "when it was done")
+	})
 }
 
 // TestRefusalsAreBounded: nobody can fill the disk with what is refused, and all of it is counted.

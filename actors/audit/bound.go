@@ -46,11 +46,16 @@ func (l *Log) Refuse(actor string, action Action, target string) {
 	r.folded[action]++
 }
 
-func (l *Log) writeRefusals() {
-	tick := time.NewTicker(refusalsEvery)
+func (l *Log) writeInBackground() {
+	tick, late := time.NewTicker(refusalsEvery), time.NewTicker(lateEvery)
 	defer tick.Stop()
+	defer late.Stop()
 	for {
 		select {
+		case <-late.C:
+			ctx, cancel := context.WithTimeout(context.Background(), recordMax)
+			_ = l.writeLate(ctx) // they wait on
+			cancel()
 		case e := <-l.refusals.queue:
 			l.writeRefusal(context.Background(), e)
 		case <-tick.C:
@@ -58,6 +63,9 @@ func (l *Log) writeRefusals() {
 		case <-l.stopping.Done():
 			ctx, cancel := context.WithTimeout(context.Background(), lastMax)
 			defer cancel()
+			if err := l.writeLate(ctx); err != nil {
+				l.o.Log.Error().Err(err).Msg("the audit log lacks rows that could not be written")
+			}
 			for len(l.refusals.queue) > 0 {
 				l.writeRefusal(ctx, <-l.refusals.queue)
 			}
@@ -82,12 +90,17 @@ func (l *Log) writeFolded(ctx context.Context) {
 func (l *Log) writeRefusal(ctx context.Context, e Entry) {
 	ctx, cancel := context.WithTimeout(ctx, recordMax)
 	defer cancel()
-	if err := l.record(ctx, e); err != nil {
+	if err := l.write(ctx, e); err != nil {
 		l.o.Log.Debug().Err(err).Msg("a refusal is not in the audit log yet")
-		l.refusals.mu.Lock()
-		defer l.refusals.mu.Unlock()
-		l.refusals.folded[e.Action] += max(e.Count, 1)
+		l.fold(e)
 	}
+}
+
+// fold has a row tell of it together with others.
+func (l *Log) fold(e Entry) {
+	l.refusals.mu.Lock()
+	defer l.refusals.mu.Unlock()
+	l.refusals.folded[e.Action] += max(e.Count, 1)
 }
 
 // readsFor is the time in which reads of the same by the same reader are one row.
@@ -101,7 +114,7 @@ type reads struct {
 	at map[Entry]time.Time // guarded by mu; when its row was durable
 }
 
-// Read is Record for looking at something: what was recorded within the hour is not recorded again.
+// Read is Announce for looking at something: what was recorded within the hour is not recorded again.
 func (l *Log) Read(ctx context.Context, actor string, action Action, target string) error {
 	if l == nil {
 		return nil
@@ -113,7 +126,7 @@ func (l *Log) Read(ctx context.Context, actor string, action Action, target stri
 	if known && now.Sub(at) < readsFor {
 		return nil
 	}
-	if err := l.Record(ctx, actor, action, target); err != nil {
+	if err := l.Announce(ctx, actor, action, target); err != nil {
 		return err
 	}
 	l.reads.mu.Lock()

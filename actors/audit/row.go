@@ -25,7 +25,7 @@ type Row struct {
 	Actor  string `json:"actor"`  // who did it: a user, statemachine.System, or nobody that is known
 	Action Action `json:"action"` // what
 	Target string `json:"target"` // to which id
-	// Count is of how many refusals a row tells that were not written one by one. Zero: the row is of one action.
+	// Count is of how much a row tells that was not written one by one. Zero: the row is of one action.
 	Count uint64 `json:"count,omitempty"`
 	Hash  string `json:"hash"` // of the row and Prev, in hexadecimal; see Sum
 	Prev  string `json:"prev"` // hash of the row before, Genesis in the first one

@@ -120,8 +120,10 @@ func (s *Service) create(ctx context.Context, by *identity.Principal, j *Job, dr
 		return err
 	}
 	j.ID = ulid.MustNew(ulid.Timestamp(j.Created), ulid.DefaultEntropy()).String()
-	s.changing <- struct{}{} // NB: two at a time would make room for one
-	defer func() { <-s.changing }()
+	if err := s.begin(ctx); err != nil { // NB: two at a time would make room for one
+		return err
+	}
+	defer s.end()
 	w := s.o.Store.NewBatchIn(key.Meta, epoch)
 	if err := s.makeRoom(ctx, w); err != nil {
 		w.Discard()
@@ -129,6 +131,18 @@ func (s *Service) create(ctx context.Context, by *identity.Principal, j *Job, dr
 	}
 	return s.put(ctx, w, j, j.By, "start")
 }
+
+// begin waits for its turn to write rows of jobs, which end ends.
+func (s *Service) begin(ctx context.Context) error {
+	select {
+	case s.changing <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return failure.Errorf(failure.ErrBusy, "another bulk job is being changed: %w", ctx.Err())
+	}
+}
+
+func (s *Service) end() { <-s.changing }
 
 // put writes a job as somebody has changed it.
 func (s *Service) put(ctx context.Context, w *persistence.Batch, j *Job, who, action string) error {
@@ -196,8 +210,10 @@ func (s *Service) change(ctx context.Context, who, id string, action Action) err
 	if err != nil {
 		return err
 	}
-	s.changing <- struct{}{}
-	defer func() { <-s.changing }()
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.end()
 	state, err := s.find(ctx, id)
 	if err != nil {
 		return err

@@ -61,11 +61,7 @@ func (s *Service) Changes(ctx context.Context, req *Request) (*Page, error) {
 
 func (s *Service) isByPrivilege(p *identity.Principal, workflow string) bool {
 	newest, err := s.o.Catalog.Newest(workflow)
-	if err != nil || !p.IsOperator() {
-		return false
-	}
-	caller, now := catalog.CallerOf(p), s.o.Clock()
-	return newest.ReadRight(catalog.WithoutPrivileges(caller), now) != newest.ReadRight(caller, now)
+	return err == nil && p.IsOperator() && newest.ReadsByPrivilege(catalog.CallerOf(p), s.o.Clock())
 }
 
 func (s *Service) changes(ctx context.Context, req *Request) (*Page, error) {

@@ -27,6 +27,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/internal/supervise"
 	"troupe/actors/message"
+	"troupe/actors/trace"
 	"troupe/actors/workflow"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -240,6 +241,7 @@ type CreateRequest struct {
 func (p *Portal) Create(ctx context.Context, req *CreateRequest) (id string, err error) {
 	err = p.do(ctx, req.Caller, "create", func(ctx context.Context) error {
 		create, err := p.creation(req)
+		create.Span = trace.Of(ctx)
 		if err != nil && req.Retry.Key == "" {
 			return err
 		}

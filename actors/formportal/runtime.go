@@ -10,6 +10,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/message"
 	"troupe/actors/task"
+	"troupe/actors/trace"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/schema"
@@ -128,6 +129,7 @@ func (p *Portal) SaveDraft(ctx context.Context, req *DraftRequest) (draft form.D
 		}
 		draft, err = p.o.Workflows.SaveDraft(&message.Draft{
 			Request: ask, Data: req.Data, Template: writtenFor(req.Template, template), DraftCondition: req.DraftCondition,
+			Span: trace.Of(ctx),
 		})
 		return err
 	})
@@ -166,7 +168,9 @@ func (p *Portal) Submit(ctx context.Context, req *SubmitRequest) (reply *message
 			return err
 		}
 		ask.Refusal = cmp.Or(ask.Refusal, refusalOf(template, ask.Event, req.Data))
-		reply, err = p.o.Workflows.Submit(&message.Submit{Request: ask, Data: req.Data, Retry: req.Retry, WithHistory: req.WithHistory})
+		reply, err = p.o.Workflows.Submit(&message.Submit{
+			Request: ask, Data: req.Data, Retry: req.Retry, WithHistory: req.WithHistory, Span: trace.Of(ctx),
+		})
 		return err
 	})
 	return reply, err
@@ -235,7 +239,7 @@ func (p *Portal) taskForm(ctx context.Context, req *TaskRequest) (message.TaskFo
 	if err != nil {
 		return message.TaskForm{}, nil, err
 	}
-	ask := message.TaskForm{Caller: req.Caller, Task: name}
+	ask := message.TaskForm{Caller: req.Caller, Task: name, Span: trace.Of(ctx)}
 	var template *Template
 	template, ask.Refusal = p.template(form.KindForm, name.Form)
 	return ask, template, nil

@@ -10,6 +10,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/message"
 	"troupe/actors/task"
+	"troupe/actors/trace"
 	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -54,6 +55,10 @@ func (i *Actor) loadDraft(at draftPlace) (*form.Draft, error) {
 // SubmitForm is the request of Submit.
 type SubmitForm struct{ *message.Submit }
 
+func (req SubmitForm) span() *trace.Span {
+	return below(req.Span, "submit", req.WorkflowID, req.InstanceID)
+}
+
 func (req SubmitForm) run(i *Actor, c *Call) error {
 	event := &message.Event{
 		Caller: req.Caller, Name: req.Event, Data: req.Data, Retry: req.Retry, WithHistory: req.WithHistory,
@@ -73,6 +78,10 @@ func (f submittedForm) draft(i *Actor) []byte { return i.formDraft(f.Caller.ID).
 
 // SaveDraft is the request of SaveDraft.
 type SaveDraft struct{ *message.Draft }
+
+func (req SaveDraft) span() *trace.Span {
+	return below(req.Span, "draft", req.WorkflowID, req.InstanceID)
+}
 
 func (req SaveDraft) run(i *Actor, c *Call) error {
 	a, err := i.access(req.Caller, nil, nil)
@@ -150,6 +159,8 @@ type SaveTaskDraft struct {
 	Draft *message.Draft
 }
 
+func (req SaveTaskDraft) span() *trace.Span { return ofTask(req.TaskForm, "task draft") }
+
 func (req SaveTaskDraft) run(i *Actor, c *Call) error {
 	a, err := i.visible(&message.Load{Caller: req.Caller})
 	if err != nil {
@@ -168,6 +179,15 @@ func (req SaveTaskDraft) run(i *Actor, c *Call) error {
 
 // SubmitTask is the request of SubmitTask.
 type SubmitTask struct{ *message.TaskSubmit }
+
+func (req SubmitTask) span() *trace.Span { return ofTask(&req.TaskForm, "task submit") }
+
+func ofTask(req *message.TaskForm, name string) *trace.Span {
+	if req.Span == nil {
+		return nil
+	}
+	return below(req.Span, name, req.Task.Workflow, req.Task.InstanceID())
+}
 
 func (req SubmitTask) run(i *Actor, c *Call) error {
 	event := &message.Event{

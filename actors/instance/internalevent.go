@@ -21,7 +21,12 @@ import (
 )
 
 // FireTimer is the request of a timer that is due.
-type FireTimer struct{ ID statemachine.ElementID }
+type FireTimer struct {
+	ID   statemachine.ElementID
+	Span *trace.Span // nil: nobody follows it
+}
+
+func (req FireTimer) span() *trace.Span { return req.Span }
 
 func (req FireTimer) run(i *Actor, c *Call) error {
 	if err := i.ensureLoaded(); err != nil {
@@ -193,7 +198,7 @@ type CreateUnasked struct {
 	Writes func(*persistence.Batch) // what else is in the commit; nil: nothing
 	May    func() error             // asked before it is created; nil: nobody is
 	Done   func()
-	Span   *trace.Span // of the message that asks for it; nil: nobody follows that
+	Span   *trace.Span // of the message or schedule that asks for it; nil: nobody follows that
 }
 
 func (req CreateUnasked) span() *trace.Span { return req.Span }

@@ -31,7 +31,7 @@ func (i *Actor) putDeliveries(w *persistence.Batch, c *Call, of *outcome) {
 func (i *Actor) putTimers(w *persistence.Batch, c *Call, ch *change, ended, begun []statemachine.Timer) {
 	i.env.Incidents.LogFailed(i.of, i.workflowID, i.id, ch.fault, begun)
 	began := timer.Put(w, &timer.Origin{
-		Shard: i.shard, Workflow: i.workflowID, Instance: i.id, At: i.env.Clock(), Fault: ch.fault, Of: i.of,
+		Shard: i.shard, Workflow: i.workflowID, Instance: i.id, At: i.env.Clock(), Fault: ch.fault, Of: i.of, Trace: c.span.Parent(),
 	}, ended, begun)
 	if n := c.withNotices(); n.began.IsZero() || !began.IsZero() && began.Before(n.began) {
 		n.began = began

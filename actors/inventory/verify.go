@@ -11,6 +11,7 @@ import (
 	"troupe/actors/internal/history"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/retention"
+	"troupe/actors/timer"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
@@ -237,8 +238,11 @@ func (s *shardCheck) row(rowKey, value []byte) error {
 	case "entry":
 		s.report.Entries++
 		return s.entry(k, value)
-	case "node", "timer", "work", "attempt":
+	case "node", "work", "attempt":
 		s.follows(k, in, rowKey, value)
+	case "timer":
+		workflow, _ := timer.Parse(value) // NB: the record does not know who follows it
+		s.follows(k, in, rowKey, []byte(workflow))
 	case "index":
 		if s.indexes[uint32(k.Number)] != nil { //nolint:gosec // of four bytes
 			s.follows(k, in, rowKey, value)

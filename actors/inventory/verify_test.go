@@ -123,6 +123,11 @@ func TestVerifyFindsWhatIsMissingAndWhatIsTooMuch(t *testing.T) {
 			_, lines := verify(t, r)
 			assert.NotEmpty(t, lines, "%s has another value", k)
 		}
+		if k.Table == "timer" {
+			r.Overwrite(k.Shard, x.k, append(slices.Clone(x.value), " 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"...))
+			_, lines := verify(t, r)
+			assert.Empty(t, lines, "%s is in a trace", k)
+		}
 		r.Overwrite(k.Shard, x.k, x.value)
 	}
 	for _, table := range []string{"record", "entry", "node", "index", "timer", "task", "work", "delivery", "attempt", "list", "reply"} {

@@ -58,6 +58,7 @@ type Submit struct {
 	Retry Retry
 	// WithHistory says whether the reply carries svcHistory.
 	WithHistory bool
+	Span        *trace.Span // of who asks; nil: nobody follows it
 }
 
 // Load asks for one instance.
@@ -181,6 +182,7 @@ type Draft struct {
 	// Template is what the draft was written for; zero: unknown.
 	Template form.Digest
 	form.DraftCondition
+	Span *trace.Span // of who asks; nil: nobody follows it
 
 	// Saved is what the actor made of it.
 	Saved form.Draft
@@ -400,6 +402,7 @@ type TaskForm struct {
 	Task *task.FormName
 	// Refusal is why nobody can write this now; nil: it can be written.
 	Refusal error
+	Span    *trace.Span // of who asks; nil: nobody follows it
 }
 
 // Find returns the task, if it is there with its form: failure.ErrNotFound when it has gone, failure.ErrNotAllowed when

@@ -11,6 +11,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/outbox"
 	"troupe/actors/query"
+	"troupe/actors/timer"
 	"troupe/persistence/key"
 )
 
@@ -128,7 +129,7 @@ func (l *Lists) timersIn(from *query.Reader, in *asked) (rows []row, err error) 
 		if len(rows) == in.Limit || scanned == scannedMax {
 			return append(rows, row{Place: bytes.Clone(c.Rest())}), nil
 		}
-		if workflow := string(c.Value()); in.Workflow == "" || workflow == in.Workflow {
+		if workflow, _ := timer.Parse(c.Value()); in.Workflow == "" || workflow == in.Workflow {
 			t, err := l.timerOf(from, &last, workflow, c.Key())
 			if err != nil {
 				return nil, err

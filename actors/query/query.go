@@ -36,7 +36,7 @@ const (
 func (s *Service) Query(ctx context.Context, req *Request, yield func(item []byte) error) (*End, error) {
 	q, err := s.newQuery(req, func(f found) error { return yield(f.text) })
 	if err == nil { // NB: here alone: parts of a list share the request
-		req.ByPrivilege = req.Caller.IsOperator() && q.rules.ReadRight(catalog.WithoutPrivileges(q.caller), q.now) != q.right
+		req.ByPrivilege = req.Caller.IsOperator() && q.rules.ReadsByPrivilege(q.caller, q.now)
 	}
 	switch {
 	case err != nil:

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"time"
 
@@ -80,7 +81,7 @@ func (s *Service) states(all []catalog.Schedule, keys [][]byte, load func([]byte
 
 // Change does what a person wants with a schedule where its shard is led: failure.ErrNotFound, failure.ErrNotLeader,
 // and with Run the reason for which nothing was created.
-func (s *Service) Change(workflow, schedule string, action Action) error {
+func (s *Service) Change(ctx context.Context, workflow, schedule string, action Action) error {
 	if action == Resume && s.o.Held() {
 		return failure.Refuse(failure.ErrConflict, "the store was restored from a backup, and all schedules are paused: resume all of them at once (`troupe schedule resume --all`)")
 	}
@@ -111,7 +112,7 @@ func (s *Service) Change(workflow, schedule string, action Action) error {
 		return err
 	}
 	if action == Run { // beside those that are due
-		refused, err := s.create(e, sc, now, s.idOf(name{n.workflow, n.schedule + "\x00now"}, now, e.shard), e.row.upTo)
+		refused, err := s.create(ctx, e, sc, now, s.idOf(name{n.workflow, n.schedule + "\x00now"}, now, e.shard), e.row.upTo)
 		return cmp.Or(err, refused)
 	}
 	next := *e.row

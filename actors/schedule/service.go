@@ -44,7 +44,7 @@ type Options struct {
 	Clock     func() time.Time
 	Schedules func() []catalog.Schedule // Schedules returns all that there are now
 	// Create makes an instance. It returns when that is durable, and nil when it is there already.
-	Create func(c *Creation) error
+	Create func(ctx context.Context, c *Creation) error
 	// Held says that all schedules are paused now. What came due while they were is missed, as while no server ran.
 	Held func() bool
 	Log  zerolog.Logger
@@ -217,7 +217,7 @@ func (x *shard) step(e *entry, sc *statemachine.Schedule, noticed time.Time) (mo
 	err := x.load(e, sc, noticed)
 	now := x.o.Clock()
 	if err == nil && e.isDue(now) {
-		err = x.runNext(e, sc, now)
+		err = x.runNext(x.ctx, e, sc, now)
 	}
 	if err != nil {
 		e.mustRead = true // at the next look
@@ -391,13 +391,13 @@ func (s *Service) write(e *entry, r *row) error {
 	return err
 }
 
-func (s *Service) runNext(e *entry, sc *statemachine.Schedule, now time.Time) error {
+func (s *Service) runNext(ctx context.Context, e *entry, sc *statemachine.Schedule, now time.Time) error {
 	zone, err := s.zone(sc.Zone)
 	if err != nil {
 		return err
 	}
 	if at, last := e.firstOf(sc, zone); !at.IsZero() {
-		_, err = s.create(e, sc, at, s.idOf(e.name, at, e.shard), at)
+		_, err = s.create(ctx, e, sc, at, s.idOf(e.name, at, e.shard), at)
 	} else {
 		next := *e.row
 		next.upTo = last
@@ -435,11 +435,11 @@ func (e *entry) firstOf(sc *statemachine.Schedule, zone *time.Location) (at, las
 }
 
 // A run that is refused is over, and the list shows why.
-func (s *Service) create(e *entry, sc *statemachine.Schedule, at time.Time, id key.ID, upTo time.Time) (refused, err error) {
+func (s *Service) create(ctx context.Context, e *entry, sc *statemachine.Schedule, at time.Time, id key.ID, upTo time.Time) (refused, err error) {
 	next := *e.row
 	next.upTo, next.last, next.lastError = upTo, s.o.Clock(), ""
 	e.mustRead = true // NB: when it panics
-	err = s.o.Create(&Creation{
+	err = s.o.Create(ctx, &Creation{
 		Workflow: e.name.workflow, Schedule: sc, ID: id, At: at,
 		Writes: func(w *persistence.Batch) {
 			w.Set(key.Schedule(nil, e.shard, e.name.workflow, e.name.schedule), next.append(nil))

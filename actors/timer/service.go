@@ -11,6 +11,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,6 +51,7 @@ type Row struct {
 	Instance key.ID
 	Timer    statemachine.ElementID
 	Due      time.Time
+	Trace    string // that of the event that has begun it, as trace.Header has it; "": nobody follows it
 }
 
 // Service lets the timers of all shards that are led here come.
@@ -162,7 +164,8 @@ func (s *Service) due(x *shard, at *place) (rows []Row, next int64, err error) {
 			next = k.Due
 			return errEnough
 		}
-		row := Row{Workflow: string(value), Instance: k.ID, Timer: statemachine.ElementID{Sequence: k.Sequence, Number: k.Number}, Due: time.UnixMilli(k.Due)}
+		row := Row{Instance: k.ID, Timer: statemachine.ElementID{Sequence: k.Sequence, Number: k.Number}, Due: time.UnixMilli(k.Due)}
+		row.Workflow, row.Trace = Parse(value)
 		at.from = append(append(at.from[:0], place...), 0) // behind it
 		if at.later[row] == nil {
 			rows = append(rows, row)
@@ -275,6 +278,21 @@ type Origin struct {
 	At       time.Time
 	Fault    error // why it failed, if it did
 	Of       *statemachine.Definition
+	Trace    string // the value of trace.Header for the timers that it begins; "": nobody follows it
+}
+
+// Parse reads the value of a timer's row: the workflow, and behind a space what names the span above the timer's, if
+// somebody follows that.
+func Parse(value []byte) (workflow, trace string) {
+	workflow, trace, _ = strings.Cut(string(value), " ")
+	return workflow, trace
+}
+
+func (of *Origin) value() []byte {
+	if of.Trace == "" {
+		return []byte(of.Workflow)
+	}
+	return []byte(of.Workflow + " " + of.Trace)
 }
 
 // Put writes what an event changes in the timers of its instance, into the commit of that event.
@@ -293,7 +311,7 @@ func Put(w *persistence.Batch, of *Origin, ended, begun []statemachine.Timer) (f
 			w.Set(of.key(t), of.incident(t).Stored())
 			continue
 		}
-		w.Set(of.key(t), []byte(of.Workflow))
+		w.Set(of.key(t), of.value())
 		if first.IsZero() || t.Due.Before(first) {
 			first = t.Due
 		}

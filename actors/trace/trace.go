@@ -1,6 +1,9 @@
-// Package trace follows what one request causes: its way through gateway, actor and commit, and on through the outbox to
-// webhooks and other instances, also after a restart and at another node. It is OpenTelemetry's API, made so that nothing
-// is done where nobody collects traces: every method of a nil *Tracer or *Span does nothing.
+// Package trace follows what one request causes: its way through gateway, supervisor, actor and commit, and on through
+// timers and the outbox to webhooks and other instances, also after a restart and at another node. It is OpenTelemetry's
+// API, made so that nothing is done where nobody collects traces: every method of a nil *Tracer or *Span does nothing.
+//
+// A span travels in the request that it is of, in the context of calls that have one (Span.In, Of), and in rows and
+// messages as the text that Parent returns.
 package trace
 
 import (
@@ -65,6 +68,22 @@ func (s *Span) Below(name string) *Span {
 		return nil
 	}
 	return s.tracer.begin(s.ctx, name, Internal)
+}
+
+type spanKey struct{}
+
+// In returns ctx with the span, for Of.
+func (s *Span) In(ctx context.Context) context.Context {
+	if s == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, spanKey{}, s)
+}
+
+// Of returns the span of a context; nil when nobody follows what is done in it.
+func Of(ctx context.Context) *Span {
+	s, _ := ctx.Value(spanKey{}).(*Span)
+	return s
 }
 
 // Parent names the span to another process; "" for nil.

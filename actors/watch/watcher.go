@@ -114,11 +114,10 @@ func (w *watcher) check() error {
 		return err
 	}
 	now := s.o.Clock()
-	right := d.ReadRight(w.caller, now)
-	if right == statemachine.Denied {
+	if d.ReadRight(w.caller, now) == statemachine.Denied {
 		return failure.MayNotRead(w.req.WorkflowID)
 	}
-	w.req.ByPrivilege = w.req.Caller.IsOperator() && d.ReadRight(catalog.WithoutPrivileges(w.caller), now) != right
+	w.req.ByPrivilege = w.req.Caller.IsOperator() && d.ReadsByPrivilege(w.caller, now)
 	if w.filter, err = filter.Parse([]byte(w.req.Filter), filter.Options{Private: w.req.Caller.Has(identity.Workflows)}); err != nil {
 		return failure.Refuse(failure.ErrInvalid, "%w", err)
 	}

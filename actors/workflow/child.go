@@ -80,6 +80,7 @@ func (r *Router) Inside(ctx context.Context, m *child.Message) (refused string, 
 	} else if _, err = r.ask(to.Workflow, to.Instance, instance.Inside{Message: m, Piece: piece, Span: span}); errors.Is(err, failure.ErrNotFound) {
 		err = nil // who is not there needs no end and no news
 	}
+	span.End(err) // NB: where its instance has not come to it
 	if invoke.IsRefusal(err) {
 		return failure.In("invoke", to.Workflow, err).Error(), nil
 	}
@@ -140,7 +141,12 @@ func (r *Router) createUnasked(workflowID string, version uint64, id key.ID, req
 }
 
 // createScheduled implements schedule.Options.Create. Runs count towards a quota of their own, no matter who creates them.
-func (r *Router) createScheduled(c *schedule.Creation) error {
+func (r *Router) createScheduled(ctx context.Context, c *schedule.Creation) (err error) {
+	span := r.o.Tracer.Begin(trace.Of(ctx).Parent(), "schedule", trace.Internal)
+	if span != nil {
+		span.Set("troupe.workflow", c.Workflow, "troupe.instance", instanceid.Text(c.ID), "troupe.schedule", c.Schedule.Name)
+		defer func() { span.End(err) }() // NB: where it is refused
+	}
 	if err := r.env.CountRefusal(r.createQuota.Take(statemachine.System, r.o.Clock())); err != nil {
 		return err
 	}
@@ -162,7 +168,7 @@ func (r *Router) createScheduled(c *schedule.Creation) error {
 			return failure.Refuse(failure.ErrForbidden, "%s may not create instances of %s", as, c.Workflow)
 		}
 	}
-	return r.createUnasked(c.Workflow, 0, c.ID, instance.CreateUnasked{Of: of, Writes: c.Writes})
+	return r.createUnasked(c.Workflow, 0, c.ID, instance.CreateUnasked{Of: of, Writes: c.Writes, Span: span})
 }
 
 func (r *Router) principal(user identity.UserID) (*identity.Principal, error) {
@@ -183,10 +189,10 @@ func (r *Router) Schedules(ctx context.Context) ([]schedule.State, error) {
 }
 
 // ChangeSchedule pauses, resumes or runs a schedule, as schedule.Service says.
-func (r *Router) ChangeSchedule(workflowID, name string, action schedule.Action) error {
+func (r *Router) ChangeSchedule(ctx context.Context, workflowID, name string, action schedule.Action) error {
 	err := r.accepting()
 	if err == nil {
-		err = r.schedules.Change(workflowID, name, action)
+		err = r.schedules.Change(ctx, workflowID, name, action)
 	}
 	return failure.In(string(action), "schedule "+workflowID+"/"+name, err)
 }

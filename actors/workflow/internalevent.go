@@ -8,6 +8,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/hold"
 	"troupe/actors/instance"
+	"troupe/actors/internal/instanceid"
 	"troupe/actors/invoke"
 	"troupe/actors/message"
 	"troupe/actors/outbox"
@@ -17,6 +18,7 @@ import (
 	"troupe/actors/schedule"
 	"troupe/actors/shard"
 	"troupe/actors/timer"
+	"troupe/actors/trace"
 	"troupe/persistence/key"
 	"troupe/statemachine"
 )
@@ -68,10 +70,15 @@ func (r *Router) background() []shard.Background {
 
 // fire gives an instance the event of a timer. One that was deleted has none any more.
 func (r *Router) fire(row timer.Row, done func(error)) {
-	r.postInternal(row.Workflow, row.Instance, instance.FireTimer{ID: row.Timer}, func(err error) {
+	span := r.o.Tracer.Begin(row.Trace, "timer", trace.Internal)
+	if span != nil {
+		span.Set("troupe.workflow", row.Workflow, "troupe.instance", instanceid.Text(row.Instance))
+	}
+	r.postInternal(row.Workflow, row.Instance, instance.FireTimer{ID: row.Timer, Span: span}, func(err error) {
 		if errors.Is(err, failure.ErrNotFound) {
 			err = nil
 		}
+		span.End(err) // NB: where its instance has not come to it
 		done(err)
 	})
 }

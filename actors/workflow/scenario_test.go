@@ -501,7 +501,7 @@ func (s *scenario) step(line string) (string, error) {
 	case "schedules":
 		return s.schedules()
 	case "schedule": // WORKFLOW NAME pause|resume|run
-		return "", s.ChangeSchedule(a.at(1), a.at(2), schedule.Action(a.at(3)))
+		return "", s.ChangeSchedule(s.t.Context(), a.at(1), a.at(2), schedule.Action(a.at(3)))
 	case "hosts": // QUEUE[:BODY] STATUS|hang|held|up [final] ["error"]; held ones answer at up
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -6,7 +6,7 @@ type AuditRow struct {
 	Actor  string `json:"actor"`
 	Action string `json:"action"`
 	Target string `json:"target"`
-	Count  uint64 `json:"count,omitempty"` // of how many refusals it tells, if not of one action
+	Count  uint64 `json:"count,omitempty"` // of how many it tells, if not of one action
 	Hash   string `json:"hash"`
 	Prev   string `json:"prev"`
 }

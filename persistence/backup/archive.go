@@ -158,6 +158,7 @@ type archive struct {
 	*tar.Reader
 }
 
+// close implements source.
 func (a *archive) close() {
 	if a.plain != nil {
 		a.plain.Close()
@@ -221,18 +222,16 @@ func (r faulty) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (a *archive) place(*File) string { return a.path }
+func (a *archive) origin(*File) string { return a.path }
 
 // start implements source.
 func (a *archive) start() error {
-	a.close()
 	_, err := a.begin()
 	return err
 }
 
 // end implements source: behind the last file there is nothing, and the checksum of the stream is right.
 func (a *archive) end() error {
-	defer a.close()
 	if _, err := a.Next(); !errors.Is(err, io.EOF) {
 		return damagedf(a.path, "it goes on after its last file")
 	}

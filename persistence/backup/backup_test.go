@@ -372,6 +372,7 @@ func TestAnyDamageIsRefused(t *testing.T) {
 				if err == nil {
 					err = b.Unpack(t.Context(), t.TempDir(), false, nil)
 				}
+				assert.True(t, path != archive || isClosed(b), "the file of %s at %d is open still", what, at)
 				assert.True(t, errors.Is(err, ErrDamaged) || errors.Is(err, ErrNoBackup), "%s at %d of %d of %s: %v", what, at, size, path, err)
 				if err != nil {
 					assert.Contains(t, err.Error(), filepath.Base(path))
@@ -440,3 +441,5 @@ func TestABackupThatNobodyWrote(t *testing.T) {
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+func isClosed(b *Backup) bool { return b.from.(*archive).file == nil }

@@ -25,7 +25,8 @@ type source interface {
 	start() error
 	get(ctx context.Context, f *File) (io.ReadCloser, error)
 	end() error // after all files
-	place(f *File) string
+	close()     // after start, also where that or what follows has failed
+	origin(f *File) string
 }
 
 // Find returns the newest backup of a target that is not after a time; the zero time: the newest. ErrNoBackup.
@@ -93,19 +94,21 @@ type stored struct{ Target }
 
 func (stored) start() error { return nil }
 func (stored) end() error   { return nil }
+func (stored) close()       {}
 
-func (s stored) place(f *File) string { return f.object() + " in " + s.String() }
+func (s stored) origin(f *File) string { return f.object() + " in " + s.String() }
 
 func (s stored) get(ctx context.Context, f *File) (io.ReadCloser, error) {
 	content, err := s.Get(ctx, f.object())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, damagedf(f.Path, "%s is missing", s.place(f))
+		return nil, damagedf(f.Path, "%s is missing", s.origin(f))
 	}
 	return content, err
 }
 
 // each visits all files of a backup with their contents, which are compared with the index.
 func (b *Backup) each(ctx context.Context, visit func(f *File, content io.Reader) error) error {
+	defer b.from.close()
 	if err := b.from.start(); err != nil {
 		return err
 	}
@@ -128,7 +131,7 @@ func (b *Backup) visit(ctx context.Context, f *File, visit func(*File, io.Reader
 		return err
 	}
 	if err := t.check(f); err != nil {
-		return fmt.Errorf("%w (%s)", err, b.from.place(f))
+		return fmt.Errorf("%w (%s)", err, b.from.origin(f))
 	}
 	return nil
 }
@@ -143,7 +146,7 @@ func (b *Backup) Unpack(ctx context.Context, dir string, dataOnly bool, progress
 			progress(done, b.Bytes())
 		}
 		if !dataOnly || f.isData() {
-			return place(dir, f, content)
+			return create(dir, f, content)
 		}
 		return drain(f, content)
 	})
@@ -171,8 +174,8 @@ func (r *interruptible) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// place makes a file below a folder, durably.
-func place(dir string, f *File, content io.Reader) error {
+// create makes a file below a folder, durably.
+func create(dir string, f *File, content io.Reader) error {
 	path, mode := filepath.Join(dir, filepath.FromSlash(f.Path)), fs.FileMode(0o755)
 	if f.isData() {
 		mode = 0o700

@@ -160,6 +160,11 @@ func (p *Program) Reads(root string) bool {
 	return slices.Contains(p.reads, root) || root == instanceRoot && slices.Contains(p.reads, nodesRoot)
 }
 
+// ReadsPrivileges reports whether the expression may ask for the user's privileges.
+func (p *Program) ReadsPrivileges() bool {
+	return p.Reads(userRoot) && strings.Contains(p.source, "privileges")
+}
+
 // Nodes returns the names that the expression gives to In as literals, in the order of the text, so that a loader can look for
 // them. The caller must not change the slice.
 func (p *Program) Nodes() []string { return p.nodes }

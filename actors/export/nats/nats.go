@@ -11,6 +11,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -59,7 +60,7 @@ func New(o Options) (*Subject, error) {
 		return nil, errors.New("the address must be like nats://one:4222,two:4222/subject, without a user")
 	}
 	s := &Subject{name: o.To, subject: subject, servers: scheme + "://" + strings.ReplaceAll(hosts, ",", ","+scheme+"://")}
-	s.options = []nats.Option{nats.Name("troupe"), nats.NoReconnect(), nats.Timeout(connectMax)}
+	s.options = []nats.Option{nats.Name("troupe"), nats.NoReconnect(), nats.Timeout(connectMax), nats.SkipHostLookup()} // NB: the dialer looks it up, with a context
 	if scheme == SchemeTLS {
 		s.options = append(s.options, nats.Secure(&tls.Config{RootCAs: o.Authorities, MinVersion: tls.VersionTLS12}))
 	}
@@ -99,7 +100,7 @@ func (s *Subject) Write(ctx context.Context, rows []export.Row) (err error) {
 		}
 	}()
 	if s.conn == nil || s.conn.IsClosed() {
-		if err := s.connect(); err != nil {
+		if err := s.connect(ctx); err != nil {
 			return err
 		}
 	}
@@ -123,9 +124,18 @@ func (s *Subject) Write(ctx context.Context, rows []export.Row) (err error) {
 	return s.await(ctx, sent)
 }
 
-func (s *Subject) connect() error {
-	closed := make(chan struct{})
-	conn, err := nats.Connect(s.servers, append(s.options, nats.ClosedHandler(func(*nats.Conn) { close(closed) }))...)
+func (s *Subject) connect(ctx context.Context) error {
+	closed, d := make(chan struct{}), &dialer{ctx: ctx}
+	conn, err := nats.Connect(s.servers, append(s.options, nats.SetCustomDialer(d), nats.ClosedHandler(func(*nats.Conn) { close(closed) }))...)
+	if d.stop != nil {
+		d.stop()
+	}
+	if ctx.Err() != nil {
+		if conn != nil {
+			conn.Close()
+		}
+		return ctx.Err()
+	}
 	if err != nil {
 		return err
 	}
@@ -136,6 +146,22 @@ func (s *Subject) connect() error {
 	}
 	s.conn, s.stream, s.closed = conn, stream, closed
 	return nil
+}
+
+// dialer implements nats.CustomDialer for one connect, which takes no context: when that ends, so do the dial and the
+// handshake behind it.
+type dialer struct {
+	ctx  context.Context //nolint:containedctx // of the connect
+	stop func() bool     // has the newest connection outlive the context; nil: there is none
+}
+
+func (d *dialer) Dial(network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{Timeout: connectMax}).DialContext(d.ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	d.stop = context.AfterFunc(d.ctx, func() { _ = conn.Close() })
+	return conn, nil
 }
 
 // await waits until all of them are acknowledged.

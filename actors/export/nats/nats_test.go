@@ -1,9 +1,12 @@
 package nats
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"io"
+	"net"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -25,6 +28,24 @@ func start(t *testing.T, o *server.Options) *server.Server {
 	s.Start()
 	require.True(t, s.ReadyForConnections(time.Minute))
 	return s
+}
+
+// TestAStopEndsConnecting to a server that accepts and then says nothing.
+func TestAStopEndsConnecting(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = silent.Close() }()
+	subject, err := New(Options{To: "nats://" + silent.Addr().String() + "/rows"})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	go func() {
+		if conn, err := silent.Accept(); err == nil {
+			defer func() { _ = conn.Close() }()
+			stop()
+			_, _ = io.Copy(io.Discard, conn) // until the other side has gone
+		}
+	}()
+	assert.ErrorIs(t, subject.Write(ctx, nil), context.Canceled)
 }
 
 // TestRowsAreAcknowledged: over a server that is killed amid a batch, each row is there once, those of an instance in their order; TLS and

@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
-	"sync"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/deprecated"
@@ -102,14 +101,6 @@ func (c *column) page(records []record) []byte {
 
 const magic = "PAR1"
 
-var compressor = sync.OnceValue(func() *zstd.Encoder {
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
-	if err != nil {
-		panic(err) // its options are constants
-	}
-	return z
-})
-
 // Encode returns the whole file. An error is a row that is not one.
 func Encode(rows []export.Row) ([]byte, error) {
 	records := make([]record, len(rows))
@@ -119,12 +110,16 @@ func Encode(rows []export.Row) ([]byte, error) {
 		}
 		records[i].at = row.At.UnixMilli()
 	}
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
 	out := []byte(magic)
 	group := format.RowGroup{NumRows: int64(len(rows)), FileOffset: int64(len(out))}
 	schema := []format.SchemaElement{{Name: "row", NumChildren: thrift.New(int32(len(columns)))}}
 	for i := range columns {
 		c := &columns[i]
-		chunk, err := c.append(&out, records)
+		chunk, err := c.append(&out, records, z)
 		if err != nil {
 			return nil, err
 		}
@@ -144,9 +139,9 @@ func Encode(rows []export.Row) ([]byte, error) {
 }
 
 // append writes the only page of a column.
-func (c *column) append(out *[]byte, records []record) (format.ColumnChunk, error) {
+func (c *column) append(out *[]byte, records []record, z *zstd.Encoder) (format.ColumnChunk, error) {
 	plain := c.page(records)
-	packed := compressor().EncodeAll(plain, nil)
+	packed := z.EncodeAll(plain, nil)
 	header, err := thrift.Marshal(&thrift.CompactProtocol{}, &format.PageHeader{
 		Type: format.DataPage, UncompressedPageSize: int32(len(plain)), CompressedPageSize: int32(len(packed)),
 		CRC: int32(crc32.ChecksumIEEE(packed)),

@@ -18,6 +18,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/internal/semaphore"
+	"troupe/actors/trace"
 )
 
 // What Do returns besides the error of the work, each of the kind that the caller is told. Only after ErrPanicked had
@@ -90,8 +91,13 @@ type job struct {
 
 // Do waits for a worker for the user, runs work in an actor of its own and returns its error. It always waits for the
 // end of the work, so that work may use what belongs to the caller; work has to look at ctx itself. When ctx ends
-// before the work begins, Do returns its error.
-func (s *Supervisor) Do(ctx context.Context, user identity.UserID, name string, work func(context.Context) error) error {
+// before the work begins, Do returns its error. What the work does is below a span of the request.
+func (s *Supervisor) Do(ctx context.Context, user identity.UserID, name string, work func(context.Context) error) (err error) {
+	if of := trace.Of(ctx); of != nil {
+		span := of.Below(s.o.Name + " " + name)
+		ctx = span.In(ctx)
+		defer func() { span.End(err) }()
+	}
 	// NB: the order matters to Stop, which sets stopping and then waits for open.
 	s.open.Add(1)
 	defer s.open.Add(-1)

@@ -81,7 +81,7 @@ func (r *restoring) restore(ctx context.Context) (counts backup.Counts, err erro
 	if differences := r.from.Counts.Differ(counts); len(differences) > 0 {
 		return counts, fmt.Errorf("%w: %s", backup.ErrDamaged, strings.Join(differences, "; "))
 	}
-	return counts, r.place()
+	return counts, r.moveIn()
 }
 
 // clean removes what a restore left that did not come to its end.
@@ -184,8 +184,8 @@ func (r *restoring) prepare(ctx context.Context) (counts backup.Counts, err erro
 	return backup.Count(ctx, store)
 }
 
-// place moves what was restored into the home: the store first, and last the file that makes the home one.
-func (r *restoring) place() error {
+// moveIn moves what was restored into the home: the store first, and last the file that makes the home one.
+func (r *restoring) moveIn() error {
 	entries, err := os.ReadDir(r.stage)
 	if err != nil {
 		return err
@@ -194,7 +194,7 @@ func (r *restoring) place() error {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return placeOf(a) - placeOf(b) })
+	slices.SortStableFunc(names, func(a, b string) int { return turnOf(a) - turnOf(b) })
 	text, err := json.Marshal(names)
 	if err == nil && !r.dataOnly {
 		err = homedir.WriteWhole(filepath.Join(r.stage, placedFile), text, 0o600)
@@ -216,7 +216,8 @@ func (r *restoring) place() error {
 	return errors.Join(os.RemoveAll(r.stage), folder.Sync(r.home))
 }
 
-func placeOf(name string) int {
+// turnOf is when a name is moved; the least comes first.
+func turnOf(name string) int {
 	switch name {
 	case homedir.DataFolder:
 		return 0

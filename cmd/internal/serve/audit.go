@@ -40,7 +40,7 @@ func (s *service) recordTaken(action audit.Action) {
 		digest = s.reloads.access.inUse
 	}
 	if err := s.audit.Record(context.Background(), statemachine.System, action, fmt.Sprintf("%x", digest[:8])); err != nil {
-		s.log.Error().Err(err).Msg("files of the home are in use, and the audit log does not say so")
+		s.log.Error().Err(err).Msg("files of the home are in use, and the audit log does not say so yet")
 	}
 }
 
@@ -75,11 +75,11 @@ func (s *service) checkpoint(ctx context.Context) (string, error) {
 }
 
 // tell has the audit log tell of what the operator begins. A full disk has no room for the row, and ends with the very
-// commands that are recorded: they go on, and the log of the program tells of them.
+// commands that are recorded: they go on, and their rows follow.
 func (s *service) tell(ctx context.Context, action audit.Action) error {
-	err := s.audit.Record(ctx, statemachine.System, action, "")
+	err := s.audit.Announce(ctx, statemachine.System, action, "")
 	if err != nil && errors.Is(s.store.Accepting(), persistence.ErrDiskFull) {
-		s.log.Error().Str("action", string(action)).Msg("the disk is full, so the audit log does not tell of this command")
+		s.audit.Later(statemachine.System, action, "")
 		return nil
 	}
 	return err

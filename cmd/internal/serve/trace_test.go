@@ -39,7 +39,8 @@ func (c *collected) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 }
 
 // TestATraceGoesThroughEverything holds cmd/troupe/HOME.md, "Traces": a create and an event whose callers name one trace are in it, and so
-// is all that they cause: commits, the webhook, its callback, the child and what that tells. A restart in between does no harm.
+// is all that they cause: commits, the webhook, its callback, the child and what that tells, and the timer. A restart in between does no
+// harm. So are what people do with forms and tasks, and a schedule that is run by hand.
 func TestATraceGoesThroughEverything(t *testing.T) {
 	collector := &collected{make(chan *v1.Span, 1000)}
 	to := httptest.NewServer(collector)
@@ -60,10 +61,13 @@ func TestATraceGoesThroughEverything(t *testing.T) {
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "10") // milliseconds
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"identity.yaml": "users: [{id: ann}]\n",
+		"identity.yaml": "roles: [{id: boss, privileges: [mod-form-portal, mod-form, mod-workflows]}]\nusers: [{id: ann, roles: [boss]}]\n",
 		"troupe.yaml":   "webhooks: {allow: [127.0.0.0/8], endpoints: {chain: {far: {url: '" + hook.URL + "'}}}}\n",
 		"workflows/chain.yaml": "id: chain\nwebhooks: {far: {onDone: heard, retry: {limit: 9, delay: PT1S, maxDelay: PT1S}}}\nstateMachines: {main: {initial: open, states: {open: {on: {go: {target: sent, " +
-			"actions: [{webhook: {to: far, body: {}}}]}}}, sent: {on: {heard: asking}}, asking: {invoke: {workflow: link, onDone: closed}}, closed: {type: final}}}}\n",
+			"actions: [{webhook: {to: far, body: {}}}]}}}, sent: {on: {heard: asking}}, asking: {invoke: {workflow: link, onDone: resting}}, resting: {after: {PT0.1S: closed}}, closed: {type: final}}}}\n",
+		"workflows/desk.yaml": "id: desk\nschedules: {monthly: {cron: '0 7 1 * *', create: {}}}\n" +
+			"stateMachines: {main: {initial: open, states: {open: {on: {submit: asked}}, asked: {task: {form: paper}, on: {submit: closed}}, closed: {type: final}}}}\n",
+		"forms/paper.yaml":    "{id: paper, access: {roles: [boss]}, workflows: [desk], submit: submit, schema: {type: object}}\n",
 		"workflows/link.yaml": "id: link\nstateMachines: {main: {initial: done, states: {done: {type: final}}}}\n",
 	} {
 		clitest.PutFile(t, dir, name, text)
@@ -88,6 +92,24 @@ func TestATraceGoesThroughEverything(t *testing.T) {
 	}
 	instance := ann.Create(t, "chain", "", parent).Record(t).ID
 	ann.Event(t, "chain", instance, "go", "", parent).WantStatus(t, 200)
+	session, _, err := s.identities.Create(t.Context(), identity.Session, identity.CreateCredential{User: "ann"})
+	require.NoError(t, err)
+	desk := wiretest.User{Client: ann.Client, Credential: []string{"Cookie: session=" + session}}
+	ask := func(method, path, body string) string {
+		r := desk.Posting(path, body, parent)
+		r.Method = method
+		answer := desk.Send(t, r)
+		answer.WantStatus(t, 200)
+		return answer.Body
+	}
+	paper := ask("POST", "/form-portal/forms/create", `{"formId":"paper","workflowId":"desk"}`)
+	ask("PUT", "/form-runtime/api/v1/draft/desk/"+paper, `{"data":{}}`)
+	ask("POST", "/form-runtime/api/v1/submit", `{"workflowId":"desk","instanceId":"`+paper+`","data":{}}`)
+	tasks := wiretest.Decode[struct{ Tasks []struct{ TaskID string } }](t, ask("GET", "/workflow/api/v1/tasks", ""))
+	task := "/form-runtime/api/v1/task/" + tasks.Tasks[0].TaskID
+	ask("PUT", task+"/draft", `{"data":{}}`)
+	ask("POST", task+"/submit", `{"data":{}}`)
+	ask("POST", "/workflow/api/v1/schedules/desk/monthly", `{"action":"run"}`)
 	<-hooks // it fails, and is tried again
 	require.NoError(t, s.stop())
 	assert.Contains(t, log.String(), `"trace":"`+id+`"`, "lines of the requests")
@@ -95,7 +117,12 @@ func TestATraceGoesThroughEverything(t *testing.T) {
 	s, _ = start()
 	header := <-hooks
 	assert.True(t, strings.HasPrefix(header.Get("Traceparent"), "00-"+id+"-") && strings.HasSuffix(header.Get("Traceparent"), "-01"), "the webhook got %q", header.Get("Traceparent"))
-	wanted := []string{"POST /workflow/api/v1/create", "create", "POST /workflow/api/v1/event", "event", "deliver webhook", "callback", "deliver invoke", "message", "commit"}
+	wanted := []string{
+		"POST /workflow/api/v1/create", "create", "POST /workflow/api/v1/event", "event", "deliver webhook", "callback", "deliver invoke", "message", "commit", "timer",
+		"GET /workflow/api/v1/tasks", "POST /form-portal/forms/create", "formportal create", "PUT /form-runtime/api/v1/draft/:workflowId/:instanceId", "formportal draft", "draft",
+		"POST /form-runtime/api/v1/submit", "formportal submit", "submit", "PUT /form-runtime/api/v1/task/:taskId/draft", "formportal task draft", "task draft",
+		"POST /form-runtime/api/v1/task/:taskId/submit", "formportal task submit", "task submit", "POST /workflow/api/v1/schedules/:workflowId/:name", "schedule",
+	}
 	spans, names := map[string]*v1.Span{}, map[string]int{}
 	for notice := false; len(names) < len(wanted) || !notice; {
 		span := <-collector.spans

@@ -193,6 +193,7 @@ func (x *Exchange) beginSpan() {
 	x.Span = t.Begin(x.Request.Header.Get(trace.Header), x.Route.Method+" "+x.Route.Path, trace.Server)
 	x.Span.Set("http.request.method", x.Route.Method, "http.route", x.Route.Path, "troupe.request", x.RequestID())
 	x.Request.Header.Set(trace.Header, x.Span.Parent())
+	x.Request = x.Request.WithContext(x.Span.In(x.Request.Context()))
 }
 
 // logged adds to a line of the log which request it is about.

@@ -84,7 +84,7 @@ type Operations interface {
 	ChangeDelivery(ctx context.Context, id string, action outbox.Action) error
 	Schedules(context.Context) ([]schedule.State, error)
 	// ChangeSchedule returns when it is durable.
-	ChangeSchedule(workflowID, name string, action schedule.Action) error
+	ChangeSchedule(ctx context.Context, workflowID, name string, action schedule.Action) error
 	// Resume lets a restored store do what it holds back. It returns when that is durable.
 	Resume(what hold.What) error
 	// ChangeIncident gives the instance its event once more, or drops the incident.

@@ -252,7 +252,7 @@ func (g *Group) changeSchedule(x *kernel.Exchange) error {
 	if err != nil {
 		return err
 	}
-	if err := g.Workflows.ChangeSchedule(x.Params.ByName("workflowId"), x.Params.ByName("name"), action); err != nil {
+	if err := g.Workflows.ChangeSchedule(x.Request.Context(), x.Params.ByName("workflowId"), x.Params.ByName("name"), action); err != nil {
 		return err
 	}
 	x.Note("schedule."+audit.Action(action), x.Params.ByName("workflowId")+"/"+x.Params.ByName("name"))

@@ -165,6 +165,19 @@ func (d *Definition) MayReadAll(c *Caller, now time.Time) bool {
 	}) == Granted
 }
 
+// ReadsByPrivilege reports whether it may be a privilege that shows the caller instances: without any, the caller has another
+// right, or a condition that asks for privileges, and not every instance.
+func (d *Definition) ReadsByPrivilege(c *Caller, now time.Time) bool {
+	without := *c
+	without.Privileges = nil
+	return d.ReadRight(&without, now) != d.ReadRight(c, now) || d.ReadRule.readsPrivileges() && !d.MayReadAll(&without, now)
+}
+
+// readsPrivileges reports whether a condition of the rule asks for privileges.
+func (r *Rule) readsPrivileges() bool {
+	return r != nil && (r.When != nil && r.When.ReadsPrivileges() || r.Deny.readsPrivileges())
+}
+
 // SendRight says whether the caller may send events. Without a send rule it is the right to read.
 func (d *Definition) SendRight(c *Caller, now time.Time) Right {
 	return d.RuleToSend().without(c, now)

@@ -3547,7 +3547,7 @@ export interface components {
             action: string;
             /** @description An id. */
             target: string;
-            /** @description Only of a row that stands for refusals: how many. */
+            /** @description Only of a row that stands for many: how many. */
             count?: number;
             /** @description SHA-256 of `prev`, `ts`, `actor`, `action`, `target` and, if there is one, `count`, joined by line feeds. */
             hash: string;
