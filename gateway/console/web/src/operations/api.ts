@@ -155,8 +155,8 @@ export const loadAudit = (query: AuditQuery, after: string, signal?: AbortSignal
 
 export const verifyAudit = () => value(client.GET("/admin/api/v1/audit/verify"));
 
-/** What the node that answers did in each of the last minutes. */
-export const loadMinutes = async (signal?: AbortSignal): Promise<Minute[]> => (await value(client.GET("/admin/api/v1/load", { signal }))).minutes;
+/** What all nodes did in each of the last minutes. */
+export const loadLoad = (signal?: AbortSignal) => value(client.GET("/admin/api/v1/load", { signal }));
 
 export const loadBackups = async (signal?: AbortSignal): Promise<Backup[]> => (await value(client.GET("/admin/api/v1/backups", { signal }))).backups;
 

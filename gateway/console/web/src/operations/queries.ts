@@ -112,7 +112,7 @@ export const useAudit = (query: api.AuditQuery) =>
     retry: false,
   });
 
-export const useLoad = () => useQuery({ queryKey: [...operationsKey, "load"], queryFn: ({ signal }) => api.loadMinutes(signal), refetchInterval: 3 * lookEvery });
+export const useLoad = () => useQuery({ queryKey: [...operationsKey, "load"], queryFn: ({ signal }) => api.loadLoad(signal), refetchInterval: 3 * lookEvery });
 
 export const useBackups = () => useQuery({ queryKey: [...operationsKey, "backups"], queryFn: ({ signal }) => api.loadBackups(signal), refetchInterval: 6 * lookEvery });
 

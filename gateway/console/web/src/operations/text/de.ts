@@ -432,7 +432,10 @@ export const de: Widened<typeof en> = {
   },
   hour: {
     title: "Letzte Stunde",
-    text: "Dieser Knoten, Minute für Minute, seit",
+    text_one: "Minute für Minute, seit",
+    text_other: "{{count}} Knoten zusammen, Minute für Minute, seit",
+    missing_one: "{{count}} Knoten antwortet nicht und fehlt.",
+    missing_other: "{{count}} Knoten antworten nicht und fehlen.",
     rate: "Durchsatz",
     latency: "Antwortzeit der Anfragen",
     backlog: "Rückstand",

@@ -429,7 +429,10 @@ export const en = {
   },
   hour: {
     title: "Last hour",
-    text: "This node, minute by minute, since",
+    text_one: "Minute by minute, since",
+    text_other: "{{count}} nodes together, minute by minute, since",
+    missing_one: "{{count}} node does not answer and is missing.",
+    missing_other: "{{count}} nodes do not answer and are missing.",
     rate: "Rate",
     latency: "Latency of requests",
     backlog: "Backlog",
