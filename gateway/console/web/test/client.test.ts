@@ -46,7 +46,6 @@ test("a program creates an instance, sends events, lists and watches, and is ref
     const send = (client: typeof john, name: string, data: Record<string, unknown> = {}) => client.POST("/workflow/api/v1/event", { body: { workflowId, instanceId, event: { name, data } } });
     const early = await send(mary, "approve");
     assert.deepEqual([early.data, early.response.status, early.error?.error], [undefined, 409, "EventNotAllowed"]);
-    assert.match(early.error?.message ?? "", /^no transition accepts this event/);
     const long = await send(john, "submit", { days: 90 });
     assert.deepEqual([long.response.status, long.error?.error], [400, "InvalidContent"]);
     const { data: sent } = await send(john, "submit", { days: 5 });
