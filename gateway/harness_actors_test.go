@@ -140,7 +140,9 @@ func (f *fakeWorkflows) Schedules(context.Context) ([]schedule.State, error) {
 	return canned[[]schedule.State]("schedules"), f.ask()
 }
 
-func (f *fakeWorkflows) hour() []api.Minute { return canned[[]api.Minute]("load") }
+func (f *fakeWorkflows) hour(context.Context) api.Load {
+	return api.Load{Minutes: canned[[]api.Minute]("load"), Nodes: 2, Missing: 1}
+}
 
 func (f *fakeWorkflows) backups(context.Context) []api.Backup {
 	return canned[[]api.Backup]("backups")

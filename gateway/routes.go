@@ -134,8 +134,8 @@ type Services struct {
 	Cluster func() any
 	// Vitals is what the node holds and has done. It is asked once a second at most. Nil: nobody counts.
 	Vitals func() api.Vitals
-	// Load is what the node did in the last minutes, the oldest first. Nil: nobody counts.
-	Load func() []api.Minute
+	// Load is what all nodes did in the last minutes. Nil: nobody counts.
+	Load func(context.Context) api.Load
 	// Backups says where the node backs up the home to. Nil: nowhere.
 	Backups func(context.Context) []api.Backup
 	// Exports says how far the exports are, on all nodes. Nil: there are none.

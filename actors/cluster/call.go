@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -50,6 +51,32 @@ func AskIn[I, O any](ctx context.Context, n *Node, sh key.Shard, path string, he
 			return out, failure.Refuse(failure.ErrUnavailable, "no node leads %s: are most of its nodes running?", shown(sh))
 		}
 	}
+}
+
+// AskAll has every node of the cluster carry something out, which Handle has it answer under the path, and returns the
+// answers. missing is how many nodes give none: they are down, fail, or need longer than askedMax.
+func AskAll[I, O any](ctx context.Context, n *Node, path string, here func(context.Context, peer.NodeID, I) (O, error), in I) (answers []O, missing int) {
+	ctx, cancel := context.WithTimeout(ctx, askedMax)
+	defer cancel()
+	others := n.known()
+	each := make([]O, len(others)+1)
+	faults := make([]error, len(each))
+	var asked sync.WaitGroup
+	for i, id := range others {
+		if !n.isAlive(id) {
+			faults[i] = failure.ErrUnavailable
+			continue
+		}
+		asked.Go(func() { each[i], faults[i] = call[I, O](ctx, n, id, path, in) })
+	}
+	each[len(others)], faults[len(others)] = here(ctx, n.self, in)
+	asked.Wait()
+	for i, err := range faults {
+		if err == nil {
+			answers = append(answers, each[i])
+		}
+	}
+	return answers, len(each) - len(answers)
 }
 
 // Leader returns the node that leads a shard, which may be this one. It waits until there is one, or returns

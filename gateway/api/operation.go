@@ -187,12 +187,15 @@ type Health struct {
 // Load answers GET admin/api/v1/load.
 type Load struct {
 	Minutes []Minute `json:"minutes"` // the oldest first
+	// Nodes is how many nodes did it, and Missing how many others the cluster has, which do not answer.
+	Nodes   int `json:"nodes"`
+	Missing int `json:"missing"`
 }
 
-// Minute is what a node did in one minute, and what waited at its end.
+// Minute is what all nodes did in one minute, and what waited at its end.
 type Minute struct {
 	TS       string `json:"ts"` // its end
-	Requests uint64 `json:"requests"`
+	Requests int64  `json:"requests"`
 	Events   int64  `json:"events"`
 	Refused  int64  `json:"refused"`
 	// P50Milliseconds and P99Milliseconds are nil when no request was answered.

@@ -41,6 +41,7 @@ const (
 	pathInside      = "/cluster/inside"
 	pathMigrate     = "/cluster/migrate"
 	pathIncidents   = "/cluster/incidents"
+	pathHour        = "/cluster/hour"
 	pathVacate      = "/cluster/vacate"
 	pathAudit       = "/cluster/audit"
 )

@@ -23,6 +23,7 @@ import (
 	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/homedir"
 	"troupe/gateway"
+	"troupe/gateway/api"
 	"troupe/gateway/client"
 	"troupe/persistence"
 )
@@ -152,6 +153,15 @@ func TestThreeNodes(t *testing.T) {
 		defer made.Close()
 		services[i] = made
 	}
+	nodesOfLoad := func(n *service) (of [2]int) {
+		askNode(t, n, token, "/admin/api/v1/load", func(answer *http.Response) {
+			var load api.Load
+			require.NoError(t, json.NewDecoder(answer.Body).Decode(&load))
+			of = [2]int{load.Nodes, load.Missing}
+		})
+		return of
+	}
+	await(t, func() bool { return nodesOfLoad(nodes[1]) == [2]int{3, 0} }) // each has heard of all others then
 	var ids []string
 	for i, service := range services {
 		made, err := service.Create(t.Context(), client.CreateRequest{WorkflowID: "leave-request"})
@@ -183,6 +193,7 @@ func TestThreeNodes(t *testing.T) {
 
 	last := clusterOf(t, homes[2]).Self
 	assert.NoError(t, nodes[2].stop())
+	assert.Equal(t, [2]int{2, 1}, nodesOfLoad(nodes[0]), "the last hour without a node")
 	for i, id := range ids {
 		_, err := services[i%2].Send(t.Context(), client.SendRequest{WorkflowID: "leave-request", InstanceID: id, Event: "submit", Data: []byte(`{"days": 5}`)})
 		assert.NoError(t, err, "an event while a node is stopped")

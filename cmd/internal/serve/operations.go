@@ -1,6 +1,10 @@
 package serve
 
 import (
+	"context"
+
+	"troupe/actors/cluster"
+	"troupe/actors/cluster/peer"
 	"troupe/cmd/internal/build"
 	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/metric"
@@ -42,6 +46,29 @@ func (s *service) startOperations() error {
 		s.log.Warn().Err(err).Msg("metrics are off: their default address cannot be used; choose another one with --admin, or none with --admin=")
 	}
 	return nil
+}
+
+func (s *service) startHour() {
+	s.hour = metric.StartHour(s.readings, s.latency)
+	s.started.push(s.hour)
+	if s.node != nil {
+		cluster.Handle(s.node, pathHour, s.takeHour)
+	}
+}
+
+func (s *service) takeHour(context.Context, peer.NodeID, struct{}) ([]metric.Minute, error) {
+	return s.hour.Minutes(), nil
+}
+
+// lastHour is what this node did, and in a cluster all others did that answer.
+func (s *service) lastHour(ctx context.Context) api.Load {
+	if s.node == nil {
+		return metric.LoadOf(s.hour.Minutes())
+	}
+	nodes, missing := cluster.AskAll(ctx, s.node, pathHour, s.takeHour, struct{}{})
+	load := metric.LoadOf(nodes...)
+	load.Missing = missing
+	return load
 }
 
 // vitals is what the process holds and has done, for those who run the service.

@@ -401,8 +401,7 @@ func (s *service) takeCommands() (err error) {
 }
 
 func (s *service) serveRequests() {
-	s.hour = metric.StartHour(s.readings, s.latency)
-	s.started.push(s.hour)
+	s.startHour()
 	services := gateway.Services{
 		Workflows: s.router, Queries: s.router.Queries, Watches: s.router.Watches, Changes: s.router.Changes,
 		Worklists: s.router.Worklists, TaskWatches: s.router.TaskWatches, Waiting: s.router.Waiting,
@@ -417,7 +416,7 @@ func (s *service) serveRequests() {
 		Repository:  s.repository,
 		Templates:   s.templateParameters,
 		Vitals:      s.vitals,
-		Load:        s.hour.Minutes,
+		Load:        s.lastHour,
 		Backups:     s.backups.Statuses,
 		Exports:     s.exports.Statuses,
 		Parts: []gateway.Part{

@@ -139,11 +139,14 @@ func requestCounts(s *kernel.Kernel) api.RequestCounts {
 	return counts
 }
 
-// showLoad answers GET admin/api/v1/load. It is about this node, so it is never forwarded.
+// showLoad answers GET admin/api/v1/load. All nodes are asked, so it is never forwarded.
 func (g *Group) showLoad(x *kernel.Exchange) error {
-	answer := api.Load{Minutes: []api.Minute{}}
+	answer := api.Load{Nodes: 1}
 	if g.Load != nil {
-		answer.Minutes = append(answer.Minutes, g.Load()...)
+		answer = g.Load(x.Request.Context())
+	}
+	if answer.Minutes == nil {
+		answer.Minutes = []api.Minute{}
 	}
 	return x.AnswerJSON(answer)
 }

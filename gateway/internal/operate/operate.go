@@ -66,8 +66,8 @@ type Group struct {
 	// Vitals is what the node holds and has done. Nil: nobody counts.
 	Vitals func() api.Vitals
 	Parts  []Part // asked by /readyz
-	// Load is what the node did in the last minutes. Nil: nobody counts.
-	Load func() []api.Minute
+	// Load is what all nodes did in the last minutes. Nil: nobody counts.
+	Load func(context.Context) api.Load
 	// Backups says where the node backs up the home to. Nil: nowhere.
 	Backups func(context.Context) []api.Backup
 	// Exports says how far the exports are, on all nodes. Nil: there are none.

@@ -67,6 +67,8 @@ export async function startService(settings = {}) {
     };
     return { read: (path) => go(path, {}), ask: (path, body) => go(path, { method: "POST", body: JSON.stringify(body) }) };
   };
+  /** A new API token of somebody. */
+  const token = (user) => execFileSync(program, ["token", "create", "--home", home, "--user", user], { env, encoding: "utf8" }).trim();
   /** Changes a file of the home, or makes it, and waits until the service has read it. */
   const change = async (path, edit) => {
     const before = existsSync(join(home, path)) ? readFileSync(join(home, path), "utf8") : "";
@@ -96,5 +98,5 @@ export async function startService(settings = {}) {
       await new Promise((done) => setTimeout(done, 50));
     }
   };
-  return { root, stop, change, caller, links };
+  return { root, stop, change, caller, links, token };
 }

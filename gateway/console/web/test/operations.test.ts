@@ -3,12 +3,12 @@ import { test } from "node:test";
 import { inspectPath, pathOf } from "../src/operations/address";
 import type { Delivery, Health, Incident, RunningTimer, Schedule } from "../src/operations/api";
 import type { Task } from "../src/api/tasks";
-import { failedSchedules, grouped, lateTimers, overdueTasks, stuckDeliveries, stuckIncidents, waitingFor } from "../src/operations/attention";
+import { allIds, failedSchedules, grouped, lateTimers, overdueTasks, stuckDeliveries, stuckIncidents, waitingFor } from "../src/operations/attention";
 import { cronWords } from "../src/operations/cron";
 import { filterOf, operators, type Row, rowsOf, typedOf, valueAt, valueOf } from "../src/operations/filter";
 import { eventName, incidentName, timesText, whatEnds } from "../src/operations/names";
 import { lineOf, linesOf, readingsMax, seriesOf, sizeOf, toneOfHealth, withReading } from "../src/operations/load";
-import { planOf, stepsOf } from "../src/operations/plan";
+import { isLost, planOf, stepsOf } from "../src/operations/plan";
 import { parseCount } from "../src/operations/standing";
 import { i18n } from "../src/text";
 import { de } from "../src/operations/text/de";
@@ -150,6 +150,7 @@ test("a plan names what has another name, and nothing goes on by guess", () => {
   assert.equal(gone[0]?.chosen, "");
   assert.deepEqual(gone[0]?.to.map(({ nodeId }) => nodeId), ["draft", "review"], "a state of the same machine");
   assert.equal(planOf(1, 2, gone, "keep"), null);
+  assert.deepEqual([...same, ...gone].map(isLost), [false, false, true]);
   assert.deepEqual(planOf(1, 2, stepsOf([status("checking")], nodes, { "main checking": "review" }), "drop"), { from: 1, to: 2, timers: "drop", nodes: { main: { checking: "review" } } });
   assert.equal(planOf(2, 2, same, "keep"), null);
 });
@@ -210,6 +211,12 @@ test("what is stuck for one reason is one line, with what waits longest first", 
       ["schedule", "monthly", "refused", "", 1, "12-01T12:00", "", ""],
     ],
   );
+});
+
+test("all of a group is found, on every page, each once", async () => {
+  const one = (id: string, key = "a") => ({ key, id, cause: "delivery" as const, workflowId: "order", name: "", error: "", whom: "", since: "", instanceId: "" });
+  const pages = new Map([["", { found: [one("1"), one("2", "b")], next: "p" }], ["p", { found: [], next: "q" }], ["q", { found: [one("3"), one("1")], next: null }]]);
+  assert.deepEqual(await allIds("a", async (cursor) => pages.get(cursor) ?? assert.fail(cursor)), ["1", "3"]);
 });
 
 test("lines of the last hour have one scale, gaps, and the newest minute at the right", () => {

@@ -1710,8 +1710,8 @@ export interface paths {
         };
         /**
          * Show the load of the last hour
-         * @description For holders of `mod-workflows` or `mod-admin`: what the node that answers did in each of the last 60 minutes, oldest first, without
-         *     the present one. Fewer minutes are there after a start.
+         * @description For holders of `mod-workflows` or `mod-admin`: what the server did, in a cluster all nodes together, in each of the last 60 minutes
+         *     of the clock, oldest first, without the present one. What a node did before its start is not known.
          */
         get: operations["showLoad"];
         put?: never;
@@ -3645,6 +3645,10 @@ export interface components {
         };
         Load: {
             minutes: components["schemas"]["Minute"][];
+            /** @description How many nodes did it. */
+            nodes: number;
+            /** @description How many other nodes of the cluster do not answer. */
+            missing: number;
         };
         Minute: {
             /** @description The end of the minute. */

@@ -1,4 +1,4 @@
-import { KeyRound } from "lucide-react";
+import { KeyRound, Plus } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { type Caller, privilege } from "../api/types";
@@ -11,6 +11,7 @@ import { Time } from "../kit/Time";
 import { Link, useQueryPart } from "../navigate";
 import { pathOf } from "./address";
 import { type Credential, type CredentialKind, revoke } from "./api";
+import { NewToken } from "./NewToken";
 import { Confirm, Listed, useDeed } from "./parts";
 import { useCredentials } from "./queries";
 import { useText } from "./text";
@@ -28,6 +29,7 @@ export function CredentialsSection({ caller }: { caller: Caller }) {
   const credentials = useCredentials(kind, user, asked.get("cursor") ?? "");
   const { news, deed } = useDeed();
   const [ending, setEnding] = useState<Credential | null>(null);
+  const [isNew, setNew] = useState(false);
   const nameOf = (of: Credential) => `${of.user}, ${of.note || of.id}`;
   const columns: ColumnOf<Credential>[] = [
     {
@@ -66,14 +68,18 @@ export function CredentialsSection({ caller }: { caller: Caller }) {
   ];
   return (
     <>
-      {isAdmin && (
-        <div className="tools">
-          <Switch label={t("outbox.show")} options={(["sessions", "tokens"] as const).map((key) => ({ key, label: t(`credentials.${key}`) }))} selected={kind} onSelect={(to) => change({ kind: to === "tokens" ? to : "", cursor: "" })} />
-          <div className="tools-end">
-            <SearchBox label={t("credentials.of")} placeholder={t("credentials.of")} value={user} onSearch={(to) => change({ user: to.trim(), cursor: "" }, "replace")} />
-          </div>
+      <div className="tools">
+        {isAdmin && <Switch label={t("outbox.show")} options={(["sessions", "tokens"] as const).map((key) => ({ key, label: t(`credentials.${key}`) }))} selected={kind} onSelect={(to) => change({ kind: to === "tokens" ? to : "", cursor: "" })} />}
+        <div className="tools-end">
+          {isAdmin && <SearchBox label={t("credentials.of")} placeholder={t("credentials.of")} value={user} onSearch={(to) => change({ user: to.trim(), cursor: "" }, "replace")} />}
+          {kind === "tokens" && (
+            <Button kind="main" onPress={() => setNew(true)}>
+              <Plus aria-hidden />
+              {t("credentials.new")}
+            </Button>
+          )}
         </div>
-      )}
+      </div>
       {news}
       <Listed
         label={t(`credentials.${kind}`)}
@@ -84,6 +90,7 @@ export function CredentialsSection({ caller }: { caller: Caller }) {
         rowKey={({ id }) => id}
         empty={{ sign: <KeyRound aria-hidden />, title: t(`credentials.empty.${kind}`), text: t(user === "" ? `credentials.emptyText.${kind}` : "credentials.emptyOf", { user }) }}
       />
+      {isNew && <NewToken caller={caller} isAdmin={isAdmin} user={user || caller.id} onClose={() => setNew(false)} />}
       {ending && (
         <Confirm
           title={t(`credentials.endTitle.${kind}`)}

@@ -20,11 +20,12 @@ interface Series {
   unit: (value: number) => string;
 }
 
-/** Rate, latency and backlog of each minute of the last hour, as the node that answers has measured them. */
+/** Rate, latency and backlog of each minute of the last hour, of all nodes together. */
 export function LastHour() {
   const t = useText();
   useTranslation();
-  const { data: minutes = [] } = useLoad();
+  const { data } = useLoad();
+  const { minutes = [], nodes = 1, missing = 0 } = data ?? {};
   const [first] = minutes;
   if (!first) {
     return null; // the first minute after a start
@@ -43,7 +44,8 @@ export function LastHour() {
     <section className="ops-waiting" aria-labelledby="hour-title">
       <h3 id="hour-title">{t("hour.title")}</h3>
       <p className="quiet">
-        {t("hour.text")} <Time at={first.ts} as="exact" />
+        {t("hour.text", { count: nodes })} <Time at={first.ts} as="exact" />
+        {missing > 0 && <strong className="overdue"> {t("hour.missing", { count: missing })}</strong>}
       </p>
       <ul className="ops-charts ops-hours">
         {series.map((each) => (

@@ -4,9 +4,10 @@ import type { components } from "../api/openapi";
 import type { Instance } from "../api/runtime";
 import { Button } from "../kit/Button";
 import { LoadFault, Notice, Skeleton } from "../kit/Notice";
-import { migrateOne, type Plan, type PublishedWorkflow } from "./api";
+import { migrate, type Plan, type PublishedWorkflow } from "./api";
 import { reasonFor, type Told } from "./parts";
 import { planOf, stepsOf } from "./plan";
+import { StepFields, TimersField, Versions } from "./planFields";
 import { operationsKey, usePresentation, useWorkflows } from "./queries";
 import { useText } from "./text";
 
@@ -36,9 +37,6 @@ export function MoveCard(props: MoveCardProps) {
   );
 }
 
-const timerWays = ["keep", "restart", "drop"] as const;
-const timerTexts = { keep: "inspect.timersKeep", restart: "inspect.timersRestart", drop: "inspect.timersDrop" } as const;
-
 function MoveForm({ of, version, at, onTold, workflow }: MoveCardProps & { workflow: PublishedWorkflow }) {
   const t = useText();
   const queries = useQueryClient();
@@ -65,7 +63,7 @@ function MoveForm({ of, version, at, onTold, workflow }: MoveCardProps & { workf
     }
     setBusy(true);
     try {
-      const { migrated, refused } = await migrateOne(of, plan, dryRun);
+      const { migrated, refused } = await migrate(of.workflowId, { plan: { ...plan }, filter: { _id: of.instanceId }, dryRun, limit: 1 });
       const [refusal] = refused;
       if (refusal) {
         setAnswer({ tone: "bad", title: t(dryRun ? "inspect.cannot" : "inspect.notMoved"), detail: refusal.reason });
@@ -107,30 +105,8 @@ function MoveForm({ of, version, at, onTold, workflow }: MoveCardProps & { workf
         </label>
       </div>
       {presentation.isError && <LoadFault fault={presentation.error} retry={() => void presentation.refetch()} />}
-      {presentation.data &&
-        steps.map((step) => (
-          <label key={`${step.machine} ${step.from}`} className="field">
-            <span className="label">{t("inspect.stepFrom", { state: step.label })}</span>
-            <select value={step.chosen} onChange={(event) => changed(setChosen)({ ...chosen, [`${step.machine} ${step.from}`]: event.target.value })}>
-              {step.chosen === "" && <option value="">{t("inspect.choose")}</option>}
-              {step.to.map((node) => (
-                <option key={node.nodeId} value={node.nodeId}>
-                  {node.label}
-                </option>
-              ))}
-            </select>
-          </label>
-        ))}
-      <label className="field">
-        <span className="label">{t("inspect.timersOf")}</span>
-        <select value={timers} onChange={(event) => changed(setTimers)(event.target.value as typeof timers)}>
-          {timerWays.map((way) => (
-            <option key={way} value={way}>
-              {t(timerTexts[way])}
-            </option>
-          ))}
-        </select>
-      </label>
+      {presentation.data && <StepFields steps={steps} chosen={chosen} onChoose={changed(setChosen)} />}
+      <TimersField value={timers} onChoose={changed(setTimers)} />
       <div role="status">
         {answer && (
           <Notice tone={answer.tone} title={answer.title}>
@@ -147,25 +123,5 @@ function MoveForm({ of, version, at, onTold, workflow }: MoveCardProps & { workf
         </Button>
       </div>
     </form>
-  );
-}
-
-interface VersionsProps {
-  versions: number[];
-  value: number;
-  current: number;
-  onChoose: (version: number) => void;
-}
-
-function Versions({ versions, value, current, onChoose }: VersionsProps) {
-  const t = useText();
-  return (
-    <select value={value} onChange={(event) => onChoose(Number(event.target.value))}>
-      {versions.map((each) => (
-        <option key={each} value={each}>
-          {each === current ? t("workflows.versionCurrent", { version: each }) : each}
-        </option>
-      ))}
-    </select>
   );
 }

@@ -4,9 +4,10 @@ import { Button } from "../kit/Button";
 import { Empty, Notice } from "../kit/Notice";
 import { useQueryPart } from "../navigate";
 import { formatNumber } from "../words";
-import { type BulkRequest, createBulk, type PublishedWorkflow } from "./api";
+import { type BulkRequest, createBulk, type Plan, type PublishedWorkflow } from "./api";
 import { FilterBuilder } from "./FilterBuilder";
 import { objectOf } from "./filter";
+import { MovePlan } from "./MovePlan";
 import { Confirm, Loaded, reasonFor, type useDeed } from "./parts";
 import { useBulkCount, usePresentation, useWorkflows } from "./queries";
 import { useText } from "./text";
@@ -42,15 +43,12 @@ function BulkForm({ list, deed, onClose }: NewBulkProps & { list: PublishedWorkf
   const [kind, setKind] = useState<(typeof actions)[number]>("event");
   const [event, setEvent] = useState("");
   const [data, setData] = useState("");
-  const [from, setFrom] = useState(0);
-  const [to, setTo] = useState(0);
+  const [move, setMove] = useState<Plan | null>(null);
   const [asking, setAsking] = useState(false);
 
-  const versions = workflow?.versions ?? [];
-  const plan = { from: versions.includes(from) ? from : (versions[0] ?? 0), to: versions.includes(to) ? to : (workflow?.current ?? 0) };
   const sent = data.trim() === "" ? {} : objectOf(data);
   const action: BulkRequest["action"] | null =
-    kind === "delete" ? { delete: true } : kind === "migrate" ? (plan.from === plan.to ? null : { migrate: { plan } }) : event.trim() === "" || sent === null ? null : { event: { name: event.trim(), ...(data.trim() === "" ? {} : { data: sent }) } };
+    kind === "delete" ? { delete: true } : kind === "migrate" ? move && { migrate: { plan: move } } : event.trim() === "" || sent === null ? null : { event: { name: event.trim(), ...(data.trim() === "" ? {} : { data: sent }) } };
   const where = objectOf(filter);
   const wanted: BulkRequest | null = action && { workflowId, action, ...(where === null ? {} : { filter: where }) };
   const count = useBulkCount(wanted);
@@ -107,20 +105,8 @@ function BulkForm({ list, deed, onClose }: NewBulkProps & { list: PublishedWorkf
               </label>
             </>
           )}
-          {kind === "migrate" &&
-            ([["from", plan.from, setFrom], ["to", plan.to, setTo]] as const).map(([key, value, set]) => (
-              <label key={key} className="field">
-                <span className="label">{t(`inspect.${key}`)}</span>
-                <select value={value} onChange={({ target }) => set(Number(target.value))}>
-                  {versions.map((version) => (
-                    <option key={version} value={version}>
-                      {version}
-                    </option>
-                  ))}
-                </select>
-              </label>
-            ))}
         </div>
+        {kind === "migrate" && workflow && <MovePlan key={workflowId} of={workflow} filter={where ?? {}} onPlan={setMove} />}
         {count.isError ? (
           <Notice tone="bad" title={t("bulk.refused")} alert>
             <p>{reasonFor(count.error)}</p>

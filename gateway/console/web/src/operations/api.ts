@@ -100,9 +100,9 @@ export interface Plan {
   timers?: "keep" | "restart" | "drop";
 }
 
-/** Gives one instance another version, or says what would become of it. */
-export const migrateOne = ({ workflowId, instanceId }: Instance, plan: Plan, dryRun: boolean): Promise<Migrated> =>
-  value(client.POST("/workflow/api/v1/instances/{workflowId}/migrate", { params: { path: { workflowId } }, body: { plan: { ...plan }, filter: { _id: instanceId }, dryRun, limit: 1 } }));
+/** Gives instances another version, or with dryRun says what would become of them; a page of them at a time. */
+export const migrate = (workflowId: string, body: Schemas["MigrationRequest"]): Promise<Migrated> =>
+  value(client.POST("/workflow/api/v1/instances/{workflowId}/migrate", { params: { path: { workflowId } }, body }));
 
 export const loadHealth = (signal?: AbortSignal): Promise<Health> => value(client.GET("/admin/api/v1/health", { signal }));
 
@@ -137,6 +137,9 @@ export async function loadCredentials(kind: CredentialKind, user: string, cursor
   return { list: sessions, next };
 }
 
+/** Creates a token; only this answer has its secret. */
+export const createToken = (body: Schemas["TokenRequest"]) => value(client.POST("/admin/api/v1/tokens", { body }));
+
 /** Ends a session or a token for good. */
 export const revoke = (kind: CredentialKind, id: string) => value(client.DELETE(`/admin/api/v1/${kind}/{id}`, { params: { path: { id } } }));
 
@@ -152,8 +155,8 @@ export const loadAudit = (query: AuditQuery, after: string, signal?: AbortSignal
 
 export const verifyAudit = () => value(client.GET("/admin/api/v1/audit/verify"));
 
-/** What the node that answers did in each of the last minutes. */
-export const loadMinutes = async (signal?: AbortSignal): Promise<Minute[]> => (await value(client.GET("/admin/api/v1/load", { signal }))).minutes;
+/** What all nodes did in each of the last minutes. */
+export const loadLoad = (signal?: AbortSignal) => value(client.GET("/admin/api/v1/load", { signal }));
 
 export const loadBackups = async (signal?: AbortSignal): Promise<Backup[]> => (await value(client.GET("/admin/api/v1/backups", { signal }))).backups;
 

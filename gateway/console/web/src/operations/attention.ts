@@ -50,6 +50,24 @@ export function grouped(all: readonly One[]): Stuck[] {
   return [...groups.values()].toSorted((a, b) => (a.since < b.since ? -1 : a.since > b.since ? 1 : 0));
 }
 
+/** Where the list of those that are stuck goes on, and what is on this page of it. */
+interface StuckPage {
+  found: readonly One[];
+  next?: string | null | undefined;
+}
+
+/** The ids of all that can be retried of a group, from every page of its list. */
+export async function allIds(key: string, load: (cursor: string) => Promise<StuckPage>): Promise<string[]> {
+  const ids: string[] = [];
+  let cursor: string | null | undefined = "";
+  do {
+    const page: StuckPage = await load(cursor);
+    ids.push(...page.found.flatMap((one) => (one.key === key && one.id !== undefined ? [one.id] : [])));
+    cursor = page.next;
+  } while (cursor);
+  return [...new Set(ids)];
+}
+
 const keyOf = (...parts: string[]) => JSON.stringify(parts);
 
 export const stuckIncidents = (list: readonly Incident[], nameOf: (of: Incident) => string): One[] =>

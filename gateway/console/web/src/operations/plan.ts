@@ -1,7 +1,7 @@
 import type { components } from "../api/openapi";
 import type { Plan } from "./api";
 
-// Plans for moving an instance (statemachine/DEFINITION.md, "Migration"). Pure.
+// Plans for moving instances (statemachine/DEFINITION.md, "Migration"). Pure.
 
 type Status = components["schemas"]["Status"];
 
@@ -23,6 +23,9 @@ export function stepsOf(at: readonly Status[], nodes: readonly Status[], chosen:
     return { machine: of.stateMachineId, from: of.nodeId, label: of.label, to, chosen: to.some((node) => node.nodeId === wanted) ? wanted : "" };
   });
 }
+
+/** Whether instances there must be sent somewhere else, since the other version does not have their state. */
+export const isLost = ({ from, to }: Step) => to.every(({ nodeId }) => nodeId !== from);
 
 /** Null while a place has none to go to. */
 export function planOf(from: number, to: number, steps: readonly Step[], timers: NonNullable<Plan["timers"]>): Plan | null {

@@ -80,6 +80,18 @@ export const useBulk = (enabled = true) =>
 export const useBulkCount = (wanted: api.BulkRequest | null) =>
   useQuery({ queryKey: [...operationsKey, "bulk-count", wanted], queryFn: async () => (wanted === null ? null : (await api.createBulk({ ...wanted, dryRun: true })).count), enabled: wanted !== null, retry: false });
 
+/** How many instances are tried for the preview of a migration. */
+export const triedMax = 200;
+
+/** What would become of the first instances of a migration; null is not known yet. */
+export const useMoveTrial = (workflowId: string, plan: api.Plan | null, filter: Record<string, unknown>) =>
+  useQuery({
+    queryKey: [...operationsKey, "trial", workflowId, plan, filter],
+    queryFn: async () => (plan === null ? null : await api.migrate(workflowId, { plan: { ...plan }, filter, dryRun: true, limit: triedMax })),
+    enabled: plan !== null,
+    retry: false,
+  });
+
 export const useUsers = (cursor: string) => useQuery({ queryKey: [...operationsKey, "users", cursor], queryFn: ({ signal }) => api.loadUsers(cursor, signal), placeholderData: keepPreviousData });
 
 export const useUser = (userId: string) => useQuery({ queryKey: [...operationsKey, "user", userId], queryFn: ({ signal }) => api.loadUser(userId, signal), retry: false });
@@ -100,7 +112,7 @@ export const useAudit = (query: api.AuditQuery) =>
     retry: false,
   });
 
-export const useLoad = () => useQuery({ queryKey: [...operationsKey, "load"], queryFn: ({ signal }) => api.loadMinutes(signal), refetchInterval: 3 * lookEvery });
+export const useLoad = () => useQuery({ queryKey: [...operationsKey, "load"], queryFn: ({ signal }) => api.loadLoad(signal), refetchInterval: 3 * lookEvery });
 
 export const useBackups = () => useQuery({ queryKey: [...operationsKey, "backups"], queryFn: ({ signal }) => api.loadBackups(signal), refetchInterval: 6 * lookEvery });
 
