@@ -135,14 +135,15 @@ func (x *shard) run() {
 // delete deletes what is due of a workflow, the oldest first. Its error is of the shard; what keeps a single instance
 // keeps no other one.
 func (x *shard) delete(r catalog.Retention) error {
-	of := key.Range{Prefix: key.DonePrefix(nil, x.number, r.Workflow)}
+	var from []byte
 	for x.ctx.Err() == nil {
-		of.To = key.TimePlace(x.o.Clock().Add(-r.Done).UnixMilli() + 1)
+		of := due(x.number, r, x.o.Clock())
+		of.From = from
 		ids, last, err := x.page(of)
 		if err != nil || len(ids) == 0 {
 			return err
 		}
-		of.From = append(last, 0)
+		from = append(last, 0)
 		for _, id := range ids {
 			if err := x.deleteOne(r.Workflow, id); err != nil {
 				return err
@@ -150,6 +151,11 @@ func (x *shard) delete(r catalog.Retention) error {
 		}
 	}
 	return nil
+}
+
+// due has the instances of a shard that a retention deletes.
+func due(sh key.Shard, r catalog.Retention, now time.Time) key.Range {
+	return key.Range{Prefix: key.DonePrefix(nil, sh, r.Workflow), To: key.TimePlace(now.Add(-r.Done).UnixMilli() + 1)}
 }
 
 var errEnough = errors.New("enough")

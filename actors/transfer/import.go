@@ -31,6 +31,8 @@ import (
 const (
 	atOnce       = 64        // commits that share fsyncs
 	lineBytesMax = 256 << 20 // of an instance with its history
+	// entryBytesMax is that in a cluster, where it travels as one entry of Raft's log, and the shards of its node wait meanwhile.
+	entryBytesMax = 32 << 20
 )
 
 // Imported says what Import has done.
@@ -68,7 +70,10 @@ func Import(ctx context.Context, store *persistence.Store, c *catalog.Catalog, i
 	if running == nil {
 		running = alone{retry.NewKeys()}
 	}
-	m := &importing{store: store, catalog: c, running: running, underWay: map[key.ID]bool{}}
+	m := &importing{store: store, catalog: c, running: running, underWay: map[key.ID]bool{}, bytesMax: lineBytesMax}
+	if !store.Standalone() {
+		m.bytesMax = entryBytesMax
+	}
 	writes, ctx := errgroup.WithContext(ctx)
 	writes.SetLimit(atOnce)
 	err := m.read(ctx, bufio.NewReaderSize(in, 1<<20), writes, say)
@@ -81,6 +86,8 @@ type importing struct {
 	catalog *catalog.Catalog
 	running Running
 
+	bytesMax int // of a line
+
 	mu sync.Mutex
 	Imported
 	underWay map[key.ID]bool
@@ -90,7 +97,7 @@ type importing struct {
 func (m *importing) read(ctx context.Context, lines *bufio.Reader, writes *errgroup.Group, say func(string)) error {
 	seen := int64(0)
 	for n := 1; ; n++ {
-		text, err := readLine(lines)
+		text, err := m.readLine(lines)
 		if errors.Is(err, io.EOF) {
 			return fmt.Errorf("line %d: the file ends before its last line, which says how many instances it has; those of the lines before were imported", n)
 		}
@@ -130,11 +137,11 @@ func (m *importing) read(ctx context.Context, lines *bufio.Reader, writes *errgr
 	}
 }
 
-func readLine(lines *bufio.Reader) (text []byte, err error) {
+func (m *importing) readLine(lines *bufio.Reader) (text []byte, err error) {
 	for {
 		part, err := lines.ReadSlice('\n')
-		if text = append(text, part...); len(text) > lineBytesMax {
-			return nil, fmt.Errorf("is longer than %d MiB", lineBytesMax>>20)
+		if text = append(text, part...); len(text) > m.bytesMax {
+			return nil, fmt.Errorf("the instance has more than %d MiB", m.bytesMax>>20)
 		}
 		switch {
 		case err == nil:

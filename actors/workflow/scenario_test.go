@@ -23,6 +23,7 @@ import (
 	"troupe/actors/message"
 	"troupe/actors/outbox"
 	"troupe/actors/quota"
+	"troupe/actors/retention"
 	"troupe/actors/schedule"
 	"troupe/actors/task"
 	"troupe/actors/workflow"
@@ -163,6 +164,10 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 		} else {
 			s.Publish(texts...)
 		}
+	case "warn": // of what these would delete at once
+		warnings, err := retention.Warn(s.Store, s.Catalog.Retentions(), s.Sources(texts...), s.clock())
+		s.Must(err)
+		return cmp.Or(warnings.Error(), "nothing") + "\n"
 	case "user":
 		who := &identity.Principal{ID: identity.UserID(cmd.CmdArgs[0].Key)}
 		for _, a := range cmd.CmdArgs[1:] {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -173,6 +174,9 @@ func (c *Client) send(ctx context.Context, method, path string, body any) (_ *ht
 		// NB: url.Error only adds an address that does not exist.
 		if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 			err = wrapped.Err
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+			err = fmt.Errorf("it ended before it answered (%w)", err)
 		}
 		return nil, fmt.Errorf("ask the server at %s: %w", c.path, err)
 	}

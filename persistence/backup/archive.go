@@ -48,7 +48,7 @@ func (r *Run) ToFile(ctx context.Context, path string) (*Report, error) {
 		err = folder.Sync(filepath.Dir(path))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("backup to %s: %w", path, err)
+		return nil, fmt.Errorf("backup to %s: %w", path, c.explain(err))
 	}
 	written, err := part.Stat()
 	if err != nil {

@@ -166,6 +166,18 @@ func TestBackups(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist, "a target that somebody removes is not made again without its mark")
 	s.run.Progress = nil
 	s.mustAdd(f, 0)
+
+	checkpoint := s.run.Checkpoint
+	s.run.Checkpoint = func(ctx context.Context) (string, func(), error) {
+		dir, done, err := checkpoint(ctx)
+		s.run.Progress = func(int64, int64) { done() } // as a server does that stops
+		return dir, func() {}, err
+	}
+	s.work(10)
+	_, err = s.run.To(t.Context(), f, 0)
+	require.ErrorContains(t, err, "the server of the home stopped or started meanwhile")
+	s.run.Progress, s.run.Checkpoint = nil, checkpoint
+	s.mustAdd(f, 0)
 }
 
 // TestArchives: one file, with what a home has and without what it does not have, and what a killed run leaves.

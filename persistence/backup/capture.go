@@ -46,6 +46,7 @@ type Report struct {
 // captured is one moment of a home, until done is called.
 type captured struct {
 	moment time.Time
+	dir    string // of the checkpoint
 	done   func()
 	files  []capturedFile
 	counts Counts
@@ -114,7 +115,7 @@ func (r *Run) capture(ctx context.Context) (*captured, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.done = done
+		c.dir, c.done = dir, done
 		after, left, err := r.readText()
 		if err == nil && !sameText(before, after) {
 			done()
@@ -134,11 +135,21 @@ func (r *Run) capture(ctx context.Context) (*captured, error) {
 		}
 		if err != nil {
 			done()
-			return nil, err
+			return nil, c.explain(err)
 		}
 		return c, nil
 	}
 	return nil, fmt.Errorf("the text files in %s change all the time: try again when nobody writes them", r.Home)
+}
+
+// explain says of an error when it comes from a server that has removed the checkpoint.
+func (c *captured) explain(err error) error {
+	var missing *fs.PathError
+	_, gone := os.Stat(c.dir)
+	if errors.Is(gone, fs.ErrNotExist) || errors.As(err, &missing) && errors.Is(missing, fs.ErrNotExist) && filepath.Dir(missing.Path) == c.dir {
+		return fmt.Errorf("the server of the home stopped or started meanwhile, which removes the copy of its store; no backup was made, run it again: %w", err)
+	}
+	return err
 }
 
 // replaceText has the text files be those that the store says.

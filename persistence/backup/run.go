@@ -71,7 +71,7 @@ func (r *Run) To(ctx context.Context, t Target, keep time.Duration) (*Report, er
 	defer c.done()
 	index, copied, err := c.add(ctx, r, t)
 	if err != nil {
-		return nil, fmt.Errorf("backup to %s: %w", t, err)
+		return nil, fmt.Errorf("backup to %s: %w", t, c.explain(err))
 	}
 	report := &Report{Index: index, Copied: copied, Left: c.left}
 	report.Removed, err = prune(ctx, t, c.moment.Add(-keep), keep > 0)

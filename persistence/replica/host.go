@@ -282,11 +282,11 @@ func (h *Host) unreachable(node string) {
 	}
 }
 
-// receive takes a message of another node.
+// receive takes a message of another node. What is more than inboxBytesMax by itself, such as a published home, is taken when nothing waits.
 func (g *Group) receive(m *raftpb.Message, bytes int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.mu.stopped || g.mu.inboxBytes+bytes > inboxBytesMax && len(m.GetEntries()) > 0 {
+	if g.mu.stopped || g.mu.inboxBytes > 0 && g.mu.inboxBytes+bytes > inboxBytesMax && len(m.GetEntries()) > 0 {
 		return
 	}
 	g.mu.inboxBytes += bytes

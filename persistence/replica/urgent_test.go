@@ -41,3 +41,13 @@ func TestAGroupIsSteppedForWhatDecides(t *testing.T) {
 	g.mu.alone = true
 	assert.True(t, g.urgentLocked(has(1, 9)), "nobody else votes")
 }
+
+// TestAMessageOfAnySizeIsTakenAlone: an entry that is larger than what may wait, such as a published home, would be dropped each time it
+// is sent, and its leader would lose its leadership.
+func TestAMessageOfAnySizeIsTakenAlone(t *testing.T) {
+	g := &Group{host: &Host{self: 1}}
+	entries := &raftpb.Message{Type: raftpb.MsgApp.Enum(), From: new(uint64(2)), Entries: []*raftpb.Entry{{}}}
+	g.receive(entries, inboxBytesMax+1)
+	g.receive(entries, 1)
+	assert.Len(t, g.mu.inbox, 1)
+}

@@ -9,15 +9,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"troupe/actors/catalog"
 	"troupe/actors/home"
+	"troupe/actors/retention"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/connect"
 	"troupe/cmd/internal/homedir"
+	"troupe/cmd/internal/store"
 	"troupe/gateway/admin"
 	"troupe/gateway/api"
 	"troupe/gateway/client"
@@ -31,7 +35,10 @@ func newCheck() *cobra.Command {
 		Use:   "check",
 		Short: "Check the text files of a home",
 		Long: `Prints all problems, and exits with 1 if there are any. If a server is running on the home, it is asked what it would
-refuse: changed content of a version that has instances, or a workflow that was published individually.`,
+refuse: changed content of a version that has instances, or a workflow that was published individually.
+
+It warns of a retention that would delete instances at once. It does not check what the store has: troupe doctor says
+whether a server can open it, and troupe store verify checks everything in it.`,
 		Example: "  troupe check --home ./troupe-home",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			faults, warnings, err := checkHome(c)
@@ -82,6 +89,7 @@ func checkHome(c *config.Config) (all, warnings document.Faults, err error) {
 		if warnings = set.Warnings; loadErr == nil { // or it would warn of what is not there because of a fault
 			warnings = append(warnings, c.WarnOfSending(set.Workflows)...)
 		}
+		warnings = append(warnings, warnOfDeletion(c, set.Workflows)...)
 	}
 	all = append(all, checkStore(c)...)
 	all.Sort()
@@ -114,6 +122,24 @@ func checkStore(c *config.Config) document.Faults {
 		return nil
 	}
 	return document.Faults{{File: homedir.StoreIDFile, Reason: err.Error()}}
+}
+
+// warnOfDeletion looks into the store, if there is one and no server has it, which says so itself.
+func warnOfDeletion(c *config.Config, set []catalog.Source) document.Faults {
+	deletes := slices.ContainsFunc(set, func(s catalog.Source) bool { return s.Parsed.Retention > 0 })
+	if !deletes || c.IsNode() || !homedir.Exists(homedir.Data(c.Home)) {
+		return nil
+	}
+	open, end, err := store.OpenHome(c, false)
+	var warnings document.Faults
+	if err == nil {
+		warnings, err = retention.Warn(open.Store, open.Catalog.Retentions(), set, time.Now())
+		err = errors.Join(err, end())
+	}
+	if err != nil && !errors.Is(err, persistence.ErrLocked) {
+		warnings = append(warnings, document.Fault{File: homedir.DataFolder, Reason: "what a retention would delete was not counted: " + err.Error()})
+	}
+	return warnings
 }
 
 // checkServer returns what the server that runs on the home would refuse, if there is one, and what else it says.

@@ -98,13 +98,11 @@ const startMax = 30 * time.Second
 
 // checkpointOf asks the server that runs on the home, also one that is starting, or opens the store where none does.
 func checkpointOf(ctx context.Context, c *config.Config) (dir string, done func(), err error) {
-	const pause = 250 * time.Millisecond
-	for begun := time.Now(); ; {
+	err = homedir.AwaitStore(ctx, startMax, func(error) {}, func() (err error) {
 		dir, done, err = checkpointNow(ctx, c)
-		if !errors.Is(err, persistence.ErrLocked) || time.Since(begun) > startMax || !sleep(ctx, pause) {
-			return dir, done, err
-		}
-	}
+		return err
+	})
+	return dir, done, err
 }
 
 func checkpointNow(ctx context.Context, c *config.Config) (dir string, done func(), err error) {

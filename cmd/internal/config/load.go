@@ -47,7 +47,7 @@ func (c *Config) IsChosen(name string) bool { return c.sources[name] != "default
 // LoadQuiet is Load for a command that is not the server: it logs what is amiss alone.
 func (c *Config) LoadQuiet() error {
 	err := c.Load()
-	c.LogLevel = "warn"
+	c.LogLevel, c.quiet = "warn", true
 	return err
 }
 

@@ -211,10 +211,19 @@ func (c *Config) logsText() bool {
 }
 
 func (c *Config) logWriter() io.Writer {
+	if c.quiet {
+		return plainLines(os.Stderr)
+	}
 	if c.logsText() {
 		return zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: time.TimeOnly}
 	}
 	return os.Stderr
+}
+
+// plainLines shows what is logged as commands show their own warnings, whatever the form of the server's log is.
+func plainLines(out io.Writer) io.Writer {
+	level := func(of any) string { return map[any]string{"warn": "warning:", "error": "error:"}[of] }
+	return zerolog.ConsoleWriter{Out: out, NoColor: true, PartsExclude: []string{zerolog.TimestampFieldName}, FormatLevel: level}
 }
 
 // ServerLogger is the logger of the server, and what ends its start: a person at a terminal

@@ -34,6 +34,7 @@ import (
 type Config struct {
 	Home, Admin         string
 	LogLevel, logFormat string
+	quiet               bool // LoadQuiet
 
 	Gateway  gateway.Options
 	Identity identity.Options

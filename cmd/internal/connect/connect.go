@@ -120,15 +120,6 @@ func Nodes(addresses string) (first string, others []string) {
 	return first, others
 }
 
-// Dial is homedir.Dial, with what to do when no server runs there.
-func Dial(ctx context.Context, dir string) (*admin.Client, error) {
-	server, err := homedir.Dial(ctx, dir)
-	if errors.Is(err, admin.ErrNoServer) {
-		err = fmt.Errorf("no server is running on %s: start it with `troupe serve --home %s`", dir, dir)
-	}
-	return server, err
-}
-
 type source struct {
 	Profile        // its Name is empty unless it is a context
 	label   string // of the token in errors

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"troupe/cmd/internal/clitest"
+	"troupe/cmd/internal/homedir"
+	"troupe/persistence"
 )
 
 // played is the program of a transcript, and its answers that have a name.
@@ -21,6 +23,7 @@ type played struct {
 	*program
 	scene   *clitest.Scene
 	answers map[string]string
+	held    *persistence.Store
 }
 
 // TestTranscripts plays testdata/transcripts on programs of their own. Commands of run are of this process.
@@ -28,6 +31,7 @@ type played struct {
 //	put FILE          writes a file as an editor does: a new one takes the old one's place
 //	start HOME FLAG…  starts the program, at $address, and waits until it is ready; unready=TEXT until that is logged
 //	stop, kill        ends it
+//	hold HOME, free   opens the store of a home in this process, and closes it and waits until the program is ready
 //	ask METHOD PATH   sends a request with the input as its body, as=FILE with the token there, cookie=FILE with the session,
 //	                  key=KEY; into=FILE writes the session of the answer. An answer with a name=NAME is compared with the one
 //	                  that had it before, byte for byte
@@ -40,6 +44,13 @@ func TestTranscripts(t *testing.T) {
 		"put": p.put, "start": p.start, "ask": p.ask, "until": p.until,
 		"stop": func(*datadriven.TestData, []string) string { p.stop(); return "" },
 		"kill": func(*datadriven.TestData, []string) string { p.kill(); return "" },
+		"hold": func(_ *datadriven.TestData, args []string) string {
+			var err error
+			p.held, err = persistence.Open(homedir.Data(args[0]), persistence.Options{})
+			require.NoError(t, err)
+			return ""
+		},
+		"free": func(*datadriven.TestData, []string) string { require.NoError(t, p.held.Close()); p.ready(); return "" },
 		"await": func(cmd *datadriven.TestData, _ []string) string {
 			p.wantLine(strings.Split(cmd.Input, "\n")...)
 			return ""

@@ -10,13 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"troupe/cmd/internal/cli"
-	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/connect"
+	"troupe/gateway/admin"
 	"troupe/gateway/client"
 )
 
 func newList() *cobra.Command {
-	c := config.New()
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the exports of the server that runs on a home",
@@ -25,18 +24,8 @@ func newList() *cobra.Command {
 		Example: "  troupe export list --home ./troupe-home\n  troupe export list -o json",
 		Args:    cobra.NoArgs,
 	}
-	cmd.Flags().AddFlag(c.Flags.Lookup("home"))
 	o := cli.AddOutput(cmd, cli.FormTable, cli.FormJSON, cli.FormYAML)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := c.LoadQuiet(); err != nil {
-			return err
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), cli.CommandTimeMax)
-		defer cancel()
-		server, err := connect.Dial(ctx, c.Home)
-		if err != nil {
-			return err
-		}
+	return connect.AtHome(cmd, func(ctx context.Context, server *admin.Client) error {
 		list, err := server.Exports(ctx)
 		if err != nil {
 			return err
@@ -57,6 +46,5 @@ func newList() *cobra.Command {
 			})
 		}
 		return o.Listing(cmd.ErrOrStderr(), "exports", rows)
-	}
-	return cmd
+	})
 }

@@ -10,12 +10,11 @@ import (
 
 	"troupe/actors"
 	"troupe/cmd/internal/cli"
-	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/connect"
+	"troupe/gateway/admin"
 )
 
 func newActors() *cobra.Command {
-	c := config.New()
 	cmd := &cobra.Command{
 		Use:   "actors",
 		Short: "Show the actors of the server that runs on a home, as a tree",
@@ -24,18 +23,8 @@ func newActors() *cobra.Command {
 		Example: "  troupe actors --home ./troupe-home\n  troupe actors -o json",
 		Args:    cobra.NoArgs,
 	}
-	cmd.Flags().AddFlag(c.Flags.Lookup("home"))
 	o := cli.AddOutput(cmd, cli.FormTable, cli.FormJSON, cli.FormYAML)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := c.LoadQuiet(); err != nil {
-			return err
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), cli.CommandTimeMax)
-		defer cancel()
-		server, err := connect.Dial(ctx, c.Home)
-		if err != nil {
-			return err
-		}
+	return connect.AtHome(cmd, func(ctx context.Context, server *admin.Client) error {
 		text, err := server.Actors(ctx)
 		if err != nil {
 			return err
@@ -48,8 +37,7 @@ func newActors() *cobra.Command {
 			return err
 		}
 		return o.Table(rowsOf([][]string{{"ACTOR", "KIND", "SHARD", "STATE", "COUNT", "MAILBOX", "RESTARTS"}}, &root, 0))
-	}
-	return cmd
+	})
 }
 
 // rowsOf appends an actor and what is below it.

@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 
 	"troupe/actors/audit"
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/home"
 	"troupe/actors/identity"
+	"troupe/actors/retention"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/homedir"
 	"troupe/gateway"
@@ -224,6 +226,13 @@ func (d *definitions) PublishDefinition(ctx context.Context, r *gateway.Definiti
 		if s.As != "" && !r.Caller.Has(identity.Admin) {
 			return answer, failure.Refuse(failure.ErrForbidden, "schedule %s creates instances as %s: this needs mod-admin", s.Name, s.As)
 		}
+	}
+	if d.store.Standalone() {
+		deleting, err := retention.Warn(d.store, d.Retentions(), []catalog.Source{source}, time.Now())
+		if err != nil {
+			return answer, err
+		}
+		warnings = append(warnings, deleting...)
 	}
 	publish := d.Catalog.PublishDefinition
 	if r.DryRun {

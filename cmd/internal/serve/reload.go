@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -14,6 +15,7 @@ import (
 	"troupe/actors/home"
 	"troupe/actors/identity"
 	"troupe/actors/repository"
+	"troupe/actors/retention"
 	"troupe/cmd/internal/metric"
 	"troupe/persistence"
 	"troupe/statemachine/data"
@@ -257,6 +259,8 @@ func (s *service) checkDefinitions() (refused, warnings document.Faults, err err
 	if err := found.Take(err); err != nil {
 		return nil, nil, err
 	}
-	err = refused.Take(s.catalog.Check(set.Workflows))
-	return refused, nil, err
+	if err = refused.Take(s.catalog.Check(set.Workflows)); err == nil {
+		warnings, err = retention.Warn(s.store, s.catalog.Retentions(), set.Workflows, time.Now())
+	}
+	return refused, warnings, err
 }

@@ -284,13 +284,22 @@ func (s *service) listen() (err error) {
 	return nil
 }
 
+// storeWaitMax is for a command that ends, or a server that does. It also keeps systemd, which starts again and again, below its limit of starts.
+const storeWaitMax = 10 * time.Second
+
 func (s *service) open(ctx context.Context) (err error) {
 	c := s.config
-	if s.node != nil {
-		s.store, err = s.openReplica(ctx)
-	} else {
-		s.store, err = c.OpenStore(s.log)
+	waiting := func(err error) {
+		s.log.Warn().Err(err).Float64("secondsMax", storeWaitMax.Seconds()).Msg("another process has the store: waiting for it")
 	}
+	err = homedir.AwaitStore(ctx, storeWaitMax, waiting, func() (err error) {
+		if s.node != nil {
+			s.store, err = s.openReplica(ctx)
+		} else {
+			s.store, err = c.OpenStore(s.log)
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}

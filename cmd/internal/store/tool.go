@@ -146,7 +146,7 @@ func (c *call) run(ctx context.Context, in io.Reader) error {
 	if err := homedir.Demand(c.config.Home); err != nil {
 		return err
 	}
-	open, end, err := openHome(c.config, c.tool.writes)
+	open, end, err := OpenHome(c.config, c.tool.writes)
 	if err != nil && c.refused != nil {
 		return c.refused(ctx, err)
 	}
@@ -169,13 +169,13 @@ func (c *call) run(ctx context.Context, in io.Reader) error {
 	return c.after()
 }
 
-// openHome opens the store of a home on which no server runs.
-func openHome(c *config.Config, writes bool) (o *Open, end func() error, err error) {
+// OpenHome opens the store of a home on which no server runs.
+func OpenHome(c *config.Config, writes bool) (o *Open, end func() error, err error) {
 	var store *persistence.Store
 	if writes {
 		store, err = c.OpenStore(c.Logger())
 	} else {
-		options := c.StoreOptions(c.Logger())
+		options := c.StoreOptions(zerolog.Nop())            // NB: its warnings are about writing
 		options.ReadOnly, options.VerifyBytesMax = true, -1 // NB: what is damaged in tables fails the reads of it alone
 		if store, err = persistence.Open(homedir.Data(c.Home), options); err != nil {
 			err = c.WithAdvice(err)
