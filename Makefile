@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 # Nothing here needs a C compiler, and a fifth of the first build would be C.
 export CGO_ENABLED := 0
-.PHONY: help build test race lint format fuzz bench overload layers kill cluster crash simulate vulnerabilities pages ci
+.PHONY: help build test race lint format fuzz random bench overload layers kill cluster crash simulate vulnerabilities pages ci
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ format: ## format all Go files
 fuzz: ## run every fuzz target for 30 s
 	.ci/fuzz 30
 
+random: ## run all property tests with other seeds, 10 minutes
+	.ci/random
+
 bench: ## measure the program beside the two ceilings, 64 connections
 	go run ./bench compare -replies full,minimal
 
@@ -39,7 +42,7 @@ kill: ## kill servers under load and look for lost answers
 	.ci/kill
 
 cluster: ## hurt a cluster of three processes 1,000 times, in every way; takes root and hours
-	go test -count=1 -timeout 0 -v -run '^TestAClusterUnderFaults$$' ./cmd/internal/endtoend -episodes 1000 -workers 32 -check 60 -kinds kill,pause,stop,two,all,replace,cut,mute,deaf,bridge,split,flap,disk
+	TROUPE_TEST_SEED=$$(date +%s) go test -count=1 -timeout 0 -v -run '^TestAClusterUnderFaults$$' ./cmd/internal/endtoend -episodes 1000 -workers 32 -check 60 -kinds kill,pause,stop,two,all,replace,cut,mute,deaf,bridge,split,flap,disk
 
 crash: ## cut the power at every write and sync of a script of requests, and tear every write
 	go test -count=1 -v -run TestNoCrashShowsThroughHTTP ./gateway -every-cut

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"troupe/gateway/wiretest"
+	_ "troupe/internal/fixedseed"
 )
 
 // result is one of a batch.

@@ -20,7 +20,10 @@ import (
 // long makes the harnesses go on for that long instead of some turns; .ci/run does:
 //
 //	go test ./persistence -args -long 1h
-var long = flag.Duration("long", 0, "how long each harness runs; 0: some turns")
+var (
+	long = flag.Duration("long", 0, "how long each harness runs; 0: some turns")
+	seed = flag.Uint64("seed", 1, "where all chance of the harnesses comes from; .ci/random takes others")
+)
 
 // ended says before each turn of a harness whether there were so many, or -long is over.
 func ended(turns int) func() bool {
@@ -53,15 +56,14 @@ func TestNoCrashLosesOrTearsAnAcknowledgedEvent(t *testing.T) {
 	store := opener{options: o}
 	base, err := emptyStore(store)
 	require.NoError(t, err)
-	seed := uint64(time.Now().UnixNano())
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := rand.New(rand.NewPCG(*seed, 0))
 	points, recoveries, events := 0, 0, uint64(0)
 	writes := int64(100) // of a whole load; learned from the first that ends
 	for over := ended(100); !over(); {
 		k := 1 + rng.Int64N(writes)
 		c := crash{store: store, pct: []int{0, 50, 100}[rng.IntN(3)], rng: rng, load: newWorkload(4, 60)}
 		clone, acked, err := c.cut(base, k)
-		require.NoError(t, err, "seed %d", seed)
+		require.NoError(t, err, "seed %d", *seed)
 		if clone == nil { // the load ended before its k-th write
 			writes = max(k-1, 1)
 			continue
@@ -78,7 +80,7 @@ func TestNoCrashLosesOrTearsAnAcknowledgedEvent(t *testing.T) {
 		for _, n := range acked {
 			events += n
 		}
-		require.NoError(t, c.check(clone, acked), "seed %d, crash %d, write %d, %d %% of unsynced data, again %t", seed, points, k, c.pct, again)
+		require.NoError(t, c.check(clone, acked), "seed %d, crash %d, write %d, %d %% of unsynced data, again %t", *seed, points, k, c.pct, again)
 	}
 	// The rule of three: 95 % sure that fewer than this share would fail.
 	t.Logf("%d crash points (%d of them during recovery), %d events acknowledged before (95 %% bound: %.1e of crashes)", points, recoveries, events, 3/float64(points))

@@ -103,21 +103,20 @@ const (
 
 // run does one damage after the other, in random order, until it is enough.
 func (s *sweep) run(t *testing.T, enough func() bool) {
-	seed := uint64(time.Now().UnixNano())
 	s.load, s.all = newWorkload(4, 160), map[verdict]int{}
 	if s.holdTables {
 		s.load.events = 100 // half of it must fit into the memtables
 	}
 	require.NoError(t, s.build())
-	all := damages(s.image, s.older, s.flips, rand.New(rand.NewPCG(seed, 0)))
-	rand.New(rand.NewPCG(seed, 1)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	all := damages(s.image, s.older, s.flips, rand.New(rand.NewPCG(*seed, 0)))
+	rand.New(rand.NewPCG(*seed, 1)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for _, d := range all {
 		if enough() {
 			break
 		}
 		s.try(d)
 	}
-	t.Logf("seed %d: %v of %d damages", seed, s.all, len(all))
+	t.Logf("seed %d: %v of %d damages", *seed, s.all, len(all))
 }
 
 // build runs the load and copies its files.

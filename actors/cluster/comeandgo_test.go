@@ -114,7 +114,7 @@ func (r *rows) missing() (missing []string) {
 func TestNothingIsLostWhileNodesComeAndGo(t *testing.T) {
 	rounds := 12
 	if testing.Short() { // with the race detector
-		rounds = 4
+		rounds = 2
 	}
 	for seed := range *goes {
 		inWorld(t, 12, func(t *testing.T, w *world) {

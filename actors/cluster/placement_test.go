@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"troupe/actors/cluster/peer"
+	_ "troupe/internal/fixedseed"
 	"troupe/persistence/key"
 )
 

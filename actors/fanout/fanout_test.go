@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"troupe/actors/failure"
+	_ "troupe/internal/fixedseed"
 	"troupe/persistence/key"
 )
 

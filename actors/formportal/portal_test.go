@@ -18,6 +18,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/workflow/workflowtest"
+	_ "troupe/internal/fixedseed"
 	"troupe/persistence/key"
 )
 

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"troupe/actors/failure"
+	_ "troupe/internal/fixedseed"
 )
 
 // modelCredential is the oracle's credential: only what a reader of

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"troupe/actors/identity"
+	_ "troupe/internal/fixedseed"
 	"troupe/statemachine/document"
 )
 

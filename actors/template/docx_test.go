@@ -18,6 +18,7 @@ import (
 	"troupe/actors/template/docx"
 	"troupe/actors/template/param"
 	"troupe/actors/template/templatetest"
+	_ "troupe/internal/fixedseed"
 )
 
 func run(text string) string { return "<w:r><w:t>" + text + "</w:t></w:r>" }

@@ -21,6 +21,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
+	_ "troupe/internal/fixedseed"
 	"troupe/persistence/key"
 )
 

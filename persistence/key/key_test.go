@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	_ "troupe/internal/fixedseed"
 )
 
 // fields are the parts of a key by their letters in a layout.

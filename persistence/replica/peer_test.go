@@ -12,6 +12,8 @@ import (
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 	"pgregory.net/rapid"
+
+	_ "troupe/internal/fixedseed"
 )
 
 // refusing are rounds that refuse nothing.

@@ -1,7 +1,6 @@
 package appendixd
 
 import (
-	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,10 +13,10 @@ import (
 	"troupe/statemachine"
 )
 
-// TestMain fixes the seed, so that each run meets the same features, and the number of cases, which is above that in which each mistake
-// is found; -rapid.seed and -rapid.checks give others.
+// TestMain fixes the number of cases above that in which each mistake is found; -rapid.checks gives another. The seed is fixed too,
+// so that each run meets the same features.
 func TestMain(m *testing.M) {
-	if err := cmp.Or(flag.Set("rapid.seed", "2"), flag.Set("rapid.checks", fmt.Sprint(cases))); err != nil {
+	if err := flag.Set("rapid.checks", fmt.Sprint(cases)); err != nil {
 		panic(err)
 	}
 	m.Run()

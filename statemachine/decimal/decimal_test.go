@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	_ "troupe/internal/fixedseed"
 )
 
 func exactly(f float64) *big.Rat {

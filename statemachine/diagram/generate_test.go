@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	_ "troupe/internal/fixedseed"
 	"troupe/statemachine"
 )
 

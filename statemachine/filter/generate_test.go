@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	_ "troupe/internal/fixedseed"
 	"troupe/statemachine/data"
 )
 

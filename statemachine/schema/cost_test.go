@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	_ "troupe/internal/fixedseed"
 	"troupe/statemachine/cputest"
 	"troupe/statemachine/internal/schemacost"
 	"troupe/statemachine/schema"

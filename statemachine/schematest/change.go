@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	_ "troupe/internal/fixedseed" // for those who draw by this package
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 )

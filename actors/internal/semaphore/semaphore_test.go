@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	_ "troupe/internal/fixedseed"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"troupe/actors/template/param"
+	_ "troupe/internal/fixedseed" // for those who draw by this package
 )
 
 // Namespaces, transitional and strict.

@@ -175,7 +175,7 @@ func TestControls(t *testing.T) {
 	rules := map[string]check{
 		"arrows": checkArrows, "circles": checkCircles, "citations": checkCitations, "dependencies": checkDependencies,
 		"libraries": checkLibraries, "logged-times": checkLoggedTimes, "named-tests": checkNamedTests, "packages": checkPackages,
-		"pebble": checkPebbleStaysInside, "pure": checkPure, "sizes": checkSizes, "top": checkTop, "words": checkWords(),
+		"pebble": checkPebbleStaysInside, "pure": checkPure, "seeds": checkSeeds, "sizes": checkSizes, "top": checkTop, "words": checkWords(),
 	}
 	for name, rule := range rules {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	_ "troupe/internal/fixedseed"
 )
 
 // TestSettle compares the pooled places with the closest of all that keep the distances.

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "troupe/internal/fixedseed"
 )
 
 // TestAnEntryHasTheSetsThatWereAdded: those of the entry alone, as the room for it is used again; and one that is cut off

@@ -8,6 +8,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
+
+	_ "troupe/internal/fixedseed"
 )
 
 // TestAMessageComesAsItWasSent: every message that Raft sends between nodes.
