@@ -1,6 +1,7 @@
 package shard_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -92,7 +93,7 @@ func (b *bench) must(err error) {
 }
 
 // make is Options.Create.
-func (b *bench) make(c *schedule.Creation) error {
+func (b *bench) make(_ context.Context, c *schedule.Creation) error {
 	b.mu.Lock()
 	create := b.create
 	b.mu.Unlock()
@@ -222,7 +223,7 @@ func TestWhatNobodyWasThereForIsMissed(t *testing.T) {
 // TestAPausedScheduleCostsNothing: its shard looks at the clock once a second, also when the time of its next run has passed.
 func TestAPausedScheduleCostsNothing(t *testing.T) {
 	testRuns(t, func(b *bench) {
-		b.must(b.Change("one", "often", schedule.Pause))
+		b.must(b.Change(t.Context(), "one", "often", schedule.Pause))
 		clocktest.Advance(2 * time.Minute)
 		before := b.looks.Load()
 		clocktest.Advance(time.Minute)
