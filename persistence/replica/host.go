@@ -282,7 +282,7 @@ func (h *Host) unreachable(node string) {
 	}
 }
 
-// receive takes a message of another node. What alone is more than inboxBytesMax, such as a published home, is taken when nothing waits.
+// receive takes a message of another node. A message of more than inboxBytesMax, as of a published home, is taken when nothing waits.
 func (g *Group) receive(m *raftpb.Message, bytes int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -331,6 +331,8 @@ func newClusterInvite() *cobra.Command {
 const (
 	removeEvery   = 500 * time.Millisecond
 	progressEvery = 10 * time.Second
+	// idleMax is how long a removal may move no shard while another node does not answer.
+	idleMax = 2 * time.Minute
 )
 
 func newClusterRemove() *cobra.Command {
@@ -369,7 +371,8 @@ this command is interrupted.`,
 
 // A node that is asked about itself ends instead; that another one does not answer tells nothing.
 func awaitRemoved(ctx context.Context, asked statusTeller, id string, itself bool, progress io.Writer) error {
-	for said := time.Now(); ; {
+	held, moved := -1, time.Now()
+	for said := moved; ; {
 		status, err := clusterStatus(ctx, asked)
 		at := slices.IndexFunc(status.Nodes, func(n cluster.NodeStatus) bool { return string(n.ID) == id })
 		switch {
@@ -379,9 +382,20 @@ func awaitRemoved(ctx context.Context, asked statusTeller, id string, itself boo
 			return fmt.Errorf("node %s is leaving; this command cannot see whether it has left: %w", id, err)
 		case len(status.Nodes) > 0 && at < 0:
 			return nil // NB: a node that has only just started lists none
-		case at >= 0 && time.Since(said) >= progressEvery:
+		case at >= 0 && status.Nodes[at].Held != held:
+			held, moved = status.Nodes[at].Held, time.Now()
+		}
+		if at >= 0 && time.Since(said) >= progressEvery {
 			said = time.Now()
-			_, _ = fmt.Fprintf(progress, "node %s still has %s\n", id, cli.Plural(status.Nodes[at].Held, "shard"))
+			still, dead := fmt.Sprintf("node %s still has %s", id, cli.Plural(held, "shard")), ""
+			if n := slices.IndexFunc(status.Nodes, func(n cluster.NodeStatus) bool { return !n.Alive && string(n.ID) != id }); n >= 0 {
+				dead = string(status.Nodes[n].ID)
+				still += fmt.Sprintf(", and node %s does not answer: start it, or run `troupe cluster remove %[1]s --lost`", dead)
+			}
+			if dead != "" && time.Since(moved) >= idleMax {
+				return fmt.Errorf("%s; the removal goes on, and `troupe cluster status` shows it", still)
+			}
+			_, _ = fmt.Fprintln(progress, still)
 		}
 		select {
 		case <-time.After(removeEvery):

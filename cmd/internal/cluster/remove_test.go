@@ -61,6 +61,23 @@ func TestWhenANodeCountsAsRemoved(t *testing.T) {
 	}
 }
 
+// dead answers that B keeps its shards and that C does not answer.
+type dead struct{}
+
+func (dead) ClusterStatus(context.Context) ([]byte, error) {
+	return json.Marshal(cluster.Status{Nodes: []cluster.NodeStatus{{ID: "A", Alive: true}, {ID: "B", Alive: true, Held: 3}, {ID: "C"}}})
+}
+
+func TestARemovalSaysWhatItWaitsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var progress strings.Builder
+		err := awaitRemoved(t.Context(), dead{}, "B", false, &progress)
+		const still = "node B still has 3 shards, and node C does not answer: start it, or run `troupe cluster remove C --lost`"
+		require.ErrorContains(t, err, still+"; the removal goes on")
+		assert.Equal(t, 11, strings.Count(progress.String(), still+"\n"))
+	})
+}
+
 func TestWhatIsLostHasAName(t *testing.T) {
 	for sh, want := range map[key.Shard]string{3: "shard 3", key.Meta: "credentials and definitions"} {
 		assert.Contains(t, shardName(sh), want)

@@ -257,14 +257,14 @@ func AloneAt(ctx context.Context, dir string) error {
 	return fmt.Errorf("%w: a server answers at %s; stop it first, or use another --home", persistence.ErrLocked, filepath.Join(dir, AdminSocket))
 }
 
-// AwaitStore calls open again while another process has the store of a home, at most for max. waiting is told of it once.
-func AwaitStore(ctx context.Context, max time.Duration, waiting func(error), open func() error) error {
+// AwaitStore calls open again while another process has the store of a home, at most for waitMax. waiting is told of it once.
+func AwaitStore(ctx context.Context, waitMax time.Duration, waiting func(error), open func() error) error {
 	const pause = 250 * time.Millisecond
 	begun, err := time.Now(), open()
 	if errors.Is(err, persistence.ErrLocked) {
 		waiting(err)
 	}
-	for errors.Is(err, persistence.ErrLocked) && time.Since(begun) < max {
+	for errors.Is(err, persistence.ErrLocked) && time.Since(begun) < waitMax {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
