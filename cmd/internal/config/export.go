@@ -149,8 +149,8 @@ const ExportFormats = "jsonl or parquet"
 
 // checkExport says what is wrong with a target, without its secrets.
 func checkExport(o *ExportOptions) error {
-	scheme, rest, isURL := strings.Cut(o.To, "://")
-	isFiles := !isURL || scheme+"://" == BucketScheme && rest != ""
+	scheme, _, isURL := strings.Cut(o.To, "://")
+	isFiles := isFiles(o.To)
 	isEndpoint := isURL && (scheme == "https" || scheme == "http")
 	isSecret := isURL && (scheme == kafka.SchemeTLS || scheme == nats.SchemeTLS)
 	isBroker := isSecret || isURL && (scheme == kafka.Scheme || scheme == nats.Scheme)
@@ -158,7 +158,7 @@ func checkExport(o *ExportOptions) error {
 	case o.To == "":
 		return errors.New("it has no target: " + ExportForms)
 	case !isEndpoint && !isBroker && !isFiles:
-		return fmt.Errorf("%s:// is not known; it is %s", scheme, ExportForms)
+		return fmt.Errorf("%s is not known; it is %s", cmp.Or(urlScheme.FindString(o.To), scheme+"://"), ExportForms)
 	case o.Format != "" && o.Format != string(file.JSONL) && o.Format != string(file.Parquet):
 		return fmt.Errorf("format %q: it is "+ExportFormats, o.Format)
 	case o.Format == string(file.Parquet) && !isFiles:

@@ -218,6 +218,19 @@ func (c *Config) validate() error {
 			}
 		}
 	}
+	for _, e := range c.exports {
+		if strings.Contains(e.To, "://") {
+			continue
+		}
+		if err := c.checkFolder(e.To); err != nil {
+			faults = append(faults, fmt.Errorf("exports, %s: %w", e.Name, err))
+		}
+	}
+	if to := c.Backup.To; to != "" && !strings.HasPrefix(to, BucketScheme) {
+		if err := c.checkFolder(to); err != nil {
+			faults = append(faults, fmt.Errorf("backup.to: %w", err))
+		}
+	}
 	return errors.Join(faults...)
 }
 
