@@ -24,6 +24,7 @@ import (
 	"troupe/actors/outbox"
 	"troupe/actors/repository/bucket"
 	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/homedir"
 	"troupe/statemachine"
 	"troupe/statemachine/document"
 )
@@ -267,6 +268,23 @@ func (c *Config) NewExports(log zerolog.Logger) (list []export.Export, err error
 		list = append(list, export.Export{Name: e.Name, Workflows: e.Workflows, Target: target})
 	}
 	return list, errors.Join(faults...)
+}
+
+// warnOfExports warns of workflows that an export waits for, perhaps for good.
+func (c *Config) warnOfExports(known []string) (warnings document.Faults) {
+	for _, e := range c.exports {
+		for _, w := range e.Workflows {
+			if slices.Contains(known, w) {
+				continue
+			}
+			suggestion := "nothing of it is exported until it is published"
+			if near := document.Closest(w, known); near != "" {
+				suggestion = "did you mean " + near + "?"
+			}
+			warnings = append(warnings, document.Fault{File: homedir.SettingsFile, Reason: "exports, " + e.Name + ": the workflow " + w + " is not in the home", Suggestion: suggestion})
+		}
+	}
+	return warnings
 }
 
 // readSecret reads a secret that is given as a text, or as a file that is named from the home; empty: neither.
