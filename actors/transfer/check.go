@@ -42,8 +42,8 @@ func (it *arriving) agrees(built *history.Builder) error {
 	case built.N != in.Sequence || !slices.Equal(built.End, in.Ends()):
 		return fmt.Errorf("the history has %d entries and ends at %v, and the record speaks of %d and is at %v", built.N, built.End, in.Sequence, in.Ends())
 	case !in.CreatedAt.Equal(built.Began) || !in.UpdatedAt.Equal(built.At):
-		return fmt.Errorf("createdAt and updatedAt of the record are not the times of the first and the last history entry, %s and %s",
-			built.Began.Format(time.RFC3339Nano), built.At.Format(time.RFC3339Nano))
+		return fmt.Errorf("createdAt and updatedAt of the record, %s and %s, are not the times of the first and the last history entry, %s and %s",
+			in.CreatedAt.Format(time.RFC3339Nano), in.UpdatedAt.Format(time.RFC3339Nano), built.Began.Format(time.RFC3339Nano), built.At.Format(time.RFC3339Nano))
 	case built.At.After(time.Now().Add(aheadMax)):
 		return fmt.Errorf("its last history entry is of %s, which is in the future: check the clocks", built.At.Format(time.RFC3339))
 	case size > statemachine.MaxDataBytes:

@@ -157,7 +157,9 @@ func (m *importing) readLine(lines *bufio.Reader) (text []byte, err error) {
 func decode(text []byte, into any) error {
 	in := json.NewDecoder(bytes.NewReader(text))
 	in.DisallowUnknownFields()
-	if err := in.Decode(into); err != nil {
+	if err := in.Decode(into); errors.Is(err, io.EOF) {
+		return errors.New("it is empty")
+	} else if err != nil {
 		return err
 	}
 	if _, err := in.Token(); !errors.Is(err, io.EOF) {

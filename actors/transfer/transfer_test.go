@@ -135,7 +135,8 @@ func TestAnImportMakesTheSameInstances(t *testing.T) {
 		{`"transitionEvent":"note`, `"transitionEvent":"` + strings.Repeat("x", 513), "more than 512 bytes"},
 		{`"ts":"2026`, `"ts":"0001`, "before 1970"},
 		{`"dataDigest":{"sha256":"`, `"dataDigest":{"sha256":"00`, "must have sha256 and bytes"},
-		{`"createdAt":"2026`, `"createdAt":"2025`, "are not the times"},
+		{`"createdAt":"2026`, `"createdAt":"2025`, "createdAt and updatedAt of the record, 2025-"},
+		{`{"workflowId"`, "\n" + `{"workflowId"`, "it is empty"},
 		{`"text":"`, `"text":"` + strings.Repeat("x", 1<<20), "may have 1048576"},
 	} {
 		text := strings.Join(lines[:5], "\n")

@@ -201,7 +201,7 @@ func (c *Client) broken(at int, err error) error {
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
-	return fmt.Errorf("ask %s: %w", c.nodes.addresses[at], err)
+	return fmt.Errorf("ask %s: %w", cmp.Or(c.options.Name, c.nodes.addresses[at].String()), err)
 }
 
 // cut is an error in the middle of an answer.
@@ -290,6 +290,8 @@ type Options struct {
 	// Address is the URL of the service, http or https, with its base path if it
 	// has one: "http://127.0.0.1:8080", "https://example.org/platform".
 	Address string
+	// Name stands for Address in errors. Empty: the address does.
+	Name string
 	// Others are the addresses of further nodes of the same cluster. With them, requests about an instance go to the node
 	// that leads it, as answers have told, others go to each in turn, and one that cannot be reached is replaced by
 	// another one.

@@ -86,16 +86,16 @@ func (o *Options) EnsureDefaults() {
 }
 
 func (o *Options) validate() error {
-	var problems []error
+	var problems []string
 	require := func(holds bool, format string, args ...any) {
 		if !holds {
-			problems = append(problems, fmt.Errorf(format, args...))
+			problems = append(problems, fmt.Sprintf(format, args...))
 		}
 	}
 	require(isSecureURL(o.Issuer), "the issuer %q must be an address such as https://login.example.com, without query; http is for this machine only", o.Issuer)
-	require(o.ClientID != "", "the client id is missing")
+	require(o.ClientID != "", "clientId is missing")
 	require(o.RedirectURL == "" || isSecureURL(o.RedirectURL), "the redirect address %q must be an address such as https://flows.example.com/login/oidc/callback", o.RedirectURL)
-	require(o.RolesClaim != "" || len(o.Roles) == 0, "roles are set, but no roles claim")
+	require(o.RolesClaim != "" || len(o.Roles) == 0, "roles are set, but rolesClaim is not")
 	distinct := map[identity.RoleID]bool{}
 	for _, value := range slices.Sorted(maps.Keys(o.Roles)) {
 		for _, role := range o.Roles[value] {
@@ -104,7 +104,10 @@ func (o *Options) validate() error {
 		}
 	}
 	require(len(distinct) <= rolesMax, "the values map to %d roles, but the most is %d", len(distinct), rolesMax)
-	return errors.Join(problems...)
+	if len(problems) > 0 {
+		return errors.New(strings.Join(problems, "; "))
+	}
+	return nil
 }
 
 // isSecureURL reports whether an address is https or on this machine, without user, query and fragment.

@@ -235,7 +235,11 @@ func (a *archive) end() error {
 	if _, err := a.Next(); !errors.Is(err, io.EOF) {
 		return damagedf(a.path, "it goes on after its last file")
 	}
-	if _, err := io.Copy(io.Discard, a.plain); err != nil {
+	more, err := io.Copy(io.Discard, a.plain)
+	if err == nil && more > 0 { // such as a second archive
+		return damagedf(a.path, "it goes on after its last file")
+	}
+	if err != nil {
 		return a.fault("its end", err)
 	}
 	return nil

@@ -220,6 +220,17 @@ func TestArchives(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(onlyData, "identity.yaml"))
 	assert.FileExists(t, filepath.Join(onlyData, DataFolder, "FORMAT"))
 
+	one, err := os.ReadFile(path)
+	require.NoError(t, err)
+	two := filepath.Join(t.TempDir(), "two.tar.zst")
+	require.NoError(t, os.WriteFile(two, slices.Concat(one, one), 0o600))
+	require.ErrorIs(t, check(t.Context(), two), ErrDamaged, "a whole backup follows")
+
+	s.run.Needs = "missing.yaml"
+	_, err = s.run.ToFile(t.Context(), filepath.Join(dir, "n.tar.zst"))
+	require.ErrorContains(t, err, "has no missing.yaml")
+	s.run.Needs = "identity.yaml"
+
 	s.run.Repository = true
 	_, err = s.run.ToFile(t.Context(), filepath.Join(dir, "r.tar.zst"))
 	require.NoError(t, err)

@@ -25,6 +25,7 @@ type Run struct {
 	// Text replaces text files, as the checkpoint in store says: by path, the content, or nil to leave the file out. own are
 	// those that the home has. If Text itself is nil, they are taken as they are.
 	Text       func(store string, own []string) (map[string][]byte, error)
+	Needs      string   // a text file that every home has; without it there is no backup. Empty: none
 	Repository bool     // with the files in the folder repository of the home
 	Without    []string // folders that do not belong to the home, such as targets of exports, by their paths
 	Program    string   // the version of the program
@@ -123,6 +124,9 @@ func (r *Run) capture(ctx context.Context) (*captured, error) {
 		}
 		if err == nil {
 			c.left, err = left, r.replaceText(dir, after)
+		}
+		if _, has := after[r.Needs]; err == nil && r.Needs != "" && !has {
+			err = fmt.Errorf("%s has no %s that can be backed up, so the backup would not be one of a home", r.Home, r.Needs)
 		}
 		if err == nil {
 			for _, path := range slices.Sorted(maps.Keys(after)) {

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"troupe/actors/catalog"
@@ -79,7 +78,9 @@ func checkHome(c *config.Config) (all, warnings document.Faults, err error) {
 	}
 	all = append(all, settingFaults(loadErr)...)
 	if loadErr == nil {
-		all = append(all, checkParts(c)...)
+		for _, err := range c.CheckParts() {
+			all = append(all, settingFaults(err)...)
+		}
 	}
 	if homedir.HasText(c.Home) { // NB: the home of a node need not have any
 		set, err := homedir.Load(c.Home)
@@ -94,21 +95,6 @@ func checkHome(c *config.Config) (all, warnings document.Faults, err error) {
 	all = append(all, checkStore(c)...)
 	all.Sort()
 	return all, warnings, nil
-}
-
-func checkParts(c *config.Config) document.Faults {
-	certificates, tlsErr := c.OpenCertificates(zerolog.Nop())
-	if certificates != nil {
-		_ = certificates.Stop(context.Background()) // it has no error
-	}
-	_, gatewayErr := c.NewGateway(nil, zerolog.Nop())
-	_, providerErr := c.NewProvider(nil, zerolog.Nop())
-	_, bucketErr := c.NewBucket(zerolog.Nop())
-	_, senderErr := c.NewSender(nil)
-	_, exportsErr := c.NewExports(zerolog.Nop())
-	return slices.Concat(settingFaults(tlsErr), settingFaults(gatewayErr), settingFaults(providerErr), settingFaults(bucketErr), settingFaults(senderErr),
-		settingFaults(exportsErr),
-		settingFaults(c.Store.EnsureDefaults().Validate()))
 }
 
 // checkStore returns why the server would not start on the store of the home.

@@ -25,6 +25,9 @@ func command(cmd *cobra.Command, where func(args []string) string, do func(ctx c
 	c := config.New()
 	cmd.Flags().AddFlag(c.Flags.Lookup("home"))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := config.CheckBackupTo(where(args)); err != nil {
+			return cli.Usage(err)
+		}
 		c.UsesBucket = isBucket(where(args))
 		if err := c.LoadQuiet(); err != nil {
 			return err

@@ -72,6 +72,9 @@ func (r *restoring) restore(ctx context.Context) (counts backup.Counts, err erro
 			_ = os.Remove(r.home) // it is empty, or not ours
 		}
 	}()
+	if !r.dataOnly && !slices.ContainsFunc(r.from.Files, func(f backup.File) bool { return f.Path == home.IdentityFile }) {
+		return counts, fmt.Errorf("the backup has no %s, so it is not one of a whole home: restore the store alone with --data-only, into a home that has the text files", home.IdentityFile)
+	}
 	if err := r.unpack(ctx); err != nil {
 		return counts, err
 	}

@@ -68,7 +68,7 @@ func newRun(c *config.Config, repository bool) (*backup.Run, error) {
 		return nil, fmt.Errorf("the files of the repository are in a bucket (repository.bucket), which is not in the home: leave --with-repository out")
 	}
 	run := &backup.Run{
-		Home: c.Home, Repository: repository, Without: c.ExportFolders(), Program: build.This().Version,
+		Home: c.Home, Needs: home.IdentityFile, Repository: repository, Without: c.ExportFolders(), Program: build.This().Version,
 		Checkpoint: func(ctx context.Context) (string, func(), error) { return checkpointOf(ctx, c) },
 	}
 	if c.IsNode() {

@@ -4,11 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
+	"troupe/actors/home"
 	"troupe/actors/repository/bucket"
 	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/homedir"
 )
 
 // BackupOptions are where a server backs up its home, and how often.
@@ -25,7 +29,7 @@ func (o *BackupOptions) EnsureDefaults() {
 
 func (c *Config) backupTable() []setting {
 	return []setting{
-		{"backup.to", cli.Text(&c.Backup.To), "", "folder, named from the home, or s3://BUCKET/PREFIX of the object store, into which the server backs up the home; empty: it does not"},
+		{"backup.to", cli.Checked(cli.Text(&c.Backup.To), CheckBackupTo), "", "folder, named from the home, or s3://BUCKET/PREFIX of the object store, into which the server backs up the home; empty: it does not"},
 		{"backup.every", cli.Checked(cli.Duration(&c.Backup.Every), IsSessionTime), "", "pause between the beginnings of two backups, at least 1s"},
 		{"backup.keep", cli.Duration(&c.Backup.Keep), "", "how long a backup is kept after the next one; 0: for good"},
 	}
@@ -33,6 +37,57 @@ func (c *Config) backupTable() []setting {
 
 // BucketScheme begins the name of a bucket with backups: s3://BUCKET/PREFIX.
 const BucketScheme = "s3://"
+
+// urlScheme begins what is written like a URL. A folder of such a name is written ./s3:/x.
+var urlScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:/+`)
+
+// isFiles says whether a target is a folder or a bucket.
+func isFiles(to string) bool {
+	name, inBucket := strings.CutPrefix(to, BucketScheme)
+	return !urlScheme.MatchString(to) || inBucket && name != "" && name[0] != '/'
+}
+
+// CheckBackupTo refuses a URL that is not of a bucket: it would be the name of a folder.
+func CheckBackupTo(to string) error {
+	if isFiles(to) {
+		return nil
+	}
+	return fmt.Errorf("%s is not known; it is a folder, or s3://BUCKET/PREFIX", urlScheme.FindString(to))
+}
+
+// ownFolders are those of a home that it needs for itself.
+var ownFolders = []string{homedir.DataFolder, home.WorkflowsFolder, home.FormsFolder, home.ChecklistsFolder, home.SchemasFolder}
+
+// checkFolder refuses a folder whose files a backup would miss, or take for others: the home, one around it, or one that it needs.
+func (c *Config) checkFolder(to string) error {
+	dir, err := filepath.Abs(c.Home)
+	if err != nil {
+		return err
+	}
+	target, err := filepath.Abs(c.inHome(to))
+	if err != nil {
+		return err
+	}
+	for _, pair := range [][2]string{{dir, target}, {followed(dir), followed(target)}} {
+		if out, err := filepath.Rel(pair[1], pair[0]); err == nil && filepath.IsLocal(out) {
+			return fmt.Errorf("%s has the home in it: use a folder that has nothing else", to)
+		}
+		in, err := filepath.Rel(pair[0], pair[1])
+		first, _, _ := strings.Cut(in, string(filepath.Separator))
+		if err == nil && slices.Contains(ownFolders, first) {
+			return fmt.Errorf("%s is in %s, which the home needs for itself: use a folder that has nothing else", to, first)
+		}
+	}
+	return nil
+}
+
+// followed is where a path leads, also if its end is not there yet.
+func followed(path string) string {
+	if end, err := filepath.EvalSymlinks(path); err == nil || path == filepath.Dir(path) {
+		return end
+	}
+	return filepath.Join(followed(filepath.Dir(path)), filepath.Base(path))
+}
 
 // BackupTo is the setting backup.to; a folder is named from the home.
 func (c *Config) BackupTo() string {

@@ -69,7 +69,7 @@ func TestPrecedence(t *testing.T) {
 			empty, home := clitest.HomeWith(t, ""), clitest.HomeWith(t, inSettings(f.Name, inFile))
 			for _, first := range []string{"oidc.issuer", "repository.bucket", "mail.host", "backup.to", "tls.cert"} { // the rest of its group needs it
 				if group, _, _ := strings.Cut(first, "."); strings.HasPrefix(f.Name, group+".") && f.Name != first {
-					t.Setenv(envName(first), "https://login.example.com")
+					t.Setenv(envName(first), map[bool]string{true: "s3://backups", false: "https://login.example.com"}[group == "backup"])
 				}
 			}
 			wants := func(home, value, source string, flags ...string) {

@@ -24,6 +24,7 @@ import (
 	"troupe/actors/outbox"
 	"troupe/actors/repository/bucket"
 	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/homedir"
 	"troupe/statemachine"
 	"troupe/statemachine/document"
 )
@@ -149,8 +150,8 @@ const ExportFormats = "jsonl or parquet"
 
 // checkExport says what is wrong with a target, without its secrets.
 func checkExport(o *ExportOptions) error {
-	scheme, rest, isURL := strings.Cut(o.To, "://")
-	isFiles := !isURL || scheme+"://" == BucketScheme && rest != ""
+	scheme, _, isURL := strings.Cut(o.To, "://")
+	isFiles := isFiles(o.To)
 	isEndpoint := isURL && (scheme == "https" || scheme == "http")
 	isSecret := isURL && (scheme == kafka.SchemeTLS || scheme == nats.SchemeTLS)
 	isBroker := isSecret || isURL && (scheme == kafka.Scheme || scheme == nats.Scheme)
@@ -158,7 +159,7 @@ func checkExport(o *ExportOptions) error {
 	case o.To == "":
 		return errors.New("it has no target: " + ExportForms)
 	case !isEndpoint && !isBroker && !isFiles:
-		return fmt.Errorf("%s:// is not known; it is %s", scheme, ExportForms)
+		return fmt.Errorf("%s is not known; it is %s", cmp.Or(urlScheme.FindString(o.To), scheme+"://"), ExportForms)
 	case o.Format != "" && o.Format != string(file.JSONL) && o.Format != string(file.Parquet):
 		return fmt.Errorf("format %q: it is "+ExportFormats, o.Format)
 	case o.Format == string(file.Parquet) && !isFiles:
@@ -267,6 +268,23 @@ func (c *Config) NewExports(log zerolog.Logger) (list []export.Export, err error
 		list = append(list, export.Export{Name: e.Name, Workflows: e.Workflows, Target: target})
 	}
 	return list, errors.Join(faults...)
+}
+
+// warnOfExports warns of workflows that an export waits for, perhaps for good.
+func (c *Config) warnOfExports(known []string) (warnings document.Faults) {
+	for _, e := range c.exports {
+		for _, w := range e.Workflows {
+			if slices.Contains(known, w) {
+				continue
+			}
+			suggestion := "nothing of it is exported until it is published"
+			if near := document.Closest(w, known); near != "" {
+				suggestion = "did you mean " + near + "?"
+			}
+			warnings = append(warnings, document.Fault{File: homedir.SettingsFile, Reason: "exports, " + e.Name + ": the workflow " + w + " is not in the home", Suggestion: suggestion})
+		}
+	}
+	return warnings
 }
 
 // readSecret reads a secret that is given as a text, or as a file that is named from the home; empty: neither.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -123,6 +124,20 @@ func ExplainAddress(err error, setting string) error {
 	return err
 }
 
+// CheckParts finds what only the parts that have settings can refuse.
+func (c *Config) CheckParts() (faults []error) {
+	certificates, tlsErr := c.OpenCertificates(zerolog.Nop())
+	if certificates != nil {
+		_ = certificates.Stop(context.Background()) // it has no error
+	}
+	_, gatewayErr := c.NewGateway(nil, zerolog.Nop())
+	_, providerErr := c.NewProvider(nil, zerolog.Nop())
+	_, bucketErr := c.NewBucket(zerolog.Nop())
+	_, senderErr := c.NewSender(nil)
+	_, exportsErr := c.NewExports(zerolog.Nop())
+	return []error{tlsErr, gatewayErr, providerErr, bucketErr, senderErr, exportsErr, c.Store.EnsureDefaults().Validate()}
+}
+
 // NewSender makes what sends for instances. It connects nowhere. directory has the addresses of people.
 func (c *Config) NewSender(directory func() *identity.Directory) (outbox.Senders, error) {
 	secrets, err := c.webhookSecrets()
@@ -161,7 +176,7 @@ func (c *Config) webhookSecrets() (map[[2]string][]byte, error) {
 	return secrets, errors.Join(faults...)
 }
 
-// WarnOfSending warns of what would become dead letters at once, and of settings of webhooks that no definition has.
+// WarnOfSending warns of what would become dead letters at once, and of settings of webhooks and exports that no definition has.
 func (c *Config) WarnOfSending(set []catalog.Source) (warnings document.Faults) {
 	for i := range set {
 		s := &set[i]
@@ -183,15 +198,15 @@ func (c *Config) WarnOfSending(set []catalog.Source) (warnings document.Faults) 
 			}
 		}
 	}
-	return append(warnings, c.warnOfEndpoints(set)...)
-}
-
-// Workflows may be published later.
-func (c *Config) warnOfEndpoints(set []catalog.Source) (warnings document.Faults) {
 	var known []string
 	for i := range set {
 		known = append(known, string(set[i].Parsed.ID))
 	}
+	return slices.Concat(warnings, c.warnOfEndpoints(known), c.warnOfExports(known))
+}
+
+// Workflows may be published later.
+func (c *Config) warnOfEndpoints(known []string) (warnings document.Faults) {
 	for _, workflow := range slices.Sorted(maps.Keys(c.endpoints)) {
 		if near := document.Closest(workflow, known); near != "" && !slices.Contains(known, workflow) {
 			warnings = append(warnings, document.Fault{File: homedir.SettingsFile, Reason: "webhooks.endpoints has the workflow " + workflow + ", which is not defined", Suggestion: "did you mean " + near + "?"})

@@ -7,8 +7,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -109,7 +111,7 @@ func (c *Config) table() []setting {
 		{"webhooks.allow", prefixes(&c.webhooks.Allow), "", "private networks that webhooks may reach, such as 10.0.0.0/8,127.0.0.0/8; empty: none"},
 		{"webhooks.endpoints", endpoints(&c.endpoints), "", "url, headers and secret of webhooks, by workflow and name, such as {order: {ship: {url: https://example.com, secretFile: ship.key}}}"},
 		{"mail.host", cli.Text(&c.mail.Host), "", "mail server; empty: mails become dead letters"},
-		{"mail.port", cli.Count(&c.mail.Port), "", "its port; 0: 587, or 465 with mail.tls implicit"},
+		{"mail.port", cli.Checked(cli.Count(&c.mail.Port), isPort), "", "its port; 0: 587, or 465 with mail.tls implicit"},
 		{"mail.user", cli.Text(&c.mail.User), "", "user at the mail server; empty: no sign-in"},
 		{"mail.password", secret(&c.mail.Password), "", "password of that user; better in a file, named by TROUPE_MAIL_PASSWORD_FILE"},
 		{"mail.from", cli.Text(&c.mail.From), "", "sender, such as Troupe <troupe@example.com>"},
@@ -139,7 +141,7 @@ func (c *Config) table() []setting {
 		{"cache-bytes", cli.Size(&s.CacheBytes), "", "memory for cached blocks of the store"},
 		{"mem-table-bytes", cli.Size(&s.MemTableBytes), "", "memory for writes before they become a table"},
 		{"free-bytes-min", cli.Size(&s.FreeBytesMin), "", "free disk space below which writes are refused"},
-		{"commit-wait-max", cli.Duration(&s.CommitWaitMax), "", "how long a commit may take until its outcome counts as unknown"},
+		{"commit-wait-max", cli.Checked(cli.Duration(&s.CommitWaitMax), IsSessionTime), "", "how long a commit may take until its outcome counts as unknown, at least 1s"},
 		{"changes-kept-for", cli.Duration(&w.ChangesKeptFor), "", "how long the change feed keeps an entry"},
 		{"changes-max", cli.Count(&w.ChangesMax), "", "entries that the change feed keeps per shard"},
 		{"exports", exports(&c.exports), "", "where the history of instances is exported to, such as [{name: lake, to: /srv/lake, workflows: [order]}]"},
@@ -218,10 +220,23 @@ func (c *Config) validate() error {
 			}
 		}
 	}
+	for _, e := range c.exports {
+		if strings.Contains(e.To, "://") {
+			continue
+		}
+		if err := c.checkFolder(e.To); err != nil {
+			faults = append(faults, fmt.Errorf("exports, %s: %w", e.Name, err))
+		}
+	}
+	if to := c.Backup.To; to != "" && !strings.HasPrefix(to, BucketScheme) {
+		if err := c.checkFolder(to); err != nil {
+			faults = append(faults, fmt.Errorf("backup.to: %w", err))
+		}
+	}
 	return errors.Join(faults...)
 }
 
-// IsSessionTime leaves sessions some time. NB: package identity takes a zero for its own default.
+// IsSessionTime leaves sessions, commits and the like some time. NB: packages take a zero for their own default.
 func IsSessionTime(s string) error {
 	d, err := cli.ParseDuration(s)
 	if err == nil && d < time.Second {
@@ -231,10 +246,21 @@ func IsSessionTime(s string) error {
 }
 
 func isAddress(s string) error {
-	if _, _, err := net.SplitHostPort(s); err != nil {
-		return errors.New("must be host:port, such as 127.0.0.1:8080 or :8080")
+	_, port, err := net.SplitHostPort(s)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil {
+		return errors.New("must be host:port, such as 127.0.0.1:8080 or :8080, with a port of at most 65535")
 	}
 	return nil
+}
+
+func isPort(s string) error {
+	if n, err := strconv.ParseInt(s, 0, 64); err == nil && n > math.MaxUint16 {
+		return errors.New("must be at most 65535")
+	}
+	return nil // cli.Count refuses what is no number
 }
 
 func isAddressOrEmpty(s string) error {

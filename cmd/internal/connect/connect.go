@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -83,7 +84,7 @@ func (c *Connection) Client(retryMax int) (*client.Client, error) {
 		if _, err := Dial(ctx, c.Home); err != nil {
 			return nil, err
 		}
-		o.Address = "http://" + adminHost
+		o.Address, o.Name = "http://"+adminHost, "the server on "+c.Home
 		o.HTTP = &http.Client{Transport: admin.Transport(filepath.Join(c.Home, homedir.AdminSocket))}
 	} else {
 		var err error
@@ -235,6 +236,8 @@ func Explain(err error) error {
 		return cli.Usage(err)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("%w; no service listens there: start one with troupe serve, or give another --address", err)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%w; it closed the connection before it had answered: it may have ended", err)
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return fmt.Errorf("%w; the service does not speak TLS: begin its address with http://", err)
 	case errors.As(err, &unknown):

@@ -136,6 +136,9 @@ func Run(ctx context.Context, o *Options) (err error) {
 	if err := homedir.AloneAt(ctx, c.Home); err != nil {
 		return err
 	}
+	if err := errors.Join(c.CheckParts()...); err != nil { // NB: before anything is made that would stay
+		return err
+	}
 	filled, err := homedir.Ensure(c.Home, o.Example)
 	if err != nil {
 		if c.WasNode() {
