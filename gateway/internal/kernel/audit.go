@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"troupe/actors/audit"
-	"troupe/actors/failure"
 	"troupe/actors/message"
 )
 
@@ -47,8 +46,5 @@ func (x *Exchange) record() error {
 	if !n.read {
 		return log.Record(ctx, actor, n.action, n.target)
 	}
-	if err := log.Read(ctx, actor, n.action, n.target); err != nil {
-		return failure.Errorf(failure.ErrUnavailable, "%w", err)
-	}
-	return nil
+	return log.Read(ctx, actor, n.action, n.target)
 }
