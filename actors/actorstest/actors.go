@@ -141,6 +141,7 @@ func (a *Actors) run(o Options, rights *repository.Rights) {
 	o.Workflow.Store, o.Workflow.System, o.Workflow.Catalog, o.Workflow.Clock, o.Workflow.Log = a.Store, system, a.catalog, o.Clock, o.Log
 	o.Workflow.NameOf = func(user string) string { return cmp.Or(a.Identities.Directory().Name(identity.UserID(user)), user) }
 	o.Workflow.Principal = func(user identity.UserID) *identity.Principal { return a.Identities.Directory().Principal(user) }
+	o.Workflow.AuditRead = a.Audit.ReadList
 	if a.Node != nil {
 		o.Workflow.Current, o.Workflow.Peers = a.Node.Current, cluster.Questions{Node: a.Node}
 		o.Workflow.Elsewhere, o.Workflow.PutElsewhere = a.tellElsewhere, a.putElsewhere

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"troupe/actors/failure"
+	"troupe/actors/identity"
 )
 
 // Refusals cost their callers nothing, so their rows are bounded: for each action refusalsAtOnce on a node, and then one
@@ -114,7 +117,13 @@ type reads struct {
 	at map[Entry]time.Time // guarded by mu; when its row was durable
 }
 
-// Read is Announce for looking at something: what was recorded within the hour is not recorded again.
+// ReadList is Read of instances of a workflow.
+func (l *Log) ReadList(ctx context.Context, operator identity.UserID, workflow string) error {
+	return l.Read(ctx, string(operator), InstanceList, workflow)
+}
+
+// Read is Announce for looking at something: what was recorded within the hour is not recorded again. With its error,
+// failure.ErrUnavailable, nothing is to be shown.
 func (l *Log) Read(ctx context.Context, actor string, action Action, target string) error {
 	if l == nil {
 		return nil
@@ -127,7 +136,7 @@ func (l *Log) Read(ctx context.Context, actor string, action Action, target stri
 		return nil
 	}
 	if err := l.Announce(ctx, actor, action, target); err != nil {
-		return err
+		return failure.Errorf(failure.ErrUnavailable, "%w", err)
 	}
 	l.reads.mu.Lock()
 	defer l.reads.mu.Unlock()

@@ -36,6 +36,8 @@ type Call struct {
 	span     *trace.Span    // nil: nobody follows the request
 	commit   wait.Reader    // under way since catalog.BeginCommit
 
+	byPrivilege bool // that of the reply
+
 	// replies has room for one, so that an answer never waits for a caller who gave up. It is nil with a recipient, who
 	// gets the answer instead.
 	replies   chan Answer
@@ -120,6 +122,9 @@ func (c *Call) begin() bool { return c.taken.CompareAndSwap(waiting, running) }
 // that was answered already.
 func (c *Call) answer(r *message.Reply, err error) {
 	c.span.End(err)
+	if r != nil {
+		r.ByPrivilege = c.byPrivilege
+	}
 	c.end()
 	if c.is.creates && err != nil || c.is.deletes && err == nil {
 		a := c.activation

@@ -103,6 +103,9 @@ func (i *Actor) step(c *Call, req *message.Event, submits submission) error {
 	if err != nil {
 		return err
 	}
+	rules, as := req.Seen()
+	a, err := i.access(req.Caller, rules, as)
+	c.byPrivilege = err == nil && a.needsPrivilege()
 	if first != nil && submits == nil {
 		i.deliver(c, first)
 		return nil
@@ -110,8 +113,6 @@ func (i *Actor) step(c *Call, req *message.Event, submits submission) error {
 	if req.Key != "" && i.of.IsOver(&i.state) {
 		return ErrReleased
 	}
-	rules, as := req.Seen()
-	a, err := i.access(req.Caller, rules, as)
 	switch {
 	case err != nil:
 	case first != nil:

@@ -80,10 +80,13 @@ func (i *Actor) visible(req *message.Load) (access, error) {
 	if err == nil {
 		err = a.mayRead()
 	}
-	if err == nil && req.Caller.IsOperator() {
-		req.ByPrivilege = !a.rules.MayRead(a.view(), catalog.WithoutPrivileges(a.as), a.now)
-	}
+	req.ByPrivilege = err == nil && a.needsPrivilege()
 	return a, err
+}
+
+// needsPrivilege reports whether the caller is an operator who could not read the instance without privileges.
+func (a *access) needsPrivilege() bool {
+	return a.caller.IsOperator() && !a.rules.MayRead(a.view(), catalog.WithoutPrivileges(a.as), a.now)
 }
 
 func (a *access) view() statemachine.View { return statemachine.View{Instance: &a.state, Of: a.of} }

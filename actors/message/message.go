@@ -233,6 +233,8 @@ type Reply struct {
 	WithHistory bool
 	// IsEnded: it was stopped, or its parent has cancelled it.
 	IsEnded bool
+	// ByPrivilege: it answers an event of an operator who could not read the instance without privileges.
+	ByPrivilege bool
 }
 
 // AppendRecord appends the instance record (gateway/INTERFACE.md, "The record") as JSON to dst.

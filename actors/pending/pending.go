@@ -269,11 +269,17 @@ func Reason(reason string, mayRead bool) string {
 // hide takes out of incidents what their caller may not see: an operator learns that something failed, where, for whom
 // and how often, and data only of instances that they may read.
 func (l *Lists) hide(ctx context.Context, p *identity.Principal, incidents []Incident) error {
-	of := func(k int) [2]string { return [2]string{incidents[k].Workflow, incidents[k].InstanceID} }
-	may, err := l.readable(ctx, p, len(incidents), of)
+	var with []*Incident // data
 	for k := range incidents {
+		if incidents[k].hasData() {
+			with = append(with, &incidents[k])
+		}
+	}
+	of := func(k int) [2]string { return [2]string{with[k].Workflow, with[k].InstanceID} }
+	may, err := l.readable(ctx, p, len(with), of)
+	for k, in := range with {
 		if err == nil && !may[of(k)] {
-			incidents[k].hide()
+			in.Error, in.Read = HiddenReason, nil
 		}
 	}
 	return err
@@ -310,7 +316,7 @@ func (l *Lists) readable(ctx context.Context, p *identity.Principal, n int, inst
 		names[k].Workflow = of[0]
 		names[k].ID, _ = instanceid.Parse(of[1]) // NB: there is none without an id
 	}
-	return may, l.queries.ReadInstances(ctx, p.ID, names, func(from query.Loader) error {
+	err := l.queries.ReadInstances(ctx, p.ID, names, func(from query.Loader) error {
 		for k := range n {
 			of := instance(k)
 			if _, asked := may[of]; asked {
@@ -323,12 +329,17 @@ func (l *Lists) readable(ctx context.Context, p *identity.Principal, n int, inst
 		}
 		return nil
 	})
+	for of, shown := range may {
+		if rules, gone := l.catalog.Newest(of[0]); err == nil && shown && gone == nil {
+			err = l.queries.AuditReads(ctx, p, rules)
+		}
+	}
+	return may, err
 }
 
-func (in *Incident) hide() {
-	if in.Workflow != incident.OfService && (in.Kind == incident.Event || in.Kind == incident.Expression) { // the error of others is the service's own
-		in.Error, in.Read = HiddenReason, nil
-	}
+// hasData reports whether it may quote data of the instance: the error of others is the service's own.
+func (in *Incident) hasData() bool {
+	return in.Workflow != incident.OfService && (in.Kind == incident.Event || in.Kind == incident.Expression)
 }
 
 // An instance that was never created, or that is gone, can be read by those who can read all of its workflow.

@@ -36,7 +36,7 @@ const (
 func (s *Service) Query(ctx context.Context, req *Request, yield func(item []byte) error) (*End, error) {
 	q, err := s.newQuery(req, func(f found) error { return yield(f.text) })
 	if err == nil { // NB: here alone: parts of a list share the request
-		req.ByPrivilege = req.Caller.IsOperator() && q.rules.ReadsByPrivilege(q.caller, q.now)
+		err = q.audit(ctx)
 	}
 	switch {
 	case err != nil:
@@ -110,7 +110,7 @@ func (s *Service) newQuery(req *Request, yield func(found) error) (*query, error
 	case req.Explain && !manages:
 		return nil, failure.Needs(identity.Workflows)
 	}
-	if q.filter, err = filter.Parse([]byte(req.Filter), filter.Options{Private: manages && !req.Everyones}); err != nil {
+	if q.filter, err = filter.Parse([]byte(req.Filter), filter.Options{Private: manages}); err != nil {
 		return nil, failure.Refuse(failure.ErrInvalid, "%w", err)
 	}
 	switch {

@@ -42,9 +42,6 @@ type Request struct {
 	// Whole is Everyones for who must not miss any: such a filter is failure.ErrForbidden, unless the caller may read all
 	// instances.
 	Whole bool
-	// ByPrivilege is set before the first instance is given: the caller is an operator who may read them only because
-	// of a privilege.
-	ByPrivilege bool `json:"-"`
 }
 
 // End is what there is to say when all instances have been given.

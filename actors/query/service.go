@@ -32,6 +32,8 @@ type Options struct {
 	Current func(context.Context, key.Shard) error
 	// Fanout asks the nodes that lead the shards. Nil: this node has all of them.
 	Fanout *fanout.Service
+	// AuditRead records that an operator looks at instances of a workflow, and returns when that is durable. Nil: nobody asks.
+	AuditRead func(ctx context.Context, operator identity.UserID, workflow string) error
 }
 
 // Service runs queries and lists. Its methods are safe for concurrent use.
@@ -129,6 +131,33 @@ func (s *Service) Match(ctx context.Context, user identity.UserID, f *filter.Fil
 func (s *Service) AwaitCurrentIn(ctx context.Context, shards []key.Shard) error {
 	_, err := s.current.await(ctx, shards)
 	return err
+}
+
+// audit has a query recorded that only a privilege makes possible, before it answers: a count or an order tells of data too.
+func (q *query) audit(ctx context.Context) error {
+	if q.fields.private || q.filter.UsesPrivate() || q.sort != nil && q.sort.Field().Private() {
+		return q.service.auditRead(ctx, q.req.Caller, q.workflowID)
+	}
+	if q.req.Everyones && !q.filter.UsesData() { // ids alone
+		return nil
+	}
+	return q.service.AuditReads(ctx, q.req.Caller, q.rules)
+}
+
+// AuditReads has it recorded that a caller is shown data of instances, where the caller is an operator and it may be a
+// privilege that makes it possible. It returns when that is durable.
+func (s *Service) AuditReads(ctx context.Context, by *identity.Principal, rules *statemachine.Definition) error {
+	if !by.IsOperator() || !rules.ReadsByPrivilege(catalog.CallerOf(by), s.o.Clock()) {
+		return nil
+	}
+	return s.auditRead(ctx, by, string(rules.ID))
+}
+
+func (s *Service) auditRead(ctx context.Context, by *identity.Principal, workflow string) error {
+	if s.o.AuditRead == nil {
+		return nil
+	}
+	return s.o.AuditRead(ctx, by.ID, workflow)
 }
 
 func (q *query) explained() *Explain {

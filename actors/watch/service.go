@@ -163,8 +163,8 @@ type Request struct {
 	// Filter is the text of the filter parameter; empty matches all. It looks at the instance as the entry left it.
 	Filter      string
 	LastEventID string // the position after which to go on; empty: the present
-	// ByPrivilege is set before Opened: the caller is an operator who may read all of the workflow only because of a
-	// privilege.
+	// ByPrivilege is set before Opened: the caller is an operator who may read all of the workflow, or filter by
+	// svcPrivate, only because of a privilege.
 	ByPrivilege bool
 }
 

@@ -117,13 +117,13 @@ func (w *watcher) check() error {
 	if d.ReadRight(w.caller, now) == statemachine.Denied {
 		return failure.MayNotRead(w.req.WorkflowID)
 	}
-	w.req.ByPrivilege = w.req.Caller.IsOperator() && d.ReadsByPrivilege(w.caller, now)
 	if w.filter, err = filter.Parse([]byte(w.req.Filter), filter.Options{Private: w.req.Caller.Has(identity.Workflows)}); err != nil {
 		return failure.Refuse(failure.ErrInvalid, "%w", err)
 	}
 	if w.filter.UsesHistory() {
 		return failure.Refuse(failure.ErrInvalid, "the filter of a watch cannot look at svcHistory")
 	}
+	w.req.ByPrivilege = w.filter.UsesPrivate() || w.req.Caller.IsOperator() && d.ReadsByPrivilege(w.caller, now)
 	return nil
 }
 

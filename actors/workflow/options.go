@@ -58,6 +58,8 @@ type Options struct {
 
 	// Audit is told who has deleted which instance (Delete), or created or changed which bulk job, when that is durable. Nil: nobody asks.
 	Audit func(ctx context.Context, actor, action, target string) error
+	// AuditRead is that of query.Options.
+	AuditRead func(ctx context.Context, operator identity.UserID, workflow string) error
 
 	// IdleAfter is how long an instance stays awake after its last request. Default 1 min. Shorter saves memory, longer
 	// saves loads.

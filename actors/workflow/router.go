@@ -159,7 +159,7 @@ func (r *Router) makeServices() {
 	r.Queries = query.New(query.Options{
 		Store: o.Store, Catalog: o.Catalog, Clock: o.Clock, InFlight: &e.Counts.InFlight,
 		QueriesMax: o.QueriesMax, ListsMax: listsMax, QueriesOpenMax: 16 * o.QueriesMax, ListsOpenMax: 2 * listsMax,
-		QueryWaitMax: o.QueryWaitMax, TimeMax: o.QueryTimeMax, Current: o.Current, Fanout: r.Fanout,
+		QueryWaitMax: o.QueryWaitMax, TimeMax: o.QueryTimeMax, Current: o.Current, Fanout: r.Fanout, AuditRead: o.AuditRead,
 	})
 	r.Changes = changefeed.New(changefeed.Options{
 		Store: o.Store, Catalog: o.Catalog, Current: r.Queries.AwaitCurrentIn, Clock: o.Clock, Log: o.Log, Fanout: r.Fanout,

@@ -103,11 +103,15 @@ func (f *Filter) UsesHistory() bool {
 }
 
 // UsesData reports whether a match depends on svcPublic, svcPrivate or svcHistory, or on the key, which is made of svcPublic.
-func (f *Filter) UsesData() bool { return usesData(f.all) }
+func (f *Filter) UsesData() bool { return uses(f.all, rootKey, rootHistory) }
 
-func usesData(nodes []node) bool {
+// UsesPrivate reports whether a match depends on svcPrivate.
+func (f *Filter) UsesPrivate() bool { return uses(f.all, rootPrivate, rootPrivate) }
+
+// uses reports whether a condition looks at one of the roots from first to last.
+func uses(nodes []node, first, last root) bool {
 	for i := range nodes {
-		if n := &nodes[i]; n.kind == isCondition && rootKey <= n.condition.root && n.condition.root <= rootHistory || usesData(n.nodes) {
+		if n := &nodes[i]; n.kind == isCondition && first <= n.condition.root && n.condition.root <= last || uses(n.nodes, first, last) {
 			return true
 		}
 	}

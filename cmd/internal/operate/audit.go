@@ -2,6 +2,7 @@ package operate
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -202,6 +203,13 @@ func verifyExport(cmd *cobra.Command, file string) error {
 		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
 			return fmt.Errorf("%s:%d: it is not a row of the audit log: %w", file, n, err)
 		}
+		// NB: of a repeated member, other readers may take the other one, and tell "Actor" from "actor".
+		var written bytes.Buffer
+		again := json.NewEncoder(&written)
+		again.SetEscapeHTML(false)
+		if err := again.Encode(&row); err != nil || !bytes.Equal(bytes.TrimSuffix(written.Bytes(), []byte{'\n'}), lines.Bytes()) {
+			return fmt.Errorf("%s:%d: it is not as troupe audit -o jsonl writes it: it was changed, or has other members", file, n)
+		}
 		if n == 1 && row.Prev != v.Head {
 			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "the export begins behind the row with the hash %s\n", client.Printable(row.Prev))
 			v.Head = row.Prev
@@ -212,6 +220,9 @@ func verifyExport(cmd *cobra.Command, file string) error {
 	}
 	if err := lines.Err(); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
+	}
+	if v.Rows == 0 && v.Broken == "" {
+		return fmt.Errorf("%s: it has no rows", file)
 	}
 	return showChain(cmd.OutOrStdout(), v.Chain)
 }

@@ -353,6 +353,7 @@ func (s *service) run() (err error) {
 	workflows.Audit = func(ctx context.Context, actor, action, target string) error {
 		return s.audit.Record(ctx, actor, audit.Action(action), target)
 	}
+	workflows.AuditRead = s.audit.ReadList
 	workflows.Principal = func(user identity.UserID) *identity.Principal { return s.identities.Directory().Principal(user) }
 	workflows.NameOf = func(user string) string { return cmp.Or(s.identities.Directory().Name(identity.UserID(user)), user) }
 	workflows.ReplyWaitMax = c.Store.CommitWaitMax + 5*time.Second

@@ -265,6 +265,12 @@ func (run *batchRun) answer() error {
 
 func (run *batchRun) appendReply(reply *message.Reply) {
 	x := run.x
+	if run.represent {
+		if err := x.RecordReply(reply); err != nil {
+			run.appendError(err)
+			return
+		}
+	}
 	x.Out = append(x.Out, `{"status":200,"workflowId":"`...)
 	x.Out = append(x.Out, reply.WorkflowID...) // NB: identifiers need no escapes
 	x.Out = append(x.Out, `","instanceId":"`...)

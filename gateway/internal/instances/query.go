@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"troupe/actors/audit"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/message"
@@ -40,16 +39,8 @@ func (g *Group) queryInstances(x *kernel.Exchange) error {
 	}
 	x.Out = append(x.Out, `{"instances":[`...)
 	first := true
-	usesPrivate := strings.Contains(strings.Join(request.Fields, ",")+request.Filter+request.Sort, fieldPrivate)
-	note := func() {
-		if usesPrivate || request.ByPrivilege {
-			x.NoteRead(audit.InstanceList, request.WorkflowID)
-		}
-	}
 	end, err := g.Queries.Query(x.Request.Context(), request, func(instance []byte) error {
-		if first {
-			note()
-		} else {
+		if !first {
 			x.Out = append(x.Out, ',')
 		}
 		first = false
@@ -62,9 +53,6 @@ func (g *Group) queryInstances(x *kernel.Exchange) error {
 	x.RenewWriteTime()
 	if err != nil {
 		return err // NB: when a piece was sent, writeError closes the connection
-	}
-	if first {
-		note()
 	}
 	if err := appendQueryEnd(x, request, end); err != nil {
 		return err

@@ -11,6 +11,7 @@ type noted struct {
 	action audit.Action // empty: nothing
 	target string
 	read   bool
+	done   bool // what shows it has changed something too
 }
 
 // Note has an action recorded that was carried out, before it is answered.
@@ -26,6 +27,15 @@ func (x *Exchange) NoteRead(action audit.Action, target string) {
 // RecordRead is NoteRead for a stream, and returns when it is recorded.
 func (x *Exchange) RecordRead(action audit.Action, target string) error {
 	x.NoteRead(action, target)
+	return x.record()
+}
+
+// RecordReply is RecordRead for what answers an item of a batch, which is done.
+func (x *Exchange) RecordReply(reply *message.Reply) error {
+	if !reply.ByPrivilege {
+		return nil
+	}
+	x.noted = noted{action: audit.InstanceList, target: reply.WorkflowID, read: true, done: true}
 	return x.record()
 }
 
@@ -47,8 +57,9 @@ func (x *Exchange) record() error {
 	if !n.read {
 		return log.Record(ctx, actor, n.action, n.target)
 	}
-	if err := log.Read(ctx, actor, n.action, n.target); err != nil {
-		return failure.Errorf(failure.ErrUnavailable, "%w", err)
+	err := log.Read(ctx, actor, n.action, n.target)
+	if err != nil && n.done {
+		err = failure.Errorf(failure.ErrOutcomeUnknown, "%w", err)
 	}
-	return nil
+	return err
 }

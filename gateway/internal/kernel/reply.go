@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"troupe/actors/audit"
 	"troupe/actors/message"
 	"troupe/gateway/internal/parse"
 	"troupe/gateway/leader"
@@ -17,6 +18,9 @@ import (
 // AnswerInstance answers create and event.
 func (x *Exchange) AnswerInstance(reply *message.Reply) {
 	x.SetInstanceHeaders(reply)
+	if reply.ByPrivilege {
+		x.noted = noted{action: audit.InstanceRead, target: reply.WorkflowID + "/" + reply.InstanceID, read: true, done: true}
+	}
 	x.Out = append(x.Out, `{"workflowId":`...)
 	x.Out = data.AppendString(x.Out, reply.WorkflowID)
 	x.Out = append(x.Out, `,"instanceId":`...)
