@@ -181,10 +181,18 @@ func (r *restoring) prepare(ctx context.Context) (counts backup.Counts, err erro
 		return counts, fmt.Errorf("the restored store cannot be opened: %w", err)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	if _, err := store.Verify(ctx); err != nil {
-		return counts, fmt.Errorf("the restored store: %w", err)
+	counted := make(chan error, 1)
+	go func() {
+		var err error
+		counts, err = backup.Count(ctx, store)
+		counted <- err
+	}()
+	_, damage := store.Verify(ctx)
+	err = <-counted
+	if damage != nil {
+		err = fmt.Errorf("the restored store: %w", damage)
 	}
-	return backup.Count(ctx, store)
+	return counts, err
 }
 
 // moveIn moves what was restored into the home: the store first, and last the file that makes the home one.
