@@ -26,6 +26,7 @@ import (
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
+	"troupe/statemachine/data"
 )
 
 const (
@@ -154,23 +155,9 @@ func (m *importing) readLine(lines *bufio.Reader) (text []byte, err error) {
 	}
 }
 
-func decode(text []byte, into any) error {
-	in := json.NewDecoder(bytes.NewReader(text))
-	in.DisallowUnknownFields()
-	if err := in.Decode(into); errors.Is(err, io.EOF) {
-		return errors.New("it is empty")
-	} else if err != nil {
-		return err
-	}
-	if _, err := in.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the JSON object")
-	}
-	return nil
-}
-
 func (m *importing) begin(text []byte) error {
 	var h header
-	if err := decode(text, &h); err != nil || h.Troupe != kind {
+	if err := data.DecodeObject(text, &h); err != nil || h.Troupe != kind {
 		return errors.New("this is not a file of instances: make one with `troupe store export`")
 	}
 	if h.Format != format {
@@ -190,15 +177,19 @@ type arriving struct {
 
 func (m *importing) parse(text []byte) (*arriving, error) {
 	var l line
-	if err := decode(text, &l); err != nil {
+	if err := data.DecodeObject(text, &l); err != nil {
 		return nil, err
 	}
 	id, ok := instanceid.Parse(l.Instance)
 	if !ok {
 		return nil, fmt.Errorf("%q is not the id of an instance", l.Instance)
 	}
+	of, err := m.definition(l.Workflow, l.Record)
+	if err != nil {
+		return nil, err
+	}
 	it := &arriving{}
-	built := history.Builder{}
+	built := history.Builder{Of: of}
 	for _, shown := range l.History {
 		entry, err := built.Add(shown)
 		if err != nil {
@@ -206,14 +197,10 @@ func (m *importing) parse(text []byte) (*arriving, error) {
 		}
 		it.entries = append(it.entries, entry)
 	}
-	var err error
 	if it.stored, err = statemachine.RecordFromJSON(l.Record, built.Chain); err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
 	sh := m.store.ShardOf(id)
-	if err := m.knows(l.Workflow, it.stored); err != nil {
-		return nil, err
-	}
 	if it.Instance, err = inventory.Read(m.catalog, sh, l.Workflow, id, it.stored); err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}

@@ -23,6 +23,7 @@ import (
 
 	"troupe/actors/catalog"
 	"troupe/persistence"
+	"troupe/statemachine/data"
 )
 
 const format = 1
@@ -54,6 +55,11 @@ type line struct {
 type row struct {
 	Key   []byte `json:"key"`
 	Value []byte `json:"value"`
+}
+
+func (r *row) UnmarshalJSON(text []byte) error {
+	type plain row
+	return data.DecodeObject(text, (*plain)(r))
 }
 
 type trailer struct {

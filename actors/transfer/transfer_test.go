@@ -3,6 +3,7 @@ package transfer_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,6 +18,7 @@ import (
 	"troupe/actors/transfer"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
+	"troupe/statemachine"
 )
 
 const request = `
@@ -138,6 +140,14 @@ func TestAnImportMakesTheSameInstances(t *testing.T) {
 		{`"createdAt":"2026`, `"createdAt":"2025`, "createdAt and updatedAt of the record, 2025-"},
 		{`{"workflowId"`, "\n" + `{"workflowId"`, "it is empty"},
 		{`"text":"`, `"text":"` + strings.Repeat("x", 1<<20), "may have 1048576"},
+		{`{"workflowId"`, `{"workflowId":"other","workflowId"`, `the member "workflowId" is there twice`},
+		{`"createdAt"`, `"CreatedAt":"2026-01-01T00:00:00Z","createdAt"`, `record: the member "createdAt" is there twice`},
+		{`"user":"john`, `"user":"eve","user":"john`, `the member "user" is there twice`},
+		{`"rows":[{"key"`, `"rows":[{"value":"","value":"","key"`, `the member "value" is there twice`},
+		{`,"bytes":`, `,"bytes":1,"bytes":`, "must have sha256 and bytes"},
+		{`"data":null,"dataDigest"`, `"data":{},"dataDigest"`, "of data that is not there"},
+		{`"data":{"n":2`, `"data":{"x":"` + strings.Repeat("x", 16<<10) + `","n":2`, "and may have 16384"},
+		{`"transitionEvent":"note"`, `"transitionEvent":"zzz"`, `request version 1 has no event "zzz"`},
 	} {
 		text := strings.Join(lines[:5], "\n")
 		i := strings.LastIndex(text, broken.from)
@@ -153,6 +163,19 @@ func TestAnImportMakesTheSameInstances(t *testing.T) {
 		"is in the future": func(l *line) {
 			l.Record["updatedAt"] = json.RawMessage(`"9999-01-01T00:00:00Z"`)
 			l.History[len(l.History)-1]["ts"] = l.Record["updatedAt"]
+		},
+		"history entry 2: data must be an object": func(l *line) { l.History[1]["data"] = json.RawMessage("[1,2]") },
+		"history entry 2: endState: [nowhere] is not where": func(l *line) {
+			l.History[1]["endState"] = json.RawMessage(`["nowhere"]`)
+			l.History[2]["startState"] = l.History[1]["endState"]
+		},
+		"endState: [draft draft] is not where": func(l *line) {
+			l.History[1]["endState"] = json.RawMessage(`["draft","draft"]`)
+			l.History[2]["startState"] = l.History[1]["endState"]
+		},
+		"states of the record must be [{": func(l *line) {
+			twice := strings.Repeat(","+strings.Trim(string(l.Record["states"]), "[]"), 2)
+			l.Record["states"] = json.RawMessage("[" + twice[1:] + "]")
 		},
 	} {
 		_, err := importOf(t, to, []string{lines[0], changed(t, lines[4], change)})
@@ -191,6 +214,34 @@ func TestAnImportMakesTheSameInstances(t *testing.T) {
 	require.Len(t, left, 1)
 	assert.Contains(t, left[0], ids[0])
 	assert.Contains(t, some[4], `"instances":3`)
+}
+
+// TestAMigratedInstanceIsImported, though the entries before its migration have events and nodes that its definition does not have.
+func TestAMigratedInstanceIsImported(t *testing.T) {
+	const door = "id: door\nversion: %d\nstateMachines: {main: {initial: %s, states: {%[2]s: {on: {%s: {}}}}}}\n"
+	first, second := fmt.Sprintf(door, 1, "shut", "knock"), fmt.Sprintf(door, 2, "closed", "ring")
+	from, to := workflowtest.Start(t, workflowtest.Options{}), workflowtest.Start(t, workflowtest.Options{})
+	from.Publish(first)
+	id := from.Make(workflowtest.Boss, "door", "{}")
+	from.MustSend(workflowtest.Boss, "door", id, "knock", "")
+	from.Publish(second)
+	plan, err := from.Parser.ParsePlan("plan", []byte("from: 1\nto: 2\nnodes: {main: {shut: closed}}\n"), func(n uint64) (*statemachine.Definition, error) {
+		return from.Catalog.Find("door", n)
+	})
+	require.NoError(t, err)
+	_, err = from.Migrate("door", id, &message.Migration{Plan: plan, Caller: &statemachine.Caller{ID: "boss"}})
+	require.NoError(t, err)
+	from.MustSend(workflowtest.Boss, "door", id, "ring", "")
+	lines, _ := export(t, from)
+	to.Publish(first)
+	to.Publish(second)
+	_, err = importOf(t, to, []string{lines[0], strings.Replace(lines[1], `"ring"`, `"knock"`, 1), lines[2]})
+	require.ErrorContains(t, err, `history entry 4: door version 2 has no event "knock"`)
+	_, err = importOf(t, to, lines)
+	require.NoError(t, err)
+	mustVerify(t, to)
+	again, _ := export(t, to)
+	assert.Equal(t, lines, again)
 }
 
 // creating is a router on which somebody creates an instance with a key while an import has it.
