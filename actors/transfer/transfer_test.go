@@ -259,7 +259,6 @@ func (c creating) HoldKey(workflow, business string) (release func(), err error)
 
 func TestAnImportAndACreateDoNotShareAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const parcel = "id: parcel\nkey: '${svcPublic.n}'\nstateMachines: {main: {initial: open, states: {open: {on: {add: {}}}}}}\n"
 		o := workflowtest.Options{Workflow: workflow.Options{Clock: time.Now}}
 		from, to := workflowtest.Start(t, o), workflowtest.Start(t, o)
 		from.Publish(parcel)
@@ -278,4 +277,67 @@ func TestAnImportAndACreateDoNotShareAKey(t *testing.T) {
 		from.End()
 		to.End()
 	})
+}
+
+const parcel = "id: parcel\nkey: '${svcPublic.n}'\nstateMachines: {main: {initial: open, states: {open: {on: {add: {}, end: over}}, over: {type: final}}}}\n"
+
+// TestAnImportEndsAtTheLineThatItNames: a line that is refused, for what the store has, too, leaves all lines before it and none behind it.
+func TestAnImportEndsAtTheLineThatItNames(t *testing.T) {
+	const all, taken = 40, 13
+	from, to := workflowtest.Start(t, workflowtest.Options{}), workflowtest.Start(t, workflowtest.Options{})
+	from.Publish(parcel)
+	to.Publish(parcel)
+	for n := range all {
+		from.Make(workflowtest.Boss, "parcel", fmt.Sprintf(`{"n":"%d"}`, n))
+	}
+	lines, _ := export(t, from)
+	var l struct {
+		Record struct {
+			Key    string          `json:"key"`
+			Public json.RawMessage `json:"svcPublic"`
+		} `json:"record"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(lines[taken]), &l))
+	id := to.Make(workflowtest.Boss, "parcel", string(l.Record.Public))
+	for _, already := range []int64{0, taken - 1} {
+		report, err := importOf(t, to, lines)
+		require.ErrorContains(t, err, fmt.Sprintf("line %d: instance parcel/", taken+1))
+		require.ErrorContains(t, err, fmt.Sprintf("instance %s has its key %q here", id, l.Record.Key))
+		assert.Equal(t, transfer.Imported{Imported: taken - 1 - already, Skipped: already}, report)
+		assert.Len(t, to.Instances("parcel"), taken)
+	}
+	mustVerify(t, to)
+}
+
+// TestKeysNeedAsManyShards: a key decides the shard of its instance.
+func TestKeysNeedAsManyShards(t *testing.T) {
+	from, to := workflowtest.Start(t, workflowtest.Options{Shards: 4}), workflowtest.Start(t, workflowtest.Options{Shards: 5})
+	same := workflowtest.Start(t, workflowtest.Options{Shards: 4})
+	var ids []string
+	for _, r := range []*workflowtest.Router{from, to, same} {
+		r.Publish(parcel)
+	}
+	for n := range 9 {
+		ids = append(ids, from.Make(workflowtest.Boss, "parcel", fmt.Sprintf(`{"n":"%d"}`, n)))
+	}
+	lines, _ := export(t, from)
+	report, err := importOf(t, to, lines)
+	require.EqualError(t, err, "line 1: it has instances with keys from a store with 4 shards, and this one has 5: import it into a new home, made with --shards 4; nothing was imported")
+	assert.Zero(t, report)
+	assert.Empty(t, to.Instances("parcel"))
+	report, err = importOf(t, same, lines)
+	require.NoError(t, err)
+	assert.Equal(t, transfer.Imported{Imported: 9}, report)
+	mustVerify(t, same)
+
+	// One that has ended holds its key no more.
+	for _, id := range ids {
+		from.MustSend(workflowtest.Boss, "parcel", id, "end", "")
+	}
+	lines, _ = export(t, from)
+	assert.NotContains(t, lines[0], "businessKeys")
+	report, err = importOf(t, to, lines)
+	require.NoError(t, err)
+	assert.Equal(t, transfer.Imported{Imported: 9}, report)
+	mustVerify(t, to)
 }
