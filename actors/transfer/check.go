@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,18 +19,19 @@ const (
 	aheadMax     = 24 * time.Hour // how far the clock can be ahead where the instance was
 )
 
-// knows refuses a version that is not here. NB: a record of the store with such a version is damage, which the catalog notes.
-func (m *importing) knows(workflow string, stored []byte) error {
-	record, err := statemachine.ParseRecord(stored)
-	if err != nil {
-		return fmt.Errorf("record: %w", err)
+// definition is that of a record, as it is in a line. NB: a record of the store with a version that is not here is damage, which the catalog notes.
+func (m *importing) definition(workflow string, record []byte) (*statemachine.Definition, error) {
+	var of struct {
+		Version uint64 `json:"version"`
 	}
-	if _, err := m.catalog.Find(workflow, record.Version); errors.Is(err, failure.ErrNotFound) {
-		return fmt.Errorf("%s version %d is not published here", workflow, record.Version)
-	} else if err != nil {
-		return err
+	if err := json.Unmarshal(record, &of); err != nil {
+		return nil, fmt.Errorf("record: %w", err)
 	}
-	return nil
+	d, err := m.catalog.Find(workflow, of.Version)
+	if errors.Is(err, failure.ErrNotFound) {
+		err = fmt.Errorf("%s version %d is not published here", workflow, of.Version)
+	}
+	return d, err
 }
 
 // agrees refuses an instance whose record does not follow from its history, or that the service would not have let become so large.
@@ -41,6 +43,10 @@ func (it *arriving) agrees(built *history.Builder) error {
 		return errors.New("it has no history")
 	case built.N != in.Sequence || !slices.Equal(built.End, in.Ends()):
 		return fmt.Errorf("the history has %d entries and ends at %v, and the record speaks of %d and is at %v", built.N, built.End, in.Sequence, in.Ends())
+	case built.Misfit != nil:
+		return built.Misfit
+	case string(it.Record.States) != string(it.Of.States(in)):
+		return fmt.Errorf("states of the record must be %s", it.Of.States(in))
 	case !in.CreatedAt.Equal(built.Began) || !in.UpdatedAt.Equal(built.At):
 		return fmt.Errorf("createdAt and updatedAt of the record, %s and %s, are not the times of the first and the last history entry, %s and %s",
 			in.CreatedAt.Format(time.RFC3339Nano), in.UpdatedAt.Format(time.RFC3339Nano), built.Began.Format(time.RFC3339Nano), built.At.Format(time.RFC3339Nano))

@@ -34,7 +34,7 @@ func Export(ctx context.Context, store *persistence.Store, c *catalog.Catalog, p
 	e.Shards = len(here)
 	e.at = store.SnapshotOf(here)
 	defer func() { _ = e.at.Close() }() // read-only: nothing to lose
-	if err := e.header(); err != nil {
+	if err := e.header(here); err != nil {
 		return e.Exported, err
 	}
 	for _, sh := range here {
@@ -81,8 +81,19 @@ type exporting struct {
 	left    func(string)
 }
 
-func (e *exporting) header() error {
+var errEnough = errors.New("seen enough")
+
+func (e *exporting) header(here []key.Shard) error {
 	h := header{Troupe: kind, Format: format, Definitions: []definition{}}
+	for _, sh := range here {
+		err := e.at.Scan(key.BusinessPrefix(nil, sh), func(_, _ []byte) error {
+			h.Keys, h.Shards = true, int(e.store.Shards())
+			return errEnough
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			return err
+		}
+	}
 	err := e.at.Scan(key.DefinitionsPrefix(nil), func(k, _ []byte) error {
 		parts, ok := key.Parse(k)
 		if !ok {

@@ -26,6 +26,7 @@ import (
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
+	"troupe/statemachine/data"
 )
 
 const (
@@ -93,7 +94,8 @@ type importing struct {
 	underWay map[key.ID]bool
 }
 
-// read writes instances beside each other. ctx ends when one cannot be written.
+// read checks instances one after the other, so that one that is refused is the last, and commits them beside each other. ctx ends when one
+// cannot be written.
 func (m *importing) read(ctx context.Context, lines *bufio.Reader, writes *errgroup.Group, say func(string)) error {
 	seen := int64(0)
 	for n := 1; ; n++ {
@@ -125,12 +127,18 @@ func (m *importing) read(ctx context.Context, lines *bufio.Reader, writes *errgr
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		writes.Go(func() error {
-			if err := m.put(it); err != nil {
-				return fmt.Errorf("line %d: instance %s: %w", n, it.Name(), err)
-			}
-			return nil
-		})
+		commit, err := m.prepare(it)
+		if err != nil {
+			return fmt.Errorf("line %d: instance %s: %w", n, it.Name(), err)
+		}
+		if commit != nil {
+			writes.Go(func() error {
+				if err := commit(); err != nil {
+					return fmt.Errorf("line %d: instance %s: %w", n, it.Name(), err)
+				}
+				return nil
+			})
+		}
 		if n%1000 == 0 {
 			say(fmt.Sprintf("%d instances read", seen))
 		}
@@ -154,27 +162,16 @@ func (m *importing) readLine(lines *bufio.Reader) (text []byte, err error) {
 	}
 }
 
-func decode(text []byte, into any) error {
-	in := json.NewDecoder(bytes.NewReader(text))
-	in.DisallowUnknownFields()
-	if err := in.Decode(into); errors.Is(err, io.EOF) {
-		return errors.New("it is empty")
-	} else if err != nil {
-		return err
-	}
-	if _, err := in.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the JSON object")
-	}
-	return nil
-}
-
 func (m *importing) begin(text []byte) error {
 	var h header
-	if err := decode(text, &h); err != nil || h.Troupe != kind {
+	if err := data.DecodeObject(text, &h); err != nil || h.Troupe != kind {
 		return errors.New("this is not a file of instances: make one with `troupe store export`")
 	}
 	if h.Format != format {
 		return fmt.Errorf("the file has format %d, and this program reads %d: use the program that wrote it, or a newer one", h.Format, format)
+	}
+	if err := h.isFor(m.store); err != nil {
+		return err
 	}
 	return h.missing(m.catalog)
 }
@@ -190,15 +187,19 @@ type arriving struct {
 
 func (m *importing) parse(text []byte) (*arriving, error) {
 	var l line
-	if err := decode(text, &l); err != nil {
+	if err := data.DecodeObject(text, &l); err != nil {
 		return nil, err
 	}
 	id, ok := instanceid.Parse(l.Instance)
 	if !ok {
 		return nil, fmt.Errorf("%q is not the id of an instance", l.Instance)
 	}
+	of, err := m.definition(l.Workflow, l.Record)
+	if err != nil {
+		return nil, err
+	}
 	it := &arriving{}
-	built := history.Builder{}
+	built := history.Builder{Of: of}
 	for _, shown := range l.History {
 		entry, err := built.Add(shown)
 		if err != nil {
@@ -206,14 +207,10 @@ func (m *importing) parse(text []byte) (*arriving, error) {
 		}
 		it.entries = append(it.entries, entry)
 	}
-	var err error
 	if it.stored, err = statemachine.RecordFromJSON(l.Record, built.Chain); err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
 	sh := m.store.ShardOf(id)
-	if err := m.knows(l.Workflow, it.stored); err != nil {
-		return nil, err
-	}
 	if it.Instance, err = inventory.Read(m.catalog, sh, l.Workflow, id, it.stored); err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
@@ -239,15 +236,6 @@ func (m *importing) parse(text []byte) (*arriving, error) {
 	return it, nil
 }
 
-// begins takes an id for itself. It is false when another line of the file has it.
-func (m *importing) begins(id key.ID) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	is := !m.underWay[id]
-	m.underWay[id] = true
-	return is
-}
-
 func (m *importing) count(what *int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -270,61 +258,77 @@ func (m *importing) has(it *arriving) (bool, error) {
 	return false, err
 }
 
-func (m *importing) put(it *arriving) error {
+// prepare returns what writes an instance; nil for one that is not to be written.
+func (m *importing) prepare(it *arriving) (commit func() error, err error) {
 	epoch := m.store.Epoch(it.Shard)
 	if epoch == 0 {
 		m.count(&m.Elsewhere)
-		return nil
+		return nil, nil
 	}
-	here := !m.begins(it.ID)
+	m.mu.Lock()
+	here := m.underWay[it.ID] // by another line of the file
+	m.mu.Unlock()
 	if !here {
-		defer func() {
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			delete(m.underWay, it.ID)
-		}()
-		var err error
 		if here, err = m.has(it); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if here {
 		m.count(&m.Skipped)
-		return nil
+		return nil, nil
 	}
 	release, err := m.holdKey(it)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer release()
 	// NB: as commits of instances do: a Publish waits for it, so that the indexes are those that it is for.
-	commit := m.catalog.BeginCommit(it.Shard)
-	defer m.catalog.EndCommit(commit)
+	began := m.catalog.BeginCommit(it.Shard)
+	end := func() {
+		m.catalog.EndCommit(began)
+		release()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.underWay, it.ID)
+	}
+	w, queues, err := m.batch(it, epoch)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	m.mu.Lock()
+	m.underWay[it.ID] = true
+	m.mu.Unlock()
+	return func() error {
+		defer end()
+		if err := m.store.Commit(w); err != nil {
+			return err
+		}
+		m.count(&m.Imported.Imported)
+		first := time.Time{}
+		for _, t := range it.State.Timers() {
+			if !t.Failed && (first.IsZero() || t.Due.Before(first)) {
+				first = t.Due
+			}
+		}
+		m.running.Arrived(it.Shard, it.Workflow, first, queues)
+		return nil
+	}, nil
+}
+
+// batch has all rows of the instance.
+func (m *importing) batch(it *arriving, epoch uint64) (w *persistence.Batch, queues []string, err error) {
 	indexes, err := m.catalog.IndexesIn(it.Shard, epoch, it.Workflow)
 	if err == nil {
 		err = m.catalog.MayHave(it.Workflow, it.Of.Version)
 	}
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	w := m.store.NewBatchIn(it.Shard, epoch)
-	queues, err := it.fill(w, indexes)
-	if err != nil {
+	w = m.store.NewBatchIn(it.Shard, epoch)
+	if queues, err = it.fill(w, indexes); err != nil {
 		w.Discard()
-		return err
 	}
-	if err := m.store.Commit(w); err != nil {
-		return err
-	}
-	m.count(&m.Imported.Imported)
-	first := time.Time{}
-	for _, t := range it.State.Timers() {
-		if !t.Failed && (first.IsZero() || t.Due.Before(first)) {
-			first = t.Due
-		}
-	}
-	m.running.Arrived(it.Shard, it.Workflow, first, queues)
-	return nil
+	return w, queues, err
 }
 
 // holdKey holds the business key of an instance until it is written. It refuses one that another instance has here, and one whose row would be

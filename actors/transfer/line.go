@@ -1,12 +1,13 @@
 // Package transfer carries instances from one store into another, as JSON lines of a format that is counted:
 //
-//	{"troupe": "instances", "format": 1, "definitions": [{"workflowId", "version", "sha256"}]}
+//	{"troupe": "instances", "format": 1, "businessKeys": true, "shards": 16, "definitions": [{"workflowId", "version", "sha256"}]}
 //	{"workflowId", "instanceId", "record": {…}, "history": [{…}], "rows": [{"key", "value"}], "listed"}
 //	…
 //	{"instances": 2}
 //
 // The first line names the definitions that the instances have, with a sum of their text, and the last how many there
-// were: a file without it was cut. Between them is a line for each instance, with everything that is its own: the record
+// were: a file without it was cut. The first says, too, whether instances hold business keys: then only a store with as many shards takes
+// them, because a key decides the shard of its instance, whose id is of that shard. Between them is a line for each instance, with everything that is its own: the record
 // (statemachine.Record.AppendJSON), all history entries as they are shown with data, and in base64 the rows that follow from neither: drafts,
 // answers to idempotency keys, deliveries, incidents, decided tasks, comments, and its place in the list of its creator. Indexes, timers, open
 // tasks and counters follow from these, and are written as commits write them.
@@ -23,6 +24,7 @@ import (
 
 	"troupe/actors/catalog"
 	"troupe/persistence"
+	"troupe/statemachine/data"
 )
 
 const format = 1
@@ -30,6 +32,8 @@ const format = 1
 type header struct {
 	Troupe      string       `json:"troupe"`
 	Format      int          `json:"format"`
+	Keys        bool         `json:"businessKeys,omitempty"` // whether one of them holds its key
+	Shards      int          `json:"shards,omitempty"`       // then, of the store that they come from
 	Definitions []definition `json:"definitions"`
 }
 
@@ -56,6 +60,11 @@ type row struct {
 	Value []byte `json:"value"`
 }
 
+func (r *row) UnmarshalJSON(text []byte) error {
+	type plain row
+	return data.DecodeObject(text, (*plain)(r))
+}
+
 type trailer struct {
 	Instances *int64 `json:"instances"`
 }
@@ -75,6 +84,14 @@ func sumOf(c *catalog.Catalog, workflow string, version uint64) (string, error) 
 	}
 	sum := sha256.Sum256(all)
 	return hex.EncodeToString(sum[:]), nil
+}
+
+// isFor refuses a store into which not all instances can come.
+func (h *header) isFor(store *persistence.Store) error {
+	if here := int(store.Shards()); h.Keys && h.Shards != here {
+		return fmt.Errorf("it has instances with keys from a store with %d shards, and this one has %d: import it into a new home, made with --shards %[1]d; nothing was imported", h.Shards, here)
+	}
+	return nil
 }
 
 // missing says which definitions of a header are not here as they are there.

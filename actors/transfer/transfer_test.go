@@ -3,6 +3,7 @@ package transfer_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,6 +18,7 @@ import (
 	"troupe/actors/transfer"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
+	"troupe/statemachine"
 )
 
 const request = `
@@ -138,6 +140,14 @@ func TestAnImportMakesTheSameInstances(t *testing.T) {
 		{`"createdAt":"2026`, `"createdAt":"2025`, "createdAt and updatedAt of the record, 2025-"},
 		{`{"workflowId"`, "\n" + `{"workflowId"`, "it is empty"},
 		{`"text":"`, `"text":"` + strings.Repeat("x", 1<<20), "may have 1048576"},
+		{`{"workflowId"`, `{"workflowId":"other","workflowId"`, `the member "workflowId" is there twice`},
+		{`"createdAt"`, `"CreatedAt":"2026-01-01T00:00:00Z","createdAt"`, `record: the member "createdAt" is there twice`},
+		{`"user":"john`, `"user":"eve","user":"john`, `the member "user" is there twice`},
+		{`"rows":[{"key"`, `"rows":[{"value":"","value":"","key"`, `the member "value" is there twice`},
+		{`,"bytes":`, `,"bytes":1,"bytes":`, "must have sha256 and bytes"},
+		{`"data":null,"dataDigest"`, `"data":{},"dataDigest"`, "of data that is not there"},
+		{`"data":{"n":2`, `"data":{"x":"` + strings.Repeat("x", 16<<10) + `","n":2`, "and may have 16384"},
+		{`"transitionEvent":"note"`, `"transitionEvent":"zzz"`, `request version 1 has no event "zzz"`},
 	} {
 		text := strings.Join(lines[:5], "\n")
 		i := strings.LastIndex(text, broken.from)
@@ -153,6 +163,19 @@ func TestAnImportMakesTheSameInstances(t *testing.T) {
 		"is in the future": func(l *line) {
 			l.Record["updatedAt"] = json.RawMessage(`"9999-01-01T00:00:00Z"`)
 			l.History[len(l.History)-1]["ts"] = l.Record["updatedAt"]
+		},
+		"history entry 2: data must be an object": func(l *line) { l.History[1]["data"] = json.RawMessage("[1,2]") },
+		"history entry 2: endState: [nowhere] is not where": func(l *line) {
+			l.History[1]["endState"] = json.RawMessage(`["nowhere"]`)
+			l.History[2]["startState"] = l.History[1]["endState"]
+		},
+		"endState: [draft draft] is not where": func(l *line) {
+			l.History[1]["endState"] = json.RawMessage(`["draft","draft"]`)
+			l.History[2]["startState"] = l.History[1]["endState"]
+		},
+		"states of the record must be [{": func(l *line) {
+			twice := strings.Repeat(","+strings.Trim(string(l.Record["states"]), "[]"), 2)
+			l.Record["states"] = json.RawMessage("[" + twice[1:] + "]")
 		},
 	} {
 		_, err := importOf(t, to, []string{lines[0], changed(t, lines[4], change)})
@@ -193,6 +216,34 @@ func TestAnImportMakesTheSameInstances(t *testing.T) {
 	assert.Contains(t, some[4], `"instances":3`)
 }
 
+// TestAMigratedInstanceIsImported, though the entries before its migration have events and nodes that its definition does not have.
+func TestAMigratedInstanceIsImported(t *testing.T) {
+	const door = "id: door\nversion: %d\nstateMachines: {main: {initial: %s, states: {%[2]s: {on: {%s: {}}}}}}\n"
+	first, second := fmt.Sprintf(door, 1, "shut", "knock"), fmt.Sprintf(door, 2, "closed", "ring")
+	from, to := workflowtest.Start(t, workflowtest.Options{}), workflowtest.Start(t, workflowtest.Options{})
+	from.Publish(first)
+	id := from.Make(workflowtest.Boss, "door", "{}")
+	from.MustSend(workflowtest.Boss, "door", id, "knock", "")
+	from.Publish(second)
+	plan, err := from.Parser.ParsePlan("plan", []byte("from: 1\nto: 2\nnodes: {main: {shut: closed}}\n"), func(n uint64) (*statemachine.Definition, error) {
+		return from.Catalog.Find("door", n)
+	})
+	require.NoError(t, err)
+	_, err = from.Migrate("door", id, &message.Migration{Plan: plan, Caller: &statemachine.Caller{ID: "boss"}})
+	require.NoError(t, err)
+	from.MustSend(workflowtest.Boss, "door", id, "ring", "")
+	lines, _ := export(t, from)
+	to.Publish(first)
+	to.Publish(second)
+	_, err = importOf(t, to, []string{lines[0], strings.Replace(lines[1], `"ring"`, `"knock"`, 1), lines[2]})
+	require.ErrorContains(t, err, `history entry 4: door version 2 has no event "knock"`)
+	_, err = importOf(t, to, lines)
+	require.NoError(t, err)
+	mustVerify(t, to)
+	again, _ := export(t, to)
+	assert.Equal(t, lines, again)
+}
+
 // creating is a router on which somebody creates an instance with a key while an import has it.
 type creating struct {
 	transfer.Running
@@ -208,7 +259,6 @@ func (c creating) HoldKey(workflow, business string) (release func(), err error)
 
 func TestAnImportAndACreateDoNotShareAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const parcel = "id: parcel\nkey: '${svcPublic.n}'\nstateMachines: {main: {initial: open, states: {open: {on: {add: {}}}}}}\n"
 		o := workflowtest.Options{Workflow: workflow.Options{Clock: time.Now}}
 		from, to := workflowtest.Start(t, o), workflowtest.Start(t, o)
 		from.Publish(parcel)
@@ -227,4 +277,67 @@ func TestAnImportAndACreateDoNotShareAKey(t *testing.T) {
 		from.End()
 		to.End()
 	})
+}
+
+const parcel = "id: parcel\nkey: '${svcPublic.n}'\nstateMachines: {main: {initial: open, states: {open: {on: {add: {}, end: over}}, over: {type: final}}}}\n"
+
+// TestAnImportEndsAtTheLineThatItNames: a line that is refused, for what the store has, too, leaves all lines before it and none behind it.
+func TestAnImportEndsAtTheLineThatItNames(t *testing.T) {
+	const all, taken = 40, 13
+	from, to := workflowtest.Start(t, workflowtest.Options{}), workflowtest.Start(t, workflowtest.Options{})
+	from.Publish(parcel)
+	to.Publish(parcel)
+	for n := range all {
+		from.Make(workflowtest.Boss, "parcel", fmt.Sprintf(`{"n":"%d"}`, n))
+	}
+	lines, _ := export(t, from)
+	var l struct {
+		Record struct {
+			Key    string          `json:"key"`
+			Public json.RawMessage `json:"svcPublic"`
+		} `json:"record"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(lines[taken]), &l))
+	id := to.Make(workflowtest.Boss, "parcel", string(l.Record.Public))
+	for _, already := range []int64{0, taken - 1} {
+		report, err := importOf(t, to, lines)
+		require.ErrorContains(t, err, fmt.Sprintf("line %d: instance parcel/", taken+1))
+		require.ErrorContains(t, err, fmt.Sprintf("instance %s has its key %q here", id, l.Record.Key))
+		assert.Equal(t, transfer.Imported{Imported: taken - 1 - already, Skipped: already}, report)
+		assert.Len(t, to.Instances("parcel"), taken)
+	}
+	mustVerify(t, to)
+}
+
+// TestKeysNeedAsManyShards: a key decides the shard of its instance.
+func TestKeysNeedAsManyShards(t *testing.T) {
+	from, to := workflowtest.Start(t, workflowtest.Options{Shards: 4}), workflowtest.Start(t, workflowtest.Options{Shards: 5})
+	same := workflowtest.Start(t, workflowtest.Options{Shards: 4})
+	var ids []string
+	for _, r := range []*workflowtest.Router{from, to, same} {
+		r.Publish(parcel)
+	}
+	for n := range 9 {
+		ids = append(ids, from.Make(workflowtest.Boss, "parcel", fmt.Sprintf(`{"n":"%d"}`, n)))
+	}
+	lines, _ := export(t, from)
+	report, err := importOf(t, to, lines)
+	require.EqualError(t, err, "line 1: it has instances with keys from a store with 4 shards, and this one has 5: import it into a new home, made with --shards 4; nothing was imported")
+	assert.Zero(t, report)
+	assert.Empty(t, to.Instances("parcel"))
+	report, err = importOf(t, same, lines)
+	require.NoError(t, err)
+	assert.Equal(t, transfer.Imported{Imported: 9}, report)
+	mustVerify(t, same)
+
+	// One that has ended holds its key no more.
+	for _, id := range ids {
+		from.MustSend(workflowtest.Boss, "parcel", id, "end", "")
+	}
+	lines, _ = export(t, from)
+	assert.NotContains(t, lines[0], "businessKeys")
+	report, err = importOf(t, to, lines)
+	require.NoError(t, err)
+	assert.Equal(t, transfer.Imported{Imported: 9}, report)
+	mustVerify(t, to)
 }

@@ -89,6 +89,9 @@ type Builder struct {
 	By    string                // who made the first one
 	// Began and At are the times of the first and the last one.
 	Began, At time.Time
+	// Of is the definition of the last one, and Misfit why an entry is not one of its. Those before a migration may have another definition.
+	Of     *statemachine.Definition
+	Misfit error
 }
 
 // eventBytesMax has room for the longest event of the service's own, which has the names of a machine and of a node.
@@ -106,9 +109,7 @@ func (b *Builder) Add(shown []byte) (stored []byte, err error) {
 		DataDigest      json.RawMessage       `json:"dataDigest"`
 		Attempt         bool                  `json:"attempt"`
 	}
-	in := json.NewDecoder(bytes.NewReader(shown))
-	in.DisallowUnknownFields()
-	if err := in.Decode(&e); err != nil {
+	if err := data.DecodeObject(shown, &e); err != nil {
 		return nil, fmt.Errorf("history entry %d: %w", b.N+1, err)
 	}
 	entry := statemachine.Entry{
@@ -134,10 +135,10 @@ func (b *Builder) Add(shown []byte) (stored []byte, err error) {
 			SHA256 string `json:"sha256"`
 			Bytes  uint64 `json:"bytes"`
 		}
-		err := json.Unmarshal(e.DataDigest, &of)
+		err := data.DecodeObject(e.DataDigest, &of)
 		sum, notHex := hex.DecodeString(of.SHA256)
-		if err != nil || notHex != nil || len(sum) != sha256.Size {
-			return nil, fmt.Errorf("history entry %d: dataDigest must have sha256 and bytes", b.N)
+		if err != nil || notHex != nil || len(sum) != sha256.Size || of.Bytes <= DataBytesMax || len(e.Data) > 0 && string(e.Data) != "null" {
+			return nil, fmt.Errorf("history entry %d: dataDigest must have sha256 and bytes of data that is not there and has more than %d bytes", b.N, DataBytesMax)
 		}
 		kind := digestKind
 		if e.Attempt {
@@ -150,8 +151,18 @@ func (b *Builder) Add(shown []byte) (stored []byte, err error) {
 			if entry.Data, err = data.Clean(e.Data); err != nil {
 				return nil, fmt.Errorf("history entry %d: data: %w", b.N, err)
 			}
+			if len(entry.Data) > DataBytesMax {
+				return nil, fmt.Errorf("history entry %d: data has %d bytes, and may have %d: leave data out and have dataDigest, the sha256 and bytes of it", b.N, len(entry.Data), DataBytesMax)
+			}
 		}
 		value = Complete(value, &entry, b.N, goesOn)
+	}
+	event := entry.Event
+	if event == statemachine.MigrateEvent {
+		event, b.Misfit = "", nil
+	}
+	if err := b.Of.Explains(event, entry.Data, e.EndState); err != nil && b.Misfit == nil {
+		b.Misfit = fmt.Errorf("history entry %d: %w", b.N, err)
 	}
 	b.Chain, b.End, b.At = Seal(value, b.Chain), e.EndState, e.TS
 	if b.N == 1 {

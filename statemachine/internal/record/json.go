@@ -51,9 +51,7 @@ func (r *Record) AppendJSON(dst []byte) ([]byte, error) {
 // definition, Restore says.
 func FromJSON(text []byte, chain Chain) ([]byte, error) {
 	var p portable
-	in := json.NewDecoder(bytes.NewReader(text))
-	in.DisallowUnknownFields()
-	if err := in.Decode(&p); err != nil {
+	if err := data.DecodeObject(text, &p); err != nil {
 		return nil, err
 	}
 	for _, document := range []struct {
