@@ -44,7 +44,7 @@ const (
 	Cancel Action = "cancel"
 )
 
-// Job is a job as it is stored. One of Event, Plan and Delete is set.
+// Job is a job as it is stored. One of Event, Plan and Delete is set; Filter, Data and Plan are taken out when it has ended.
 type Job struct {
 	ID         string     `json:"id"` // a ULID
 	WorkflowID string     `json:"workflowId"`
@@ -53,12 +53,12 @@ type Job struct {
 	Data       data.Value `json:"data,omitempty"` // of the event: a compact object
 	Plan       []byte     `json:"plan,omitempty"` // the text of a plan of migration, whose name in faults is File
 	File       string     `json:"file,omitempty"`
-	From       uint64     `json:"from,omitempty"` // the version that the plan is for
+	From       uint64     `json:"from,omitempty"` // the version that the plan is for, 1 or more
 	Delete     bool       `json:"delete,omitempty"`
 	By         string     `json:"by"`
 	Created    time.Time  `json:"created"`
 	Total      *int64     `json:"total"`  // how many matched then; nil: counting would have taken long
-	Status     Status     `json:"status"` // as somebody wants it: never Done
+	Status     Status     `json:"status"` // as somebody wants it; Done only where Filter, Data and Plan were taken out
 }
 
 // key is the idempotency key of the job's events, and fingerprint what stands for them.
@@ -137,6 +137,7 @@ func (s *State) add(parts []progress, shards int) {
 		}
 	}
 	switch {
+	case s.isOver():
 	case done == shards:
 		s.Status = Done
 	case cancelled:

@@ -34,6 +34,9 @@ const (
 	pageMax = 64
 	// countMax is how long counting may take.
 	countMax = time.Second
+	// clearEvery is the time between two looks for jobs that have ended, and clearMax how long one may take.
+	clearEvery = 10 * time.Second
+	clearMax   = time.Second
 )
 
 // setting begins the names of the rows of jobs.
@@ -74,9 +77,10 @@ type Service struct {
 	turns      chan struct{} // has room for atOnce
 	changing   chan struct{} // has room for one, who writes rows of jobs
 
-	mu    sync.Mutex
-	known []Job // guarded by mu; all that there were at that time
-	at    time.Time
+	mu      sync.Mutex
+	known   []Job // guarded by mu; all that there were at that time
+	at      time.Time
+	cleared time.Time // guarded by mu; when the last clear began
 }
 
 // New returns a service that works on nothing before Begin.

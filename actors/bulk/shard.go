@@ -44,7 +44,7 @@ func (x *shard) run() {
 			}
 		}
 		if len(jobs) > 0 {
-			err = errors.Join(err, x.forget(jobs))
+			err = errors.Join(err, x.forget(jobs), x.clear(x.ctx, jobs))
 		}
 		if err != nil && x.ctx.Err() == nil && !errors.Is(err, failure.ErrNotLeader) && !errors.Is(err, persistence.ErrClosed) {
 			x.o.Log.Warn().Err(err).Uint16("shard", uint16(x.number)).Msg("a bulk job cannot go on now")

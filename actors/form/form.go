@@ -212,6 +212,8 @@ type View struct {
 	Nodes    string
 	Editable bool   // the caller may send the event that submits the form now
 	Draft    *Draft // the caller's; nil when there is none
+
+	ByPrivilege bool // as of message.Load
 }
 
 // lists are the letters of the lists that have the rows of a user's forms of one kind. A commit decides in which of the

@@ -37,6 +37,7 @@ type View struct {
 	SubmittedAt     int64  // the first submission, in Unix milliseconds; 0 before
 	Editable        bool   // the caller may keep a draft and submit now
 	Sequence        uint64 // the number of history entries
+	ByPrivilege     bool   // as of message.Load
 }
 
 // Form returns a form as everything acknowledged before has left it. What the caller may not see is ErrNotFound.
@@ -57,7 +58,7 @@ func (p *Portal) Form(ctx context.Context, req *FormRequest) (view *View, err er
 			Summary:  p.summaryOf(v.Form, req.WorkflowID, v.Nodes, req.InstanceID, v.When),
 			Category: v.Form.CategoryAt(archivedBefore(p.o.Clock(), p.o.ArchiveAfter)),
 			Template: template, Data: v.Public, Draft: v.Draft, States: v.States,
-			SubmittedAt: v.Form.SubmittedAt, Editable: v.Editable, Sequence: v.Sequence,
+			SubmittedAt: v.Form.SubmittedAt, Editable: v.Editable, Sequence: v.Sequence, ByPrivilege: v.ByPrivilege,
 		}
 		view.TemplateChanged, view.Strays = straysOf(v.Draft, template)
 		return nil
@@ -206,6 +207,7 @@ type TaskView struct {
 	Strays          []schema.Unreachable
 	Editable        bool
 	Sequence        uint64 // the number of history entries
+	ByPrivilege     bool   // as of message.Load
 }
 
 // Task returns the form of a task as everything acknowledged before has left it: ErrNotFound when the task is gone, has
@@ -220,7 +222,9 @@ func (p *Portal) Task(ctx context.Context, req *TaskRequest) (view *TaskView, er
 		if err != nil {
 			return err
 		}
-		view = &TaskView{Task: v.Item, Template: template, Data: v.Public, States: v.States, Draft: v.Draft, Editable: v.Editable, Sequence: v.Sequence}
+		view = &TaskView{
+			Task: v.Item, Template: template, Data: v.Public, States: v.States, Draft: v.Draft, Editable: v.Editable, Sequence: v.Sequence, ByPrivilege: v.ByPrivilege,
+		}
 		view.TemplateChanged, view.Strays = straysOf(v.Draft, template)
 		for _, e := range v.Item.Events {
 			if template != nil && template.fits(v.Of, e.Name) {

@@ -28,7 +28,7 @@ func (a *access) formView(req *form.Request) (*form.View, error) {
 	return &form.View{
 		Form: i.form, Sequence: i.state.Sequence, When: i.state.CreatedAt.UnixMilli(), Public: i.state.Public,
 		States: i.of.States(&i.state), Nodes: statemachine.NodeNames(i.of.Positions(&i.state)), Draft: draft,
-		Editable: a.mayWrite(req.Privilege) == nil && a.maySubmit(req) == nil,
+		Editable: a.mayWrite(req.Privilege) == nil && a.maySubmit(req) == nil, ByPrivilege: a.needsPrivilege(),
 	}, nil
 }
 
@@ -145,7 +145,7 @@ func (a *access) taskView(req *message.TaskForm) (*message.TaskView, error) {
 	item := whole.ItemOf(t, a.as, a.now, requester)
 	return &message.TaskView{
 		Item: item, Of: i.of, Sequence: i.state.Sequence, Public: i.state.Public, States: i.of.States(&i.state), Draft: draft,
-		Editable: may == nil && req.Refusal == nil && len(item.Events) > 0,
+		Editable: may == nil && req.Refusal == nil && len(item.Events) > 0, ByPrivilege: a.needsPrivilege(),
 	}, nil
 }
 

@@ -439,6 +439,8 @@ type TaskView struct {
 	Editable bool
 	// Draft is the caller's; nil when there is none.
 	Draft *form.Draft
+	// ByPrivilege is that of Load.
+	ByPrivilege bool
 }
 
 // TaskDraft asks to keep a draft for a task, or to drop it.

@@ -2,8 +2,10 @@ package workflow_test
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -439,6 +441,11 @@ func (s *scenario) step(line string) (string, error) {
 			return "", err
 		}
 		return fmt.Sprintf("%s, %d done, %d failed of %d %v\n", j.Status, j.Done, j.Failed, *j.Total, j.Failures), nil
+	case "row": // NAME: what is stored of a job
+		row, err := s.Store.Load(key.Setting(nil, "bulk-"+s.places[a.at(1)]))
+		var members map[string]any
+		err = cmp.Or(err, json.Unmarshal(row, &members))
+		return fmt.Sprint(slices.Sorted(maps.Keys(members)), " ", members["status"], "\n"), err
 	case "noted": // who has deleted what
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -182,6 +182,7 @@ func (g *Group) listEvents(x *kernel.Exchange) error {
 	if err != nil {
 		return err
 	}
+	x.NoteInstance(&request) // NB: guards look at svcPrivate
 	x.SetLeader(request.InstanceID)
 	// The tag is the instance's: what stands here holds until it moves on.
 	x.Writer.Header()["Etag"] = []string{parse.EntityTag(reply.Sequence)}

@@ -79,7 +79,7 @@ func bulkOf(s *bulk.State) api.BulkJob {
 	switch {
 	case s.Delete:
 		out.Action = "delete"
-	case s.Plan != nil:
+	case s.From != 0: // the plan is gone when it has ended
 		out.Action = "migrate"
 	}
 	for _, f := range s.Failures {

@@ -78,6 +78,7 @@ func (g *Group) listPending(x *kernel.Exchange) error {
 	if err != nil {
 		return err
 	}
+	x.NoteInstance(&of)
 	answer := api.Pending{Timers: []api.Timer{}, Deliveries: []api.PendingDelivery{}, Children: []api.Child{}, Version: pending.Version}
 	answer.Ended = show.Ended(pending.IsDone, pending.IsEnded)
 	for _, c := range pending.Children {

@@ -43,6 +43,7 @@ func (g *Group) showForm(x *kernel.Exchange) error {
 	if err != nil {
 		return err
 	}
+	x.NoteInstance(&message.Load{WorkflowID: request.WorkflowID, InstanceID: request.InstanceID, ByPrivilege: view.ByPrivilege})
 	languages := x.Languages()
 	answer := api.FormView{
 		Form: FormOf(view.Summary, languages), Category: view.Category.String(), Template: templateOf(view.Template, languages),

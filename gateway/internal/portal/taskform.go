@@ -5,6 +5,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/formportal"
+	"troupe/actors/message"
 	"troupe/gateway/api"
 	"troupe/gateway/internal/kernel"
 	"troupe/gateway/internal/parse"
@@ -27,6 +28,7 @@ func (g *Group) showTaskForm(x *kernel.Exchange) error {
 	if err != nil {
 		return err
 	}
+	x.NoteInstance(&message.Load{WorkflowID: view.Task.WorkflowID, InstanceID: view.Task.InstanceID, ByPrivilege: view.ByPrivilege})
 	answer := api.TaskForm{
 		Task: show.Task(view.Task, x.Languages(), show.Names{Users: g.Users}), Events: []string{}, Template: templateOf(view.Template, x.Languages()), Data: json.RawMessage(view.Data), States: json.RawMessage(view.States),
 		Draft: draftOf(view.Draft, view.TemplateChanged, view.Strays), Editable: view.Editable,
