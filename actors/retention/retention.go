@@ -94,9 +94,9 @@ func New(o Options) *Service {
 
 // tell logs how many instances all shards have deleted, once between two looks.
 func (s *Service) tell() {
+	now := s.o.Clock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.o.Clock()
 	if len(s.deleted) == 0 || now.Sub(s.told) < lookEvery {
 		return
 	}
