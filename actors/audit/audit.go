@@ -47,6 +47,8 @@ type Entry struct {
 	Count  uint64 `json:"count,omitempty"`
 	// At is when it was done; zero: now. A row has no time before that of the row in front of it.
 	At time.Time `json:"at,omitzero"`
+	// Once has no second row written within the hour.
+	Once bool `json:"once,omitempty"`
 }
 
 // Log is the audit log. Its methods are safe for concurrent use. Nil has no rows and records nothing.
@@ -121,10 +123,14 @@ func (l *Log) Announce(ctx context.Context, actor string, action Action, target 
 	if l == nil {
 		return nil
 	}
+	return l.announce(ctx, Entry{Actor: actor, Action: action, Target: target})
+}
+
+func (l *Log) announce(ctx context.Context, e Entry) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordMax)
 	defer cancel()
-	if err := l.write(ctx, Entry{Actor: actor, Action: action, Target: target}); err != nil {
-		return failure.Errorf(failure.ErrOutcomeUnknown, "record %s in the audit log: %w", action, err)
+	if err := l.write(ctx, e); err != nil {
+		return failure.Errorf(failure.ErrOutcomeUnknown, "record %s in the audit log: %w", e.Action, err)
 	}
 	return nil
 }
@@ -138,6 +144,10 @@ func (l *Log) record(ctx context.Context, e Entry) error {
 
 // Here appends a row where Meta is led, and returns when it is durable; elsewhere it returns failure.ErrNotLeader.
 func (l *Log) Here(ctx context.Context, e Entry) error {
+	now := l.o.Clock()
+	if e.Once && l.reads.has(e, now) {
+		return nil
+	}
 	select {
 	case l.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -153,6 +163,9 @@ func (l *Log) Here(ctx context.Context, e Entry) error {
 	case err = <-durable:
 	case <-ctx.Done():
 		err = persistence.ErrOutcomeUnknown
+	}
+	if err == nil && e.Once {
+		l.reads.put(e, now)
 	}
 	return failure.OfStore(err)
 }

@@ -117,6 +117,22 @@ type reads struct {
 	at map[Entry]time.Time // guarded by mu; when its row was durable
 }
 
+func (r *reads) has(e Entry, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at, known := r.at[e]
+	return known && now.Sub(at) < readsFor
+}
+
+func (r *reads) put(e Entry, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.at) >= readsMax {
+		clear(r.at)
+	}
+	r.at[e] = now
+}
+
 // ReadList is Read of instances of a workflow.
 func (l *Log) ReadList(ctx context.Context, operator identity.UserID, workflow string) error {
 	return l.Read(ctx, string(operator), InstanceList, workflow)
@@ -128,21 +144,13 @@ func (l *Log) Read(ctx context.Context, actor string, action Action, target stri
 	if l == nil {
 		return nil
 	}
-	e, now := Entry{Actor: actor, Action: action, Target: target}, l.o.Clock()
-	l.reads.mu.Lock()
-	at, known := l.reads.at[e]
-	l.reads.mu.Unlock()
-	if known && now.Sub(at) < readsFor {
+	e, now := Entry{Actor: actor, Action: action, Target: target, Once: true}, l.o.Clock()
+	if l.reads.has(e, now) { // NB: the leader of Meta knows of the reads at other nodes too
 		return nil
 	}
-	if err := l.Announce(ctx, actor, action, target); err != nil {
+	if err := l.announce(ctx, e); err != nil {
 		return failure.Errorf(failure.ErrUnavailable, "%w", err)
 	}
-	l.reads.mu.Lock()
-	defer l.reads.mu.Unlock()
-	if len(l.reads.at) >= readsMax {
-		clear(l.reads.at)
-	}
-	l.reads.at[e] = now
+	l.reads.put(e, now)
 	return nil
 }
