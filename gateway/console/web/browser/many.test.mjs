@@ -30,7 +30,7 @@ async function requests(items) {
 }
 
 test("10,000 requests that wait", async () => {
-  await requests(Array.from({ length: many }, (_, n) => ({ item: `Thing ${n}`, amount: n })));
+  await requests(Array.from({ length: many }, (_, n) => ({ item: `Thing #${n}`, amount: n })));
   const mary = await openWindow(browser, service);
   const { page } = mary;
   await signIn(mary, "mary.major");
@@ -41,12 +41,12 @@ test("10,000 requests that wait", async () => {
   await page.waitForURL(/cursor=/);
   await page.goBack();
   await page.getByRole("button", { name: "First page" }).waitFor({ state: "detached" });
-  await page.getByRole("searchbox").fill("Thing 9876");
+  await page.getByRole("searchbox").fill("Thing #9876");
   await page.waitForURL(/q=Thing/);
   await page.getByText("1 result", { exact: true }).waitFor({ state: "attached" }).catch(async (error) => {
     throw new Error(`${error.message}\nat ${page.url()}: ${(await page.locator("body").innerText()).slice(0, 2000)}`);
   });
-  await page.getByRole("link", { name: "Purchase: Thing 9876" }).click();
+  await page.getByRole("link", { name: "Purchase: Thing #9876" }).click();
   await page.getByRole("button", { name: "Approve" }).waitFor();
   await closeWindow(mary);
 

@@ -16,7 +16,7 @@ before(async () => {
   await service.change("identity.yaml", (text) => text.replace("users:\n", `users:\n${jane}`));
   john = await service.caller("john.doe");
   for (let n = 0; n < 60; n++) {
-    await request(`Desk ${String(n).padStart(2, "0")}`);
+    await request(`Desk #${String(n).padStart(2, "0")}`);
   }
   const leave = await john.ask("create", { workflowId: "leave-request" });
   await john.ask("event", { workflowId: "leave-request", instanceId: leave.instanceId, event: { name: "submit", data: { days: 5 } } });
@@ -48,7 +48,7 @@ for (const [name, options] of Object.entries(sizes)) {
     const mary = await openWindow(browser, service, options);
     const { page } = mary;
     await signIn(mary, "mary.major");
-    await page.getByRole("link", { name: "Purchase: Desk 00" }).waitFor();
+    await page.getByRole("link", { name: "Purchase: Desk #00" }).waitFor();
     await page.waitForFunction(() => /^\(\d+\) /.test(document.title));
     await look(mary, `work-${name}`);
     assert.equal(await isTooWide(page), false, "the worklist scrolls sideways");
@@ -72,27 +72,27 @@ test("tasks are looked for by the service, and the address keeps how", async () 
   const mary = await openWindow(browser, service);
   const { page } = mary;
   await signIn(mary, "mary.major");
-  await page.getByRole("link", { name: "Purchase: Desk 00" }).waitFor();
+  await page.getByRole("link", { name: "Purchase: Desk #00" }).waitFor();
   await page.getByRole("button", { name: "Next page" }).click();
-  await page.getByRole("link", { name: "Purchase: Desk 55" }).waitFor();
+  await page.getByRole("link", { name: "Purchase: Desk #55" }).waitFor();
   await page.waitForURL(/cursor=/);
   await page.goBack();
-  await page.getByRole("link", { name: "Purchase: Desk 00" }).waitFor();
-  await page.getByRole("searchbox").fill("desk 07");
-  await page.getByRole("link", { name: "Purchase: Desk 00" }).waitFor({ state: "detached" });
+  await page.getByRole("link", { name: "Purchase: Desk #00" }).waitFor();
+  await page.getByRole("searchbox").fill("desk #07");
+  await page.getByRole("link", { name: "Purchase: Desk #00" }).waitFor({ state: "detached" });
   await page.reload();
-  await page.getByRole("link", { name: "Purchase: Desk 07" }).waitFor();
+  await page.getByRole("link", { name: "Purchase: Desk #07" }).waitFor();
   await page.getByRole("tab", { name: "Decided by you" }).click();
   await page.getByRole("tab", { name: "Decided by you", selected: true }).waitFor();
   await page.goBack();
-  await page.getByRole("link", { name: "Purchase: Desk 07" }).waitFor();
-  assert.equal(await page.getByRole("searchbox").inputValue(), "desk 07");
+  await page.getByRole("link", { name: "Purchase: Desk #07" }).waitFor();
+  assert.equal(await page.getByRole("searchbox").inputValue(), "desk #07");
   await page.getByRole("button", { name: "Clear" }).or(page.locator(".search .button")).first().click();
-  await page.getByRole("link", { name: "Purchase: Desk 00" }).waitFor();
+  await page.getByRole("link", { name: "Purchase: Desk #00" }).waitFor();
   await page.getByRole("button", { name: /^Filter/ }).click(); // the leave request is not on this page
   await page.getByRole("menuitemcheckbox", { name: "Leave request" }).click();
   await page.keyboard.press("Escape");
-  await page.getByRole("link", { name: "Purchase: Desk 00" }).waitFor({ state: "detached" });
+  await page.getByRole("link", { name: "Purchase: Desk #00" }).waitFor({ state: "detached" });
   await page.waitForURL(/workflow=leave-request/);
   await look(mary, "work-filtered");
   await closeWindow(mary);
