@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"cmp"
 	"flag"
 	"maps"
 	"math/rand/v2"
@@ -47,6 +48,7 @@ func startService(t testing.TB, o serviceOptions) *service {
 	s := &service{}
 	if *nodes > 1 {
 		s.Actors = actorstest.StartCluster(t, o.Options, *nodes)[0]
+		o.Gateway.LeaderWaitMax = cmp.Or(o.Gateway.LeaderWaitMax, wiretest.AnswerMax) // on a busy machine a leader takes its time
 	} else {
 		s.Actors = actorstest.Start(t, o.Options)
 	}

@@ -190,6 +190,7 @@ func (a *Actors) runNode(o Options) {
 	o.Identity.Directory, o.Identity.Clock, o.Identity.Log = access.Directory, o.Clock, o.Log
 	identities, err := identity.StartReplicated(identity.ReplicatedOptions{
 		Options: o.Identity, Store: a.Store, Fresh: a.Node.Fresh, Current: a.current, ReadDirectory: a.readDirectory,
+		CurrentMax: time.Minute, // on a busy machine a leader takes its time
 	})
 	a.must(err)
 	a.stopAtEnd(identities)

@@ -210,7 +210,7 @@ func (r *Replicated) tellUses() {
 }
 
 const (
-	// currentWaitMax is how long a credential that is not known waits for what other nodes have acknowledged.
+	// currentWaitMax is the default of ReplicatedOptions.CurrentMax.
 	currentWaitMax    = 250 * time.Millisecond
 	currentWaitersMax = 256 // currentWaitersMax bounds those who wait
 )

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,6 +56,8 @@ type ReplicatedOptions struct {
 	// Current returns nil when everything in Meta that was acknowledged anywhere before is visible here, or when ctx
 	// ends.
 	Current func(ctx context.Context) error
+	// CurrentMax is how long a credential that is not known waits for Current. 0: 250 ms.
+	CurrentMax time.Duration
 	// ReadDirectory gives take the directory that the store has, if it can be read, and has no older one given to
 	// SetDirectory afterwards. A new leader asks, before it ends the sessions of users who left: what it was given
 	// before may be older than those sessions.
@@ -110,7 +113,7 @@ func StartReplicated(o ReplicatedOptions) (*Replicated, error) {
 	r := &Replicated{options: o, idle: o.SessionIdle.Milliseconds(), uses: xsync.NewMap[string, int64](), ends: xsync.NewMap[string, struct{}]()}
 	r.stopping, r.stop = context.WithCancel(context.Background())
 	r.rounds.Ask, r.rounds.Context = o.Current, r.stopping
-	r.rounds.WaitMax, r.rounds.WaitersMax = currentWaitMax, currentWaitersMax
+	r.rounds.WaitMax, r.rounds.WaitersMax = cmp.Or(o.CurrentMax, currentWaitMax), currentWaitersMax
 	r.directory.Store(o.Directory)
 	r.running.Go(func() { guard.Loop(r.stopping.Done(), o.Log, "telling of uses", r.tellUses) })
 	o.Store.FollowLeads(leads{r})
