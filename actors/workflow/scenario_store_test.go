@@ -196,6 +196,7 @@ func (s *scenario) stepOfStore(a args) (string, error) {
 		}
 		return "", wait()
 	case "indexes": // are built, and right
+		synctest.Wait() // or the time that AwaitIndexes takes hangs on who is quicker
 		s.AwaitIndexes()
 		s.CheckIndexes()
 	case "indexed": // NAME PATH VALUES, an array of the values that the instance has in an index; "" is the absent one
