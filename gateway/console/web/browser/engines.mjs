@@ -95,11 +95,61 @@ async function startFirefox(program) {
 
 /** WebKit is driven by its own WebDriver, and draws on a screen that only exists in memory. */
 async function startWebKit(driver, program) {
+  const stops = new Set();
+  // Each window has a driver of its own. Now and then a driver waits for ever for the browser that it started: whoever
+  // waits so long for a window gets another.
+  const open = async () => {
+    for (let tries = 3; ; tries--) {
+      const { ask, stop } = await startDriver(driver);
+      stops.add(stop);
+      const end = async () => {
+        stops.delete(stop);
+        await stop();
+      };
+      try {
+        const { sessionId } = await ask("POST", "/session", {
+          capabilities: { alwaysMatch: { "webkitgtk:browserOptions": { binary: program, args: ["--automation"] } } },
+        });
+        return webKitWindow((method, path, body) => ask(method, `/session/${sessionId}${path}`, body), end);
+      } catch (error) {
+        await end();
+        if (tries === 1) {
+          throw error;
+        }
+      }
+    }
+  };
+  return { open, stop: () => Promise.all([...stops].map((stop) => stop())) };
+}
+
+function webKitWindow(ask, end) {
+  const run = (script, args) => ask("POST", "/execute/sync", { script, args });
+  const key = "element-6066-11e4-a52e-4f735466cecf";
+  return windowOf({
+    goto: (address) => ask("POST", "/url", { url: address }),
+    close: end,
+    press: (name) => ask("POST", "/actions", { actions: [{ type: "key", id: "keyboard", actions: ["keyDown", "keyUp"].map((type) => ({ type, value: keys[name] ?? name })) }] }),
+    element: (body, ...args) => run(body, args),
+    evaluate: (body, ...args) => run(body, args),
+    wait: (expression) => ask("POST", "/execute/async", { script: `const done = arguments[0]; (${expression}).then(done)`, args: [] }),
+    click: (element) => ask("POST", `/element/${element[key]}/click`, {}),
+    type: (element, text) => ask("POST", `/element/${element[key]}/value`, { text }),
+  });
+}
+
+/** Starts a driver: ask sends it a command and gives the value of its answer, stop ends it and its browser. */
+async function startDriver(program) {
   const port = await freePort();
-  const child = spawn("xvfb-run", ["-a", driver, `--port=${port}`], { stdio: "ignore", detached: true });
-  const root = `http://127.0.0.1:${port}`;
+  const child = spawn("xvfb-run", ["-a", program, `--port=${port}`], { stdio: "ignore", detached: true });
+  const ended = once(child, "exit");
+  const stop = async () => {
+    if (child.exitCode === null && child.signalCode === null) {
+      process.kill(-child.pid, "SIGTERM");
+    }
+    await ended;
+  };
   const ask = async (method, path, body) => {
-    const answer = await fetch(root + path, body ? { method, body: JSON.stringify(body) } : { method });
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method, body: body && JSON.stringify(body), signal: AbortSignal.timeout(patience) });
     const { value } = await answer.json();
     if (!answer.ok) {
       throw new Error(`${path}: ${value?.error}: ${value?.message}`);
@@ -108,34 +158,12 @@ async function startWebKit(driver, program) {
   };
   for (const end = Date.now() + patience; !(await ask("GET", "/status").catch(() => null)); ) {
     if (Date.now() > end || child.exitCode !== null) {
+      await stop();
       throw new Error("WebKit's driver does not start");
     }
     await new Promise((done) => setTimeout(done, 100));
   }
-  // The driver has one session at a time.
-  const open = async () => {
-    const { sessionId } = await ask("POST", "/session", {
-      capabilities: { alwaysMatch: { "webkitgtk:browserOptions": { binary: program, args: ["--automation"] } } },
-    });
-    const session = `/session/${sessionId}`;
-    const run = (script, args) => ask("POST", `${session}/execute/sync`, { script, args });
-    const key = "element-6066-11e4-a52e-4f735466cecf";
-    return windowOf({
-      goto: (address) => ask("POST", `${session}/url`, { url: address }),
-      close: () => ask("DELETE", session),
-      press: (name) => ask("POST", `${session}/actions`, { actions: [{ type: "key", id: "keyboard", actions: ["keyDown", "keyUp"].map((type) => ({ type, value: keys[name] ?? name })) }] }),
-      element: (body, ...args) => run(body, args),
-      evaluate: (body, ...args) => run(body, args),
-      wait: (expression) => ask("POST", `${session}/execute/async`, { script: `const done = arguments[0]; (${expression}).then(done)`, args: [] }),
-      click: (element) => ask("POST", `${session}/element/${element[key]}/click`, {}),
-      type: (element, text) => ask("POST", `${session}/element/${element[key]}/value`, { text }),
-    });
-  };
-  const stop = async () => {
-    process.kill(-child.pid, "SIGTERM");
-    await once(child, "exit");
-  };
-  return { open, stop };
+  return { ask, stop };
 }
 
 const keys = { Enter: "\uE007", Tab: "\uE004", Escape: "\uE00C" };
