@@ -72,10 +72,12 @@ func TestAPortOfAnotherProgramIsNotGiven(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has names that leave no file")
 	}
-	const port = 11_999 // none that is drawn
+	port := -os.Getpid() // none that is drawn, and nobody else's
 	other, err := net.Listen("unix", claimName(port))
 	require.NoError(t, err)
 	assert.False(t, claim(port), "it is given while another program has it")
 	require.NoError(t, other.Close())
 	assert.True(t, claim(port) && !claim(port), "it is not given once when nobody has it")
+	assert.NoError(t, claims.of[port].Close())
+	delete(claims.of, port)
 }
