@@ -370,6 +370,10 @@ func TestAnyDamageIsRefused(t *testing.T) {
 	_, err := s.run.ToFile(t.Context(), archive)
 	require.NoError(t, err)
 	whole, _ := f.List(t.Context())
+	right := filepath.Join(t.TempDir(), "right")
+	written, err := OpenFile(archive)
+	require.NoError(t, err)
+	require.NoError(t, written.Unpack(t.Context(), right, false, nil))
 	files := []string{archive}
 	for name, size := range whole {
 		if size > 0 { // there is one empty object
@@ -392,10 +396,15 @@ func TestAnyDamageIsRefused(t *testing.T) {
 				} else {
 					b, err = Find(t.Context(), f, time.Time{})
 				}
+				dir := t.TempDir()
 				if err == nil {
-					err = b.Unpack(t.Context(), t.TempDir(), false, nil)
+					err = b.Unpack(t.Context(), dir, false, nil)
 				}
 				assert.True(t, path != archive || isClosed(b), "the file of %s at %d is open still", what, at)
+				if path == archive && what == "flipped" && err == nil { // zstd pads its tables with bits that say nothing
+					assertSameFiles(t, right, dir)
+					continue
+				}
 				assert.True(t, errors.Is(err, ErrDamaged) || errors.Is(err, ErrNoBackup), "%s at %d of %d of %s: %v", what, at, size, path, err)
 				if err != nil {
 					assert.Contains(t, err.Error(), filepath.Base(path))
@@ -437,6 +446,22 @@ func TestAnyDamageIsRefused(t *testing.T) {
 	_, err = CheckAll(t.Context(), f)
 	require.ErrorIs(t, err, ErrDamaged, "in the first of the two alone")
 	assert.ErrorContains(t, err, "not a regular file")
+}
+
+func assertSameFiles(t *testing.T, want, got string) {
+	t.Helper()
+	contents := func(dir string) map[string]string {
+		of := map[string]string{}
+		require.NoError(t, fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				text, readErr := os.ReadFile(filepath.Join(dir, path))
+				of[path], err = string(text), readErr
+			}
+			return err
+		}))
+		return of
+	}
+	assert.Equal(t, contents(want), contents(got))
 }
 
 // TestABackupThatNobodyWrote: an index with a right sum may come from anybody. What no backup has is refused before anything
