@@ -482,12 +482,32 @@ func simulate(t *testing.T, seed uint64, rounds int) (done result) {
 		for i := 0; i < rounds && c.broken == nil; i++ {
 			c.fault(r)
 		}
+		if c.broken == nil {
+			c.makeUp(r)
+		}
 		done.faults = c.settledFaults()
 		done.groups = c.groups()
 		c.close()
 		done.acks, done.epochs, done.stats, done.left = len(c.acked), c.epochs, c.stats, c.left
 	})
 	return done
+}
+
+// makeUp does what the faults have left out by chance: a group is divided, and where groups move a node has lost its copy.
+func (c *cluster) makeUp(r *rand.Rand) {
+	const undivided = 2 // Meta's, and that of all others
+	c.until("no group is divided", func() bool {
+		if c.groups() > undivided {
+			return true
+		}
+		c.shift()
+		c.divide(r)
+		return false
+	})
+	for c.sim.spread && c.left == 0 {
+		c.rehome(r, 0)
+		c.settle()
+	}
 }
 
 // TestNothingIsLostUnderFaults has writers build on what is not confirmed yet while nodes
