@@ -149,7 +149,7 @@ async function startDriver(program) {
     await ended;
   };
   const ask = async (method, path, body) => {
-    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method, body: body && JSON.stringify(body), signal: AbortSignal.timeout(patience) });
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method, signal: AbortSignal.timeout(patience), ...(body && { body: JSON.stringify(body) }) });
     const { value } = await answer.json();
     if (!answer.ok) {
       throw new Error(`${path}: ${value?.error}: ${value?.message}`);
