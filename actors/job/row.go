@@ -16,7 +16,7 @@ type Origin struct {
 	Instance key.ID
 	At       time.Time
 	Trace    string   // the value of trace.Header for the jobs that it begins; "": nobody follows it
-	Settled  *Settled    // nil: no lease has ended with it
+	Settled  *Settled // nil: no lease has ended with it
 }
 
 // Settled is how a job has come to its end, in the commit that takes that.
