@@ -117,6 +117,11 @@ func (s *Service) take(ctx context.Context, in *asked) ([]Leased, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	s.mu.Lock()
+	for i := range in.Grants {
+		s.kindLocked(in.Grants[i].Type).sawLocked(in.Worker, s.o.Clock().UnixMilli())
+	}
+	s.mu.Unlock()
 	g := &giving{service: s, in: in, by: map[*shard]*given{}}
 	err := g.choose()
 	for _, of := range g.by { // NB: also after an error, so that what was taken is not lost
