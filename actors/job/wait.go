@@ -21,40 +21,6 @@ type waiter struct {
 	place   int // in the heap; -1: it is not there
 }
 
-// listen has a call told of jobs that come from now on.
-func (s *Service) listen(a *Activation) *waiter {
-	w := &waiter{rung: make(chan struct{}, 1), over: make(chan struct{}), end: time.Now().Add(a.Wait), types: a.Types, place: -1}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, typ := range a.Types {
-		if len(s.o.Types(typ)) == 0 { // NB: else names that nobody knows would fill the memory
-			continue
-		}
-		k := s.kindLocked(typ)
-		if a.Wait > 0 {
-			k.waiters[w] = struct{}{}
-		}
-	}
-	if w.follows = s.kinds != nil && a.Wait > 0; w.follows {
-		s.kinds.followLocked(s)
-	}
-	return w
-}
-
-func (s *Service) ignore(w *waiter) {
-	s.waits.leave(w)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, typ := range w.types {
-		if k := s.types[typ]; k != nil {
-			delete(k.waiters, w)
-		}
-	}
-	if s.kinds != nil && w.follows {
-		s.kinds.ignoredLocked(s)
-	}
-}
-
 const (
 	seenFor    = time.Minute
 	workersMax = 1000 // that are remembered of a type
