@@ -116,7 +116,7 @@ func (s *Service) changeIn(ctx context.Context, sh key.Shard, in *changing, plac
 	}
 	err = s.write(x, updates)
 	for i, u := range updates {
-		if out[items[i]] = err; err == nil && u.next.State == failing && !u.e.gone {
+		if out[items[i]] = err; err == nil && u.next.State == failing {
 			waiting.Add(1)
 			s.tellNow(u.e, func(err error) { out[items[i]] = err; waiting.Done() })
 		}

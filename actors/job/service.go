@@ -68,10 +68,12 @@ func (s *Service) Stop() {
 func (s *Service) Begin(ctx context.Context, sh key.Shard, epoch uint64) (run func()) {
 	x := s.enter(ctx, sh, epoch)
 	return func() {
-		if x.over { // after a panic
+		if x == nil { // after a panic
 			x = s.enter(ctx, sh, epoch)
 		}
-		s.run(x)
+		now := x
+		x = nil
+		s.run(now)
 	}
 }
 
@@ -167,15 +169,15 @@ func (s *Service) takeLocked(x *shard, o key.Offer, a attempt) *entry {
 // dropLocked forgets the entry of a job.
 func (s *Service) dropLocked(e *entry) {
 	if x := e.shard; x.taken[e.offer.Job] == e {
+		s.countLocked(e, -1)
 		delete(x.taken, e.offer.Job)
 		x.due.remove(e)
-		s.countLocked(e, -1)
 	}
 }
 
-// countLocked counts the leases of a workflow.
+// countLocked counts the leases of a workflow, of entries that are not forgotten.
 func (s *Service) countLocked(e *entry, by int) {
-	if e.State == leased {
+	if e.State == leased && e.shard.taken[e.offer.Job] == e {
 		s.kindLocked(e.offer.Type).shareOf(e.offer.Workflow).running += by
 		if by < 0 {
 			s.ringLocked(e.offer.Type) // there may be room for another one

@@ -87,7 +87,6 @@ type update struct {
 	next   attempt
 	offer  bool // it is offered from now on
 	pulled bool // it was taken out of its line
-	err    error
 }
 
 // write makes updates durable. After an error nothing is changed.

@@ -15,6 +15,7 @@ type waiter struct {
 	over   chan struct{} // closed when its wait is over
 	end    time.Time
 	isOver bool
+	rang   bool // over is closed; guarded by waiting.mu
 	// follows: it waits for the jobs of other nodes, too.
 	follows bool
 	types   []string
@@ -71,7 +72,7 @@ func (q *waiting) wait(ctx, stopped context.Context, w *waiter, at time.Time) er
 func (q *waiting) enter(w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if w.place < 0 {
+	if w.place < 0 && !w.rang {
 		heap.Push(&q.open, w)
 		if w.place == 0 {
 			q.setLocked()
@@ -106,6 +107,7 @@ func (q *waiting) ring() {
 	for len(q.open) > 0 && !q.open[0].end.After(now) {
 		w := q.open[0]
 		heap.Pop(&q.open)
+		w.rang = true
 		close(w.over)
 	}
 	if len(q.open) > 0 {
