@@ -97,7 +97,10 @@ func parseDuration(v data.Value, name string, least, most time.Duration) (time.D
 	if err != nil || !strings.HasPrefix(text, "P") {
 		return 0, parse.Malformed("%q must be a duration of ISO 8601, such as PT20S, not %s", name, parse.Quote(text))
 	}
-	if d < least || d > most {
+	switch {
+	case d < least && most == durationMax:
+		return 0, parse.Malformed("%q must be at least %s", name, isoSeconds(least))
+	case d < least || d > most:
 		return 0, parse.Malformed("%q must be from %s to %s", name, isoSeconds(least), isoSeconds(most))
 	}
 	return d, nil
