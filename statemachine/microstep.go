@@ -12,7 +12,7 @@ func (m *macrostep) endInstance(leaving bool) {
 	if leaving {
 		m.leaveAll()
 	}
-	m.in.State.Ended, m.in.State.Timers = true, nil
+	m.in.State.Ended, m.in.State.Timers, m.in.State.Jobs = true, nil, nil
 	m.cancelChildren(func(*record.ChildState) bool { return true })
 }
 
@@ -146,9 +146,7 @@ func (m *macrostep) enterAll(enter chart.NodeSet) {
 		if n.Task != nil {
 			m.beginTask(n)
 		}
-		if len(n.Invoke) > 0 {
-			m.toInvoke = append(m.toInvoke, n)
-		}
+		m.toInvoke = append(m.toInvoke, n.Invoke...)
 		if n.Kind == Final {
 			m.finish(n)
 		}

@@ -9,6 +9,7 @@ import (
 	"troupe/statemachine/expr"
 	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/internal/record"
+	"troupe/statemachine/internal/signal"
 )
 
 // Outcome says what an event did.
@@ -49,7 +50,7 @@ type Event struct {
 	Data   data.Value // an object, or absent
 	Caller *Caller
 	Now    time.Time
-	signal signal // what else the rules of SCXML know of it
+	signal signal.Signal // what else the rules of SCXML know of it
 }
 
 // Step sends one event to an instance and runs to completion (statemachine/DEFINITION.md, "Run to completion"; W3C SCXML, Appendix D). It
@@ -202,7 +203,7 @@ func (m *macrostep) resultInto(r *Result, o Outcome, start []NodeID, event Event
 	}
 	m.in.State.At = m.d.ConfigurationOf(m.Active)
 	if hasElements(&m.in) && m.d.IsDone(&m.in) {
-		m.in.State.Timers = nil // what would come has nobody to take it
+		m.in.State.Timers, m.in.State.Jobs = nil, nil // what would come has nobody to take it
 		m.cancelChildren(func(*record.ChildState) bool { return true })
 		m.noticeParent(before)
 		if m.failure != nil {
@@ -220,7 +221,7 @@ func (m *macrostep) resultInto(r *Result, o Outcome, start []NodeID, event Event
 }
 
 func hasElements(in *Instance) bool {
-	return len(in.State.Timers) > 0 || len(in.State.Children) > 0 || in.State.Parent != nil
+	return len(in.State.Timers) > 0 || len(in.State.Jobs) > 0 || len(in.State.Children) > 0 || in.State.Parent != nil
 }
 
 // checkChanged is CheckData for data that actions wrote. Data that does not fit is then the definition's fault and not the caller's.
@@ -242,8 +243,8 @@ func (d *Definition) checkChanged(before, after *Instance) error {
 // mainEventLoop). It reports whether that did something.
 func (m *macrostep) arrive(e *Event) (touched bool) {
 	s := e.signal
-	if s.kind = externalSignal; e.Name == errorCommunication {
-		s.kind = platformSignal // what the service finds out, and nobody has sent
+	if s.Kind = signal.External; e.Name == errorCommunication {
+		s.Kind = signal.Platform // what the service finds out, and nobody has sent
 	}
 	m.setSignal(e.Name, &s, e.Data)
 	for i := range m.in.State.Children {
@@ -251,12 +252,12 @@ func (m *macrostep) arrive(e *Event) (touched bool) {
 		if c.Invoke.SCXMLInvoke == nil {
 			continue
 		}
-		if c.Name == s.invokeID && s.invokeID != "" && c.Invoke.Finalize != nil {
+		if c.Name == s.InvokeID && s.InvokeID != "" && c.Invoke.Finalize != nil {
 			m.runBlock(c.Invoke.Finalize)
 			touched = true
 		}
-		if c.Status == ChildRuns && c.Invoke.Autoforward && e.Name != chart.ParentCancelled && s.kind == externalSignal {
-			m.forward(&Forward{Child: c.Cancellation(), Event: e.Name, Data: e.Data, SendID: s.sendID})
+		if c.Status == ChildRuns && c.Invoke.Autoforward && e.Name != chart.ParentCancelled && s.Kind == signal.External {
+			m.forward(&Forward{Child: c.Cancellation(), Event: e.Name, Data: e.Data, SendID: s.SendID})
 			touched = true
 		}
 	}

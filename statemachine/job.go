@@ -1,0 +1,64 @@
+package statemachine
+
+import (
+	"slices"
+	"time"
+
+	"troupe/statemachine/data"
+	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/record"
+)
+
+// beginJob begins the job of a node that was entered.
+func (m *macrostep) beginJob(inv *chart.Invoke) {
+	j := record.JobState{Invoke: inv, Begun: m.scope.Now}
+	if m.tooManyChildren() {
+		return
+	}
+	var err error
+	if j.Data, j.Priority, err = inv.Job.Eval(&m.scope); err != nil {
+		m.raiseError(err)
+		return
+	}
+	bytes := len(j.Data)
+	for i := range m.in.State.Jobs {
+		bytes += len(m.in.State.Jobs[i].Data)
+	}
+	if bytes > maxJobBytes {
+		m.fail(errJobsLarge)
+		return
+	}
+	j.ID = m.nextPart()
+	m.in.State.Jobs = append(slices.Clip(m.in.State.Jobs), j)
+}
+
+// tooManyChildren fails the step that would begin one more child or job.
+func (m *macrostep) tooManyChildren() bool {
+	running := len(m.in.State.Jobs)
+	for i := range m.in.State.Children {
+		if m.in.State.Children[i].Status == ChildRuns {
+			running++
+		}
+	}
+	if running >= maxChildren {
+		m.fail(errTooManyChildren)
+	}
+	return running >= maxChildren
+}
+
+func (m *macrostep) endJobs(n *chart.Node) {
+	if ofNode := func(j record.JobState) bool { return j.Invoke.Node == n }; slices.ContainsFunc(m.in.State.Jobs, ofNode) {
+		m.in.State.Jobs = slices.DeleteFunc(slices.Clone(m.in.State.Jobs), ofNode)
+	}
+}
+
+// settleJob is Callback for a job.
+func (d *Definition) settleJob(in *Instance, at int, failed bool, eventData data.Value, now time.Time) (Result, error) {
+	next, of := in.WithoutJob(at, failed)
+	r, err := d.step(&next, &Event{Name: of.Event(), Data: eventData, Caller: chart.SystemCaller, Now: now}, trigger{name: of.Event(), child: of})
+	if err == nil && failed && r.Outcome != Moved {
+		message, _ := eventData.Lookup("message")
+		return Result{}, executionError{reason: message.Text()}
+	}
+	return r, err
+}
