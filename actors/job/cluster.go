@@ -17,7 +17,6 @@ import (
 
 // kinds are what nodes ask each other, and what they know of it.
 type kinds struct {
-	list    *fanout.Kind[wanted, part, struct{}]
 	types   *fanout.Kind[struct{}, TypeCount, struct{}]
 	take    *fanout.Kind[asked, Leased, struct{}]
 	limited *fanout.Kind[asked, Leased, time.Duration]
@@ -60,7 +59,7 @@ func inOrder[T any](_, _ T) int { return 0 }
 func (s *Service) share() {
 	f := s.o.Fanout
 	s.kinds = &kinds{followers: map[*follower]struct{}{}, counted: map[string]*count{}}
-	s.kinds.list = fanout.NewKind(f, "jobs", s.listHere)
+	s.lister.kind = fanout.NewKind(f, "jobs", s.listHere)
 	s.kinds.types = fanout.NewKind(f, "job types", func(_ context.Context, _ []key.Shard, _ *struct{}, yield func(TypeCount) error) (end struct{}, err error) {
 		for _, c := range s.Here() {
 			if err == nil {
