@@ -14,6 +14,7 @@ import (
 	"troupe/gateway/internal/files"
 	"troupe/gateway/internal/forward"
 	"troupe/gateway/internal/instances"
+	"troupe/gateway/internal/jobs"
 	"troupe/gateway/internal/kernel"
 	"troupe/gateway/internal/operate"
 	"troupe/gateway/internal/pages"
@@ -28,6 +29,7 @@ type groups struct {
 	instances instances.Group
 	design    *design.Group
 	operate   operate.Group
+	jobs      *jobs.Group
 	tasks     tasks.Group
 	portal    portal.Group
 	session   session.Group
@@ -38,13 +40,13 @@ type groups struct {
 
 // newGroups makes the groups of a server whose paths begin with basePath.
 func newGroups(basePath string) *groups {
-	return &groups{design: design.New(), pages: pages.New(basePath, described)}
+	return &groups{design: design.New(), jobs: jobs.New(), pages: pages.New(basePath, described)}
 }
 
 // routes is the table of operations, which gateway/openapi.yaml describes.
 func (g *groups) routes() []kernel.Route {
 	return slices.Concat(
-		g.instances.Routes(), g.design.Routes(), g.operate.Routes(), g.tasks.Routes(), g.portal.Routes(),
+		g.instances.Routes(), g.design.Routes(), g.operate.Routes(), g.jobs.Routes(), g.tasks.Routes(), g.portal.Routes(),
 		g.session.Routes(), g.pages.Routes(), g.operate.ProbeRoutes(), g.files.Routes(), g.operate.AdminRoutes(), g.admin.Routes(),
 	)
 }
@@ -54,6 +56,7 @@ func (g *groups) open(s *Services, addr func() net.Addr) {
 	g.forwarder.Peers = s.Peers
 	g.instances.Workflows, g.instances.Forwarder = s.Workflows, &g.forwarder
 	g.instances.Queries, g.instances.Watches, g.instances.Changes = s.Queries, s.Watches, s.Changes
+	g.jobs.Jobs, g.jobs.Bodies = s.Jobs, &g.instances
 	g.design.Definitions, g.design.Presentations, g.design.Users = s.Definitions, s.Presentations, s.Users
 	g.operate.Workflows, g.operate.Waiting, g.operate.Migrations, g.operate.Homes = s.Workflows, s.Waiting, s.Migrations, s.Homes
 	g.operate.BulkJobs = s.BulkJobs
@@ -122,6 +125,8 @@ type Services struct {
 	Migrations operate.Migrations
 	// BulkJobs does one thing to many instances.
 	BulkJobs operate.BulkJobs
+	// Jobs gives work of instances to programs.
+	Jobs jobs.Jobs
 	// Homes publishes homes. Nil: the node is standalone, and the route for it answers 409.
 	Homes operate.Homes
 	// Peers reaches the other nodes of a cluster. Nil: the node is standalone.

@@ -187,6 +187,7 @@ func (s *Server) stop(ctx context.Context) {
 	drained := s.kernel.Drain(ctx, func() {
 		if s.kernel.IsOpen() {
 			s.services.Workflows.StopWatching()
+			s.groups.jobs.StopWaiting()
 		}
 	})
 	if !drained {

@@ -29,6 +29,8 @@ const (
 	BulkPause         Action = "bulk.pause"
 	BulkResume        Action = "bulk.resume"
 	BulkCancel        Action = "bulk.cancel"
+	JobRetry          Action = "job.retry"
+	JobCancel         Action = "job.cancel"
 	TaskAssign        Action = "task.assign"
 	TaskRelease       Action = "task.release"
 	DeliveryRetry     Action = "delivery.retry"
@@ -50,6 +52,7 @@ var actions = []Action{
 	SignIn, SignInRefuse, SignOut, AccessRefuse, SessionCreate, SessionRevoke, TokenCreate, TokenRevoke, PasswordSet,
 	RightsChange, HomePublish, HomeReload, DefinitionPublish, DefinitionRetire,
 	InstanceRead, InstanceList, InstanceStop, InstanceMigrate, InstanceDelete, BulkStart, BulkPause, BulkResume, BulkCancel,
+	JobRetry, JobCancel,
 	TaskAssign, TaskRelease, DeliveryRetry, DeliveryDrop, IncidentRetry, IncidentDrop,
 	SchedulePause, ScheduleResume, ScheduleRun,
 	StoreBackup, StoreRestore, StoreExport, StoreImport, StoreCompact, NodeRemove,

@@ -361,6 +361,7 @@ const (
 	Checklist       Privilege = "mod-checklist"
 	RepositoryAdmin Privilege = "mod-repository-admin"
 	Workflows       Privilege = "mod-workflows"
+	Jobs            Privilege = "mod-jobs"
 	APITokens       Privilege = "mod-api-tokens"
 	Admin           Privilege = "mod-admin"
 )

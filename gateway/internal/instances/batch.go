@@ -248,7 +248,7 @@ func (run *batchRun) answer() error {
 		case answer.Text != nil:
 			x.Out = append(x.Out, answer.Text...)
 		case answer.Err != nil:
-			run.appendError(answer.Err)
+			x.AppendItemError(answer.Err)
 		default:
 			run.appendReply(answer.Reply)
 		}
@@ -267,7 +267,7 @@ func (run *batchRun) appendReply(reply *message.Reply) {
 	x := run.x
 	if run.represent {
 		if err := x.RecordReply(reply); err != nil {
-			run.appendError(err)
+			x.AppendItemError(err)
 			return
 		}
 	}
@@ -283,22 +283,6 @@ func (run *batchRun) appendReply(reply *message.Reply) {
 		x.Out = reply.AppendRecord(x.Out)
 	}
 	x.Out = append(x.Out, '}')
-}
-
-func (run *batchRun) appendError(err error) {
-	x := run.x
-	f := x.MappingOf(err)
-	id := ""
-	if f.Internal {
-		id = x.RequestID()
-		x.Kernel.Options.Log.Error().Err(err).Str("request", id).Str("route", x.Route.Name).Msg("item failed")
-	}
-	x.Out = append(x.Out, `{"status":`...)
-	x.Out = strconv.AppendInt(x.Out, int64(f.Status), 10)
-	x.Out = append(x.Out, ',')
-	at := len(x.Out)
-	x.Out = f.AppendBody(x.Out, x.Route.Group, f.Message(err, id))
-	x.Out = append(x.Out[:at], x.Out[at+1:]...) // the brace of the body
 }
 
 // push sends what there is to a caller who may wait for it.
@@ -321,7 +305,7 @@ func (run *batchRun) end() error {
 		return x.SendRest()
 	}
 	if err := run.source.err; !errors.Is(err, io.EOF) {
-		run.appendError(err)
+		x.AppendItemError(err)
 		x.Out = append(x.Out, '\n')
 		return run.push() // NB: before the rest of the body is read
 	}

@@ -129,17 +129,24 @@ func (s *itemSource) fingerprint(x *kernel.Exchange) [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// readItems reads a batch to its end. Nothing is left to be found wrong but in its items.
-func (g *Group) readItems(x *kernel.Exchange, lines bool) (*itemSource, error) {
+// ReadBody reads the body of a request with many items to its end. Until ReleaseBody its bytes count towards what such
+// bodies may take of the memory.
+func (g *Group) ReadBody(x *kernel.Exchange) ([]byte, error) {
 	body := &countedBody{keep: func(size int64) error { return g.keepBody(x, size) }, r: x.Request.Body}
 	r := *x.Request
 	r.Body = body
 	text, err := kernel.ReadBody(x.Writer, &r, BatchBytesMax, x.Pay)
+	if err == nil && x.Connection != nil {
+		x.Connection.BodyRead()
+	}
+	return text, err
+}
+
+// readItems reads a batch to its end. Nothing is left to be found wrong but in its items.
+func (g *Group) readItems(x *kernel.Exchange, lines bool) (*itemSource, error) {
+	text, err := g.ReadBody(x)
 	if err != nil {
 		return nil, err
-	}
-	if x.Connection != nil {
-		x.Connection.BodyRead()
 	}
 	s := &itemSource{err: io.EOF}
 	for lines && len(text) > 0 && len(s.items) <= BatchItemsMax {
@@ -205,8 +212,8 @@ func (g *Group) keepLines(x *kernel.Exchange, size int) error {
 	return g.keepBody(x, int64(size)+x.Kernel.Options.BodyBytesMax)
 }
 
-// releaseBody is the end of keepBody and of keepLines.
-func (g *Group) releaseBody(x *kernel.Exchange) {
+// ReleaseBody is the end of ReadBody, keepBody and keepLines.
+func (g *Group) ReleaseBody(x *kernel.Exchange) {
 	x.Usage.BatchBytes.Add(-x.BodyKept)
 	g.Shares.Bytes.Add(-x.BodyKept)
 	x.BodyKept = 0

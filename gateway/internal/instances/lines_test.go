@@ -48,7 +48,7 @@ func TestTheMemoryOfLinesIsCounted(t *testing.T) {
 		kept := int64(cap(l.buffers[0]) + cap(l.buffers[1]))
 		most := x.BodyKept
 		assert.True(t, kept >= int64(2*len(line)) && most >= kept && most <= 2*kept, "%d bytes were counted, two buffers have %d", most, kept)
-		g.releaseBody(x)
+		g.ReleaseBody(x)
 		assert.True(t, g.Shares.Bytes.Load() == 0 && x.Usage.BatchBytes.Load() == 0, "bytes are counted that nobody has any more")
 	})
 }

@@ -46,7 +46,7 @@ func (g *Group) sendBatch(x *kernel.Exchange) error {
 		return err
 	}
 	run.represent = parse.PreferredReturn(x.Request.Header["Prefer"]) == "representation"
-	defer g.releaseBody(x)
+	defer g.ReleaseBody(x)
 	if run.results && key == "" {
 		if err := g.keepLines(x, LineBytes); err != nil {
 			return err
@@ -76,7 +76,7 @@ func (g *Group) sendBatch(x *kernel.Exchange) error {
 
 // sendPart answers a part that another node has sent. The answer is that to an array.
 func (g *Group) sendPart(x *kernel.Exchange) error {
-	defer g.releaseBody(x)
+	defer g.ReleaseBody(x)
 	p := x.Sender.Part
 	source, err := g.readItems(x, false)
 	if err != nil {

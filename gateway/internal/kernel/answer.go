@@ -205,6 +205,22 @@ func (x *Exchange) writeError(err error) {
 	x.answerError(f, err)
 }
 
+// AppendItemError appends the answer to one item of a request with many.
+func (x *Exchange) AppendItemError(err error) {
+	f := x.MappingOf(err)
+	id := ""
+	if f.Internal {
+		id = x.RequestID()
+		x.logged(x.Kernel.Options.Log.Error().Err(err)).Msg("item failed")
+	}
+	x.Out = append(x.Out, `{"status":`...)
+	x.Out = strconv.AppendInt(x.Out, int64(f.Status), 10)
+	x.Out = append(x.Out, ',')
+	at := len(x.Out)
+	x.Out = f.AppendBody(x.Out, x.Route.Group, f.Message(err, id))
+	x.Out = append(x.Out[:at], x.Out[at+1:]...) // the brace of the body
+}
+
 // MappingOf returns the row of an error. Another node is told where it has to ask.
 func (x *Exchange) MappingOf(err error) *ErrorMapping {
 	if x.Sender != nil && failure.Of(err).Kind == failure.ErrNotLeader {

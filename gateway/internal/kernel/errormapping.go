@@ -61,7 +61,11 @@ var ErrorMappings = [failure.Kinds]ErrorMapping{
 	failure.ErrExists:   {Status: 409, Labels: labelsOf("Conflict", "AlreadyExists"), Text: failure.ErrExists.Error()},
 	failure.ErrInUse:    {Status: 409, Labels: labelsOf("Conflict", "InUse"), Text: "another instance needs this one: its parent, or its child"},
 	failure.ErrKeyTaken: {Status: 409, Labels: labelsOf("Conflict", "KeyTaken"), Text: "another instance that has not ended has the key"},
-	failure.ErrGone:     {Status: 410, Labels: labelsOf("Gone", "Gone"), Text: failure.ErrGone.Error()},
+	failure.ErrLeaseLost: {
+		Status: 409, Labels: labelsOf("Conflict", "LeaseLost"),
+		Text: "the lease has ended or belongs to another worker; stop working on the job",
+	},
+	failure.ErrGone: {Status: 410, Labels: labelsOf("Gone", "Gone"), Text: failure.ErrGone.Error()},
 	failure.ErrPrecondition: {
 		Status: 412, Labels: labelsOf("Precondition failed", "PreconditionFailed"),
 		Text: "the condition of the request does not hold",
