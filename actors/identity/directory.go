@@ -50,7 +50,7 @@ type Directory struct {
 
 var knownPrivileges = []string{
 	string(FormPortal), string(Form), string(Checklist), string(RepositoryAdmin),
-	string(Workflows), string(APITokens), string(Admin),
+	string(Workflows), string(Jobs), string(APITokens), string(Admin),
 }
 
 // Privileges returns all privileges that there are, in alphabetical order.
