@@ -39,7 +39,7 @@ func TestErrorsOfEveryRoute(t *testing.T) {
 		want, tried := kernel.ErrorMappings[kind], 0
 		for g, ofGroup := range requests {
 			for _, r := range ofGroup {
-				if !describes(r, want.Status) || kind == failure.ErrUnprocessable && g == kernel.GroupWorkflow || kind == failure.ErrExecution && r.Path == "/session" {
+				if !describes(r, want.Status) || (kind == failure.ErrUnprocessable || kind == failure.ErrLeaseLost) && g == kernel.GroupWorkflow || kind == failure.ErrExecution && r.Path == "/session" {
 					continue // it has no such error
 				}
 				put, ofDefinition := r.Method == "PUT", strings.Contains(r.Path, "/definitions/")

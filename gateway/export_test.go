@@ -7,7 +7,9 @@ import (
 	"go.uber.org/goleak"
 
 	"troupe/actors/home"
+	"troupe/actors/job"
 	"troupe/gateway/internal/instances"
+	"troupe/gateway/internal/jobs"
 	"troupe/gateway/internal/kernel"
 	"troupe/gateway/internal/parse"
 	"troupe/gateway/internal/session"
@@ -44,8 +46,14 @@ func InputLimits() map[string]int64 {
 		"batch, bytes":            instances.BatchBytesMax,
 		"batch, items":            instances.BatchItemsMax,
 		"batch, bytes of an item": o.BodyBytesMax,
-		"all batches, bytes beyond 1 MiB of each; half for one user": instances.BatchBodiesMax,
-		"published home, bytes": home.MaxPackedBytes,
+		"all batches, bytes beyond 1 MiB of each; half for one user":        instances.BatchBodiesMax,
+		"results of [jobs](#results-of-jobs), bytes; they count as batches": instances.BatchBytesMax,
+		"jobs of one request":                 jobs.ItemsMax,
+		"types of one activation":             jobs.TypesMax,
+		"`wait` of an activation, in seconds": int64(job.WaitMax.Seconds()),
+		"name of a worker":                    jobs.WorkerBytesMax,
+		"message of a failed attempt":         jobs.MessageBytesMax,
+		"published home, bytes":               home.MaxPackedBytes,
 		"published definition; its [content](../statemachine/DEFINITION.md#limits)":               home.MaxFileBytes,
 		"published home, bytes of an entry; its [content](../cmd/troupe/HOME.md#limits-of-files)": home.MaxFileBytes,
 		"requests in flight (`requestsMax`), half for one user":                                   o.InFlightMax,

@@ -340,6 +340,8 @@ var leaveJSON = func() string {
 // The bodies of tasks and comments.
 const taskBody, commentBody = `{"taskId":"` + instanceOne + `-2-0","action":"claim"}`, `{"text":"hello"}`
 
+const jobBody = `{"jobs":[{"jobId":"j","lease":"l"}]}`
+
 // The bodies that the portal's routes take.
 const (
 	formBody       = `{"formId":"leave-form","workflowId":"leave"}`
@@ -367,11 +369,11 @@ func isOfIdentities(rt *kernel.Route) bool {
 
 func requestOf(t testing.TB, rt *kernel.Route) request {
 	t.Helper()
-	path := strings.NewReplacer(":workflowId", "leave", ":instanceId", "i1", ":roleId", "clerk", ":kind", "form", ":formId", "leave-form", ":taskId", instanceOne+"-2-0", ":userId", "ann", ":version", "1", ":name", assetName(t), ":file", "form.schema.json").Replace(rt.Path)
+	path := strings.NewReplacer(":workflowId", "leave", ":instanceId", "i1", ":roleId", "clerk", ":kind", "form", ":formId", "leave-form", ":taskId", instanceOne+"-2-0", ":jobId", "j", ":userId", "ann", ":version", "1", ":name", assetName(t), ":file", "form.schema.json").Replace(rt.Path)
 	query := map[string]string{"report-parameters": "?rml=/a.rml", "document-parameters": "?docx=/a.docx", "list-files": "?extension=rml", "can": "?event=go&workflowId=leave&instanceId=i1"}
 	body := map[string]string{
 		"create": createBody, "event": eventBody, "batch": "[" + eventBody + "," + createBody + "]", "create-form": formBody, "create-checklist": checklistBody, "save-draft": draftBody, "save-task-draft": draftBody, "submit-task": taskSubmitBody, "submit-form": submitBody,
-		"sign-in": signInBody, "publish-home": "an archive", "change-delivery": operationBody, "change-incident": operationBody, "stop": `{"tree": true}`, "change-schedule": scheduleBody, "resume-outbox": resumeBody, "resume-schedules": resumeBody, "change-task": taskBody, "comment": commentBody, "migrate": migrationBody, "create-bulk": `{"workflowId": "leave", "action": {"event": {"name": "go"}}}`, "change-bulk": `{"action": "pause"}`, "publish-definition": definitionBody, "publish-definition-version": definitionBody,
+		"sign-in": signInBody, "publish-home": "an archive", "change-delivery": operationBody, "change-incident": operationBody, "stop": `{"tree": true}`, "change-schedule": scheduleBody, "resume-outbox": resumeBody, "resume-schedules": resumeBody, "change-task": taskBody, "comment": commentBody, "migrate": migrationBody, "activate-jobs": `{"types":["charge"]}`, "complete-jobs": jobBody, "fail-jobs": jobBody, "retry-jobs": `{"jobs":[{"jobId":"j"}]}`, "cancel-jobs": `{"jobs":[{"jobId":"j"}]}`, "extend-jobs": `{"jobs":[{"jobId":"j","lease":"l","by":"PT1M"}]}`, "create-bulk": `{"workflowId": "leave", "action": {"event": {"name": "go"}}}`, "change-bulk": `{"action": "pause"}`, "publish-definition": definitionBody, "publish-definition-version": definitionBody,
 	}
 	if rt.Name == "create-token" {
 		body[rt.Name] = "{}"

@@ -24,6 +24,7 @@ import (
 	"troupe/actors/changefeed"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/job"
 	"troupe/actors/logtest"
 	"troupe/actors/message"
 	"troupe/actors/query"
@@ -212,7 +213,7 @@ func (f *fakeProvider) Finish(_ context.Context, cookie string, query url.Values
 // with returns services whose workflows, and what stands beside them, are f.
 func (f *fakeWorkflows) with(s Services) Services {
 	s.Workflows, s.Queries, s.Watches, s.Changes, s.Waiting = f, f, f, f, f
-	s.Worklists, s.TaskWatches = worklists{f}, worklists{f}
+	s.Worklists, s.TaskWatches, s.Jobs = worklists{f}, worklists{f}, fakeJobs{f}
 	return s
 }
 
@@ -223,7 +224,9 @@ type fakeWorkflows struct {
 	load  func(context.Context, *message.Load) (*message.Reply, error)
 	query func(context.Context, *query.Request, func([]byte) error) (*query.End, error)
 	watch func(context.Context, *watch.Request, func(watch.Event) error) error
-	stop  func()
+	// activate answers fakeJobs.
+	activate func(context.Context, *job.Activation) ([]job.Leased, error)
+	stop     func()
 
 	backlog atomic.Int64
 }

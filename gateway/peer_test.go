@@ -43,8 +43,8 @@ func TestEveryRouteIsForwarded(t *testing.T) {
 	}
 	for _, rt := range a.kernel.Table {
 		// NB: those that are public and no sign-in are the same files everywhere; session and
-		// choices ask no actor that could be elsewhere, a batch has many shards, and health is of the node.
-		if rt.Access.Kinds == 0 && !rt.Access.SignIn && rt.Name != "login-callback" || rt.Name == "batch" || asksNobody(&rt) {
+		// choices ask no actor that could be elsewhere, a batch and jobs have many shards, and health is of the node.
+		if rt.Access.Kinds == 0 && !rt.Access.SignIn && rt.Name != "login-callback" || rt.ReadsBody || asksNobody(&rt) {
 			continue
 		}
 		r := requestOf(t, &rt)

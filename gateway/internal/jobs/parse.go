@@ -15,10 +15,10 @@ import (
 
 // Bounds of requests (gateway/INTERFACE.md, "Limits of inputs").
 const (
-	typesMax        = 100
-	workerBytesMax  = 128
-	itemsMax        = 1000
-	messageBytesMax = 4 << 10 // what is longer is cut
+	TypesMax        = 100
+	WorkerBytesMax  = 128
+	ItemsMax        = 1000
+	MessageBytesMax = 4 << 10 // what is longer is cut
 )
 
 var activationShape = parse.NewShape("",
@@ -39,8 +39,8 @@ func parseActivation(body []byte) (*job.Activation, error) {
 	if a.Types, err = parseTypes(m[0]); err != nil {
 		return nil, err
 	}
-	if len(a.Worker) > workerBytesMax {
-		return nil, parse.Malformed(`"worker" must not be longer than %d bytes`, workerBytesMax)
+	if len(a.Worker) > WorkerBytesMax {
+		return nil, parse.Malformed(`"worker" must not be longer than %d bytes`, WorkerBytesMax)
 	}
 	if m[2] != nil {
 		n, ok := m[2].Int64()
@@ -74,12 +74,12 @@ func parseTypes(v data.Value) (types []string, err error) {
 		if !slices.Contains(types, text) {
 			types = append(types, text)
 		}
-		if len(types) > typesMax {
+		if len(types) > TypesMax {
 			break
 		}
 	}
-	if len(types) == 0 || len(types) > typesMax {
-		return nil, parse.Malformed(`"types" must have 1 to %d types`, typesMax)
+	if len(types) == 0 || len(types) > TypesMax {
+		return nil, parse.Malformed(`"types" must have 1 to %d types`, TypesMax)
 	}
 	return types, nil
 }
@@ -97,7 +97,10 @@ func parseDuration(v data.Value, name string, least, most time.Duration) (time.D
 	if err != nil || !strings.HasPrefix(text, "P") {
 		return 0, parse.Malformed("%q must be a duration of ISO 8601, such as PT20S, not %s", name, parse.Quote(text))
 	}
-	if d < least || d > most {
+	switch {
+	case d < least && most == durationMax:
+		return 0, parse.Malformed("%q must be at least %s", name, isoSeconds(least))
+	case d < least || d > most:
 		return 0, parse.Malformed("%q must be from %s to %s", name, isoSeconds(least), isoSeconds(most))
 	}
 	return d, nil
@@ -134,7 +137,7 @@ func parseItems(action job.Action, body []byte) ([]job.Item, error) {
 	}
 	var items []job.Item
 	for i, v := range m[0].Elements() {
-		if i == itemsMax {
+		if i == ItemsMax {
 			items = nil
 			break
 		}
@@ -145,7 +148,7 @@ func parseItems(action job.Action, body []byte) ([]job.Item, error) {
 		items = append(items, item)
 	}
 	if len(items) == 0 {
-		return nil, parse.Malformed(`"jobs" must have 1 to %d jobs`, itemsMax)
+		return nil, parse.Malformed(`"jobs" must have 1 to %d jobs`, ItemsMax)
 	}
 	return items, nil
 }
@@ -165,7 +168,7 @@ func parseItem(action job.Action, v data.Value) (item job.Item, err error) {
 	case job.Extend:
 		item.By, err = parseDuration(m[2], "by", job.LeaseMin, durationMax)
 	case job.Fail:
-		item.Message = data.Clip(m[2].Text(), messageBytesMax)
+		item.Message = data.Clip(m[2].Text(), MessageBytesMax)
 		if m[3] != nil {
 			var in time.Duration
 			in, err = parseDuration(m[3], "retryIn", 0, durationMax)
