@@ -57,8 +57,8 @@ export function timerWords(timer: Timer, words: Words): string {
 }
 
 /** Where a job is, and at which attempt. */
-export function jobWords({ state, attempts, worker = "" }: Pick<Job, "state" | "attempts" | "worker">): string {
-  const values = { attempt: formatNumber(state === "waiting" ? attempts + 1 : attempts), worker };
+export function jobWords({ state, attempts, worker }: Pick<Job, "state" | "attempts" | "worker">): string {
+  const values = { attempt: formatNumber(state === "waiting" ? attempts + 1 : attempts), worker: worker ?? "" };
   return t(`instance.jobs.${state === "waiting" && attempts > 0 ? "again" : state}`, values);
 }
 
