@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/actors/internal/instanceid"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
@@ -311,4 +312,9 @@ func Forget(store *persistence.Store, before time.Time) error {
 		e, err := parseEnd(value)
 		return err == nil && e.At.Before(before), err
 	})
+}
+
+// IDOf is what programs call a job of an instance.
+func IDOf(instance key.ID, id statemachine.ElementID) string {
+	return instanceid.Text(instance) + "-" + id.String()
 }

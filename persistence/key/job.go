@@ -1,7 +1,5 @@
 package key
 
-
-
 // Job is a job of an instance as keys name it.
 type Job struct {
 	ID       ID
@@ -81,4 +79,3 @@ func (p *parser) job(k *Parts) {
 	k.ID, k.Number, k.Place = p.id(), p.uint64(), p.uint32()
 	p.bad = p.bad || k.Due < 0 || k.Kind != JobRow && k.Kind != JobAttempt && k.Kind != JobEnd && k.Kind != JobOffer
 }
-
