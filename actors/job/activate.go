@@ -136,14 +136,14 @@ type giving struct {
 	service *Service
 	in      *asked
 	by      map[*shard]*given
-	n       int
+	leased  []*Leased // in their order; what is not durable has no lease in the end
 }
 
 // given are leases of one shard that become durable together.
 type given struct {
 	w       *persistence.Batch
 	entries []*entry
-	leased  []Leased
+	leased  []*Leased
 	done    chan error
 }
 
@@ -152,7 +152,7 @@ func (g *given) Committed(err error) { g.done <- err }
 
 // choose takes jobs out of their lines, and writes their leases.
 func (g *giving) choose() error {
-	for g.n < g.in.Max {
+	for len(g.leased) < g.in.Max {
 		e, grant, err := g.next()
 		if e == nil || err != nil {
 			return err
@@ -207,23 +207,24 @@ func (g *giving) next() (*entry, *Grant, error) {
 	}
 }
 
-// bestLocked is the line of the highest priority, and of those that have it, the one of the workflow that was served the
-// longest time ago.
+// bestLocked is the line of the highest priority; of those that have it, the one of the workflow that was served the longest
+// time ago, and of those that never were the one of the oldest job.
 func (g *giving) bestLocked() (best *kind, at lineName, grant *Grant) {
-	served := uint64(0)
+	var served uint64
+	var front int64
 	for i := range g.in.Grants {
 		of := &g.in.Grants[i]
 		k := g.service.types[of.Type]
 		if k == nil || of.Most == 0 {
 			continue
 		}
-		for name := range k.lines {
-			if name.workflow != of.Workflow {
+		for name, l := range k.lines {
+			if name.workflow != of.Workflow || best != nil && name.priority < at.priority {
 				continue
 			}
-			turn := k.shareOf(name.workflow).served
-			if best == nil || name.priority > at.priority || name.priority == at.priority && turn < served {
-				best, at, grant, served = k, name, of, turn
+			turn, first := k.shareOf(name.workflow).served, l.front()
+			if best == nil || name.priority > at.priority || turn < served || turn == served && first < front {
+				best, at, grant, served, front = k, name, of, turn, first
 			}
 		}
 	}
@@ -239,10 +240,10 @@ func (g *giving) lease(e *entry, grant *Grant) error {
 		g.by[x] = of
 	}
 	name := e.offer.Job
-	r, err := loadRow(s.o.Store.Load, x.number, name)
+	r, err := loadRow(s.rows.Load, x.number, name)
 	var a attempt
 	if err == nil {
-		a, err = loadAttempt(s.o.Store.Load, x.number, name)
+		a, err = loadAttempt(s.rows.Load, x.number, name)
 	}
 	switch {
 	case errors.Is(err, failure.ErrNotFound):
@@ -272,12 +273,12 @@ func (g *giving) lease(e *entry, grant *Grant) error {
 	s.countLocked(e, 1)
 	s.mu.Unlock()
 	of.entries = append(of.entries, e)
-	of.leased = append(of.leased, Leased{
+	l := &Leased{
 		JobID: IDOf(name.ID, elementOf(name)), Lease: a.Lease, Type: r.Type, WorkflowID: r.Workflow, Version: r.Version, InstanceID: textOf(name.ID),
 		StateMachineID: r.Machine, NodeID: r.Node, Attempt: a.Attempts, AttemptsLeft: left(grant.Retries, a.Attempts), Priority: r.Priority,
 		Created: r.Created, Deadline: a.At.UTC(), Data: r.Data, Traceparent: r.Trace,
-	})
-	g.n++
+	}
+	of.leased, g.leased = append(of.leased, l), append(g.leased, l)
 	if grant.Most > 0 {
 		grant.Most--
 	}
@@ -293,24 +294,28 @@ func (g *giving) settle() (all []Leased, failed error) {
 		var ghosts []*entry
 		s.mu.Lock()
 		for i, e := range of.entries {
-			e.busy = false
-			switch {
-			case err != nil:
-				s.dropLocked(e)
-				if !e.gone {
-					s.offerLocked(x, e.offer)
-				}
-			case e.gone:
-				ghosts = append(ghosts, e)
-			default:
+			switch e.busy = false; {
+			case err == nil && !e.gone:
 				s.counts.Activated++
 				s.moveLocked(e, e.attempt)
-				all = append(all, of.leased[i])
+				continue
+			case err == nil:
+				ghosts = append(ghosts, e)
+			default:
+				if s.dropLocked(e); !e.gone {
+					s.offerLocked(x, e.offer)
+				}
 			}
+			of.leased[i].Lease = ""
 		}
 		s.mu.Unlock()
 		if len(ghosts) > 0 {
 			s.sweep(x, ghosts)
+		}
+	}
+	for _, l := range g.leased {
+		if l.Lease != "" {
+			all = append(all, *l)
 		}
 	}
 	return all, failed

@@ -183,10 +183,10 @@ func (s *Service) known(x *shard, name key.Job) (o key.Offer, over *end, err err
 	if e != nil {
 		return e.offer, nil, nil
 	}
-	r, err := loadRow(s.o.Store.Load, x.number, name)
+	r, err := loadRow(s.rows.Load, x.number, name)
 	if errors.Is(err, failure.ErrNotFound) {
 		var how end
-		if how, err = loadEnd(s.o.Store.Load, x.number, name); err == nil {
+		if how, err = loadEnd(s.rows.Load, x.number, name); err == nil {
 			over, o = &how, key.Offer{Type: how.Type, Workflow: how.Workflow, Job: name}
 		}
 		return o, over, err
@@ -235,14 +235,14 @@ func (s *Service) seize(x *shard, name key.Job) (u *update, over *end, err error
 			return &update{e: e, next: e.attempt}, nil, nil
 		}
 		s.mu.Unlock()
-		r, err := loadRow(s.o.Store.Load, x.number, name)
+		r, err := loadRow(s.rows.Load, x.number, name)
 		if errors.Is(err, failure.ErrNotFound) {
-			how, err := loadEnd(s.o.Store.Load, x.number, name)
+			how, err := loadEnd(s.rows.Load, x.number, name)
 			return nil, &how, err
 		}
 		var a attempt
 		if err == nil {
-			a, err = loadAttempt(s.o.Store.Load, x.number, name)
+			a, err = loadAttempt(s.rows.Load, x.number, name)
 		}
 		if err != nil {
 			return nil, nil, err

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"container/heap"
 	"errors"
+	"math"
 	"slices"
 
 	"troupe/actors/failure"
@@ -32,6 +33,19 @@ type lineName struct {
 
 // line has a head for each shard that has offers.
 type line struct{ heads map[key.Shard]*head }
+
+// front is when its oldest job was created, as far as that is known.
+func (l *line) front() int64 {
+	oldest := int64(math.MaxInt64)
+	for _, h := range l.heads {
+		at := h.last.Created
+		if len(h.next) > 0 {
+			at = h.next[0].Created
+		}
+		oldest = min(oldest, at)
+	}
+	return oldest
+}
 
 // share is what a workflow gets of the jobs of a type.
 type share struct {
@@ -217,7 +231,7 @@ func (s *Service) fill(x *shard, k *kind, o *key.Offer) error {
 	prefix := key.OfferPrefix(nil, x.number, o.Type, o.Priority, o.Workflow)
 	of := key.Range{Prefix: prefix, From: append(last.Key(nil, x.number)[len(prefix):], 0)}
 	var read []key.Offer
-	err := s.o.Store.ScanRanges(func(rowKey, _ []byte) error {
+	err := s.rows.ScanRanges(func(rowKey, _ []byte) error {
 		if len(read) == aheadMax {
 			return errEnough
 		}
