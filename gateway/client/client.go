@@ -91,6 +91,8 @@ type request struct {
 	key     string // the idempotency key; empty for what has none, which is only read
 	ifMatch uint64 // 0: none
 	minimal bool   // without history
+	// repeatable: it may be sent again whatever came of it, although it has no key.
+	repeatable bool
 	// instance is what the request is about; empty: what the path says, if it does.
 	instance string
 }

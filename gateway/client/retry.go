@@ -111,7 +111,8 @@ func (c *Client) call(ctx context.Context, r *request) (*answer, error) {
 		if err == nil {
 			return a, nil
 		}
-		v := evaluate(err, r.key != "", r.method == http.MethodGet)
+		v := evaluate(err, r.key != "" || r.repeatable, r.method == http.MethodGet)
+		v.unknown = v.unknown && !r.repeatable
 		unknown = unknown || v.unknown
 		if v.elsewhere && left > 0 && ctx.Err() == nil {
 			at = c.nodes.replace(at, r.about())
