@@ -306,6 +306,35 @@ func found(err error) error {
 	return failure.OfStore(err)
 }
 
+// Remove removes the offers of the jobs of an instance that is deleted; its other rows begin with its id.
+func Remove(w *persistence.Batch, of *Origin, open []statemachine.Job) (changes []Change) {
+	for i := range open {
+		r := of.row(&open[i])
+		offer := r.offer(of.job(open[i].ID))
+		w.Delete(offer.Key(nil, of.Shard))
+		changes = append(changes, Change{hasEnded, offer})
+	}
+	return changes
+}
+
+// Check says what is wrong with the rows of a job, of which rowKey and value are its own: nobody would ever get it.
+func Check(load func(key []byte) ([]byte, error), sh key.Shard, rowKey, value []byte) error {
+	name, ok := key.ParseJob(rowKey)
+	r, err := parseRow(value)
+	if !ok || err != nil {
+		return errors.Join(persistence.ErrCorrupt, err)
+	}
+	a, err := loadAttempt(load, sh, name)
+	if err != nil || a.State != 0 {
+		return err
+	}
+	o := r.offer(name)
+	if _, err = load(o.Key(nil, sh)); errors.Is(err, persistence.ErrNotFound) {
+		err = errors.New("a job waits and is offered to nobody")
+	}
+	return err
+}
+
 // Forget removes what is known of jobs that ended before a time.
 func Forget(store *persistence.Store, before time.Time) error {
 	return store.DeleteWhere(key.JobsPrefix(nil, key.EveryShard, key.JobEnd), func(value []byte) (bool, error) {

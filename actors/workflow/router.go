@@ -95,12 +95,13 @@ type Router struct {
 	endBuilding context.CancelFunc
 }
 
-// Arrived has the timers and deliveries of an instance begin that was written by another than its actor, and is visible.
+// Arrived has the timers, deliveries and jobs of an instance begin that was written by another than its actor, and is visible.
 // first is the first deadline of its timers, zero for none.
-func (r *Router) Arrived(sh key.Shard, workflowID string, first time.Time, queues []string) {
+func (r *Router) Arrived(sh key.Shard, workflowID string, first time.Time, queues []string, jobs []job.Change) {
 	if !first.IsZero() {
 		r.env.Timers.Began(sh, first)
 	}
+	r.Jobs.Changed(sh, jobs)
 	for _, queue := range queues {
 		if r.env.Outbox != nil {
 			r.env.Outbox.Began(sh, workflowID, queue, r.o.Clock())
