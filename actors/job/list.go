@@ -195,10 +195,37 @@ func (l *listing) job(sh key.Shard, rowKey, value []byte) (*Listed, error) {
 	if err != nil {
 		return nil, err
 	}
+	j := l.service.listed(name, &r, &a)
+	if l.in.State != "" && l.in.State != j.State {
+		return nil, nil
+	}
+	if l.in.JobID != "" {
+		j.Data = bytes.Clone(r.Data)
+	}
+	return j, nil
+}
+
+// OfInstance returns the jobs that an instance waits for, without their data, where its shard is led.
+func (s *Service) OfInstance(id key.ID) (jobs []Listed, err error) {
+	sh := s.o.Store.ShardOf(id)
+	err = s.rows.Scan(key.JobsOf(nil, sh, id), func(k, value []byte) error {
+		name, ok := key.ParseJob(k)
+		r, err := parseRow(value)
+		if !ok || err != nil {
+			return errors.Join(persistence.ErrCorrupt, err)
+		}
+		a, err := loadAttempt(s.rows.Load, sh, name)
+		jobs = append(jobs, *s.listed(name, &r, &a))
+		return err
+	})
+	return jobs, failure.OfStore(err)
+}
+
+func (s *Service) listed(name key.Job, r *row, a *attempt) *Listed {
 	o := r.offer(name)
 	j := &Listed{
 		JobID: IDOf(name.ID, elementOf(name)), Type: r.Type, WorkflowID: r.Workflow, Version: r.Version, InstanceID: textOf(name.ID),
-		StateMachineID: r.Machine, NodeID: r.Node, Attempts: a.Attempts, AttemptsLeft: left(l.service.policyOf(&o).RetryLimit, a.Attempts),
+		StateMachineID: r.Machine, NodeID: r.Node, Attempts: a.Attempts, AttemptsLeft: left(s.policyOf(&o).RetryLimit, a.Attempts),
 		Priority: r.Priority, Created: r.Created, Worker: a.Worker, Message: a.Message, State: Waiting,
 	}
 	switch a.State {
@@ -207,17 +234,11 @@ func (l *listing) job(sh key.Shard, rowKey, value []byte) (*Listed, error) {
 	case failing, failed:
 		j.State, j.AttemptsLeft = Failed, 0
 	case waits:
-		if a.At.After(l.service.o.Clock()) {
+		if a.At.After(s.o.Clock()) {
 			j.Due = a.At
 		}
 	}
-	if l.in.State != "" && l.in.State != j.State {
-		return nil, nil
-	}
-	if l.in.JobID != "" {
-		j.Data = bytes.Clone(r.Data)
-	}
-	return j, nil
+	return j
 }
 
 // Types counts the jobs of all types, on all nodes, for those who may list them.
