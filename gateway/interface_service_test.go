@@ -56,7 +56,7 @@ func startService(t testing.TB, o serviceOptions) *service {
 		services := gateway.Services{
 			Workflows: n.Workflows, Queries: n.Workflows.Queries, Watches: n.Workflows.Watches, Changes: n.Workflows.Changes,
 			Worklists: n.Workflows.Worklists, TaskWatches: n.Workflows.TaskWatches, Waiting: n.Workflows.Waiting,
-			Credentials: n.Identities, Sessions: n.Identities, Identities: n.Identities, Audit: n.Audit, Portal: n.Portal, Repository: n.Repository, Templates: n.Parameters, Users: n.Identities, Presentations: n.Presentations, BulkJobs: n.Workflows.Bulk,
+			Credentials: n.Identities, Sessions: n.Identities, Identities: n.Identities, Audit: n.Audit, Portal: n.Portal, Repository: n.Repository, Templates: n.Parameters, Users: n.Identities, Presentations: n.Presentations, BulkJobs: n.Workflows.Bulk, Jobs: n.Workflows.Jobs,
 			Parts: []gateway.Part{{Name: "store", Ready: n.Store.Accepting}},
 		}
 		if n.Node != nil {

@@ -131,7 +131,7 @@ func start(t testing.TB, files map[string]string) *Server {
 	handler.Open(gateway.Services{
 		Workflows: a.Workflows, Queries: a.Workflows.Queries, Watches: a.Workflows.Watches, Changes: a.Workflows.Changes,
 		Worklists: a.Workflows.Worklists, TaskWatches: a.Workflows.TaskWatches, Waiting: a.Workflows.Waiting,
-		Credentials: a.Identities, Users: a.Identities, Presentations: a.Presentations, Portal: a.Portal, Migrations: a.Migrations, BulkJobs: a.Workflows.Bulk, Definitions: shown{a.Catalog()},
+		Credentials: a.Identities, Users: a.Identities, Presentations: a.Presentations, Portal: a.Portal, Migrations: a.Migrations, BulkJobs: a.Workflows.Bulk, Jobs: a.Workflows.Jobs, Definitions: shown{a.Catalog()},
 	})
 	s.service = handler
 	port := httptest.NewServer(http.HandlerFunc(s.serve))

@@ -419,7 +419,7 @@ func (s *service) serveRequests() {
 		Workflows: s.router, Queries: s.router.Queries, Watches: s.router.Watches, Changes: s.router.Changes,
 		Worklists: s.router.Worklists, TaskWatches: s.router.TaskWatches, Waiting: s.router.Waiting,
 		Presentations: presentation.New(presentation.Options{Instances: s.router, Queries: s.router.Queries, Catalog: s.catalog, Store: s.store}),
-		Definitions:   s.definitions(), Migrations: s.migrations, BulkJobs: s.router.Bulk,
+		Definitions:   s.definitions(), Migrations: s.migrations, BulkJobs: s.router.Bulk, Jobs: s.router.Jobs,
 		Portal:      s.portal,
 		Credentials: s.identities,
 		Identities:  s.identities,

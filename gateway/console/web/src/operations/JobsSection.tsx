@@ -179,18 +179,20 @@ function JobState({ of }: { of: State }) {
   );
 }
 
+/** What can be done about a job. One that has failed ends with its incident. */
 function JobButtons({ of, onRetry, onCancel }: { of: Pick<Job, "type" | "jobId" | "state">; onRetry: () => void; onCancel: () => void }) {
   const t = useText();
   return (
     <span className="row-actions">
-      {of.state === "failed" && (
+      {of.state === "failed" ? (
         <Button small aria-label={t("actionOf", { action: t("retry"), name: jobName(of) })} onPress={onRetry}>
           {t("retry")}
         </Button>
+      ) : (
+        <Button small aria-label={t("actionOf", { action: t("bulk.cancel"), name: jobName(of) })} onPress={onCancel}>
+          {t("bulk.cancel")}
+        </Button>
       )}
-      <Button small aria-label={t("actionOf", { action: t("bulk.cancel"), name: jobName(of) })} onPress={onCancel}>
-        {t("bulk.cancel")}
-      </Button>
     </span>
   );
 }

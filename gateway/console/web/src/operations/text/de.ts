@@ -251,6 +251,8 @@ export const de: Widened<typeof en> = {
     instance: "Instanz",
     when: "Seit",
     timer: "Timer von {{state}} nach {{time}}",
+    result: "Ergebnis von {{state}}",
+    failure: "Fehlschlag von {{state}}",
     emptyTitle: "Keine Störungen",
     emptyText: "Fehler erscheinen hier, bis sie wiederholt oder verworfen werden.",
     create: "Erstellen",

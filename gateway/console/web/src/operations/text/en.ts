@@ -248,6 +248,8 @@ export const en = {
     instance: "Instance",
     when: "Since",
     timer: "Timer of {{state}} after {{time}}",
+    result: "Result of {{state}}",
+    failure: "Failure of {{state}}",
     emptyTitle: "No incidents",
     emptyText: "Failures appear here until they are retried or dropped.",
     create: "Create",
