@@ -47,7 +47,7 @@ type Sizes struct {
 var kindNames = map[string]string{
 	"entry": "history", "node": "index of states", "index": "declared indexes", "reply": "idempotency keys", "delivery": "outbox",
 	"attempt": "outbox attempts", "work": "worklists", "list": "lists of users", "replica": "replicas and their logs",
-	"done": "done instances", "donetime": "times of done instances", "business": "keys of instances", "bulk": "bulk jobs", "audit": "audit log",
+	"job": "jobs", "done": "done instances", "donetime": "times of done instances", "business": "keys of instances", "bulk": "bulk jobs", "audit": "audit log",
 	"export": "exports", "indexstate": "states of indexes",
 }
 

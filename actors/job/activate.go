@@ -5,15 +5,11 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
-	"slices"
 	"time"
 
-	"troupe/actors/catalog"
 	"troupe/actors/failure"
-	"troupe/actors/identity"
 	"troupe/persistence"
 	"troupe/persistence/key"
-	"troupe/statemachine"
 )
 
 // Activate gives jobs to their caller, whose leases are durable: the highest priority first, of that the workflows in turn,
@@ -47,43 +43,38 @@ func (s *Service) Activate(ctx context.Context, a *Activation) ([]Leased, error)
 	}
 }
 
-// Grant is what a caller may have of the jobs of a type and workflow.
-type Grant struct {
-	Type, Workflow string
-	Timeout        time.Duration
-	Retries        int
-	Running        int     // limits of the type; 0: none
-	PerSecond      float64 // likewise
-	Most           int     // that are given; below 0: any number
-}
-
-// grants says what a caller may have.
-func (s *Service) grants(caller *identity.Principal, types []string) (grants []Grant, err error) {
-	now := s.o.Clock()
-	for i, typ := range types {
-		if slices.Contains(types[:i], typ) {
+// listen has a call told of jobs that come from now on.
+func (s *Service) listen(a *Activation) *waiter {
+	w := &waiter{rung: make(chan struct{}, 1), over: make(chan struct{}), end: time.Now().Add(a.Wait), types: a.Types, place: -1}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, typ := range a.Types {
+		if len(s.o.Types(typ)) == 0 { // NB: else names that nobody knows would fill the memory
 			continue
 		}
-		known := s.o.Types(typ)
-		if len(known) == 0 {
-			return nil, failure.Refuse(failure.ErrNotFound, "no definition has jobs of the type %q", typ)
-		}
-		before := len(grants)
-		for _, t := range known {
-			if mayHave(caller, t.JobType, now) {
-				grants = append(grants, Grant{typ, t.Workflow, t.Timeout, t.RetryLimit, t.Running, t.PerSecond, -1})
-			}
-		}
-		if len(grants) == before {
-			return nil, failure.Refuse(failure.ErrForbidden, "permission denied: jobs of the type %s need %s, or a right of jobs.%s.allow", typ, identity.Jobs, typ)
+		k := s.kindLocked(typ)
+		if a.Wait > 0 {
+			k.waiters[w] = struct{}{}
 		}
 	}
-	return grants, nil
+	if w.follows = s.kinds != nil && a.Wait > 0; w.follows {
+		s.kinds.followLocked(s)
+	}
+	return w
 }
 
-// mayHave: t is nil for a type that the newest version does not have.
-func mayHave(caller *identity.Principal, t *statemachine.JobType, now time.Time) bool {
-	return caller.Has(identity.Jobs) || t != nil && t.Lets(catalog.CallerOf(caller), now)
+func (s *Service) ignore(w *waiter) {
+	s.waits.leave(w)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, typ := range w.types {
+		if k := s.types[typ]; k != nil {
+			delete(k.waiters, w)
+		}
+	}
+	if s.kinds != nil && w.follows {
+		s.kinds.ignoredLocked(s)
+	}
 }
 
 // asked are jobs that a node is to give.
@@ -96,7 +87,7 @@ type asked struct {
 
 // try looks for jobs once. at is when limits let more be given, zero when that is not known.
 func (s *Service) try(ctx context.Context, a *Activation) (leased []Leased, at time.Time, err error) {
-	grants, err := s.grants(a.Caller, a.Types)
+	grants, err := s.o.grants(a.Caller, a.Types)
 	if err != nil {
 		return nil, at, err
 	}
@@ -117,6 +108,11 @@ func (s *Service) take(ctx context.Context, in *asked) ([]Leased, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	s.mu.Lock()
+	for i := range in.Grants {
+		s.kindLocked(in.Grants[i].Type).sawLocked(in.Worker, s.o.Clock().UnixMilli())
+	}
+	s.mu.Unlock()
 	g := &giving{service: s, in: in, by: map[*shard]*given{}}
 	err := g.choose()
 	for _, of := range g.by { // NB: also after an error, so that what was taken is not lost
@@ -327,5 +323,3 @@ func newLease() string {
 	_, _ = rand.Read(b[:]) // it never fails
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
-
-func left(retries, attempts int) int { return max(retries+1-attempts, 0) }

@@ -11,25 +11,12 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
-	"troupe/actors/internal/instanceid"
 	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
 // messageMax is how many bytes of a message are kept.
 const messageMax = 4 << 10
-
-func elementOf(j key.Job) statemachine.ElementID {
-	return statemachine.ElementID{Sequence: j.Sequence, Number: j.Number}
-}
-
-func textOf(id key.ID) string { return instanceid.Text(id) }
-
-// parseID reads the one spelling that IDOf writes.
-func parseID(text string) (j key.Job, ok bool) {
-	j.ID, j.Sequence, j.Number, ok = instanceid.ParsePart(text)
-	return j, ok
-}
 
 // Change carries out an action, and has one error for each item, in order; nil: done, and durable. Of an item: failure.ErrNotFound without such
 // a job, failure.ErrForbidden for who may not have jobs of its type, failure.ErrLeaseLost and failure.ErrEnded,
@@ -129,7 +116,7 @@ func (s *Service) changeIn(ctx context.Context, sh key.Shard, in *changing, plac
 	}
 	err = s.write(x, updates)
 	for i, u := range updates {
-		if out[items[i]] = err; err == nil && u.next.State == failing && !u.e.gone {
+		if out[items[i]] = err; err == nil && u.next.State == failing {
 			waiting.Add(1)
 			s.tellNow(u.e, func(err error) { out[items[i]] = err; waiting.Done() })
 		}
@@ -158,23 +145,6 @@ func (s *Service) ready(ctx context.Context, sh key.Shard) (*shard, error) {
 	}
 }
 
-// may says whether a caller may change a job. A nil one may.
-func (s *Service) may(in *changing, typ, workflow string) error {
-	if in.Caller == nil || in.Caller.Has(identity.Workflows) && (in.Action == Retry || in.Action == Cancel) {
-		return nil
-	}
-	var of *statemachine.JobType
-	for _, t := range s.o.Types(typ) {
-		if t.Workflow == workflow {
-			of = t.JobType
-		}
-	}
-	if !mayHave(in.Caller, of, s.o.Clock()) {
-		return failure.Refuse(failure.ErrForbidden, "permission denied: jobs of the type %s of %s need %s, or a right of jobs.%s.allow", typ, workflow, identity.Jobs, typ)
-	}
-	return nil
-}
-
 // known returns an offer of a job, wherever it is; with how it has ended.
 func (s *Service) known(x *shard, name key.Job) (o key.Offer, over *end, err error) {
 	s.mu.Lock()
@@ -197,7 +167,7 @@ func (s *Service) known(x *shard, name key.Job) (o key.Offer, over *end, err err
 func (s *Service) complete(in *changing, it *Item, x *shard, name key.Job, done func(error)) {
 	o, over, err := s.known(x, name)
 	if err == nil {
-		err = s.may(in, o.Type, o.Workflow)
+		err = s.o.may(in.Caller, in.Action, o.Type, o.Workflow)
 	}
 	if err == nil && over != nil {
 		if err = over.settles(it.Lease, false); err == nil {
@@ -288,7 +258,7 @@ func (s *Service) change(in *changing, it *Item, x *shard, name key.Job) (*updat
 		return nil, err
 	}
 	if over != nil {
-		if err = s.may(in, over.Type, over.Workflow); err != nil {
+		if err = s.o.may(in.Caller, in.Action, over.Type, over.Workflow); err != nil {
 			return nil, err
 		}
 		if err = over.settles(it.Lease, true); in.Action != Fail && err == nil {
@@ -299,7 +269,7 @@ func (s *Service) change(in *changing, it *Item, x *shard, name key.Job) (*updat
 	done := false
 	e := u.e
 	holds := e.Lease != "" && e.Lease == it.Lease
-	switch err = s.may(in, e.offer.Type, e.offer.Workflow); {
+	switch err = s.o.may(in.Caller, in.Action, e.offer.Type, e.offer.Workflow); {
 	case err != nil:
 	case in.Action == Cancel:
 		if done = e.State == failed || e.State == failing; !done {
@@ -318,7 +288,7 @@ func (s *Service) change(in *changing, it *Item, x *shard, name key.Job) (*updat
 		s.counts.Failed++
 		s.mu.Unlock()
 	default:
-		by := min(it.By, s.policyOf(&e.offer).Timeout)
+		by := min(it.By, s.o.policyOf(&e.offer).Timeout)
 		u.next.State, u.next.At = leased, s.o.Clock().Add(by)
 	}
 	if err != nil || done {
@@ -330,7 +300,7 @@ func (s *Service) change(in *changing, it *Item, x *shard, name key.Job) (*updat
 
 // fail makes the update of an attempt that has failed.
 func (s *Service) fail(u *update, it *Item) {
-	of, a := s.policyOf(&u.e.offer), &u.next
+	of, a := s.o.policyOf(&u.e.offer), &u.next
 	now := s.o.Clock()
 	a.Returned, a.Message = true, it.Message
 	if it.Later {
@@ -381,11 +351,11 @@ func (s *Service) retry(in *changing, x *shard, name key.Job, done func(error)) 
 	switch {
 	case err != nil:
 	case over != nil:
-		if err = s.may(in, over.Type, over.Workflow); err == nil {
+		if err = s.o.may(in.Caller, in.Action, over.Type, over.Workflow); err == nil {
 			err = failure.Refuse(failure.ErrEnded, "the job has ended")
 		}
 	default:
-		err = s.may(in, u.e.offer.Type, u.e.offer.Workflow)
+		err = s.o.may(in.Caller, in.Action, u.e.offer.Type, u.e.offer.Workflow)
 	}
 	if err != nil || over != nil {
 		if u != nil {

@@ -17,7 +17,6 @@ import (
 
 // kinds are what nodes ask each other, and what they know of it.
 type kinds struct {
-	list    *fanout.Kind[wanted, part, struct{}]
 	types   *fanout.Kind[struct{}, TypeCount, struct{}]
 	take    *fanout.Kind[asked, Leased, struct{}]
 	limited *fanout.Kind[asked, Leased, time.Duration]
@@ -60,7 +59,7 @@ func inOrder[T any](_, _ T) int { return 0 }
 func (s *Service) share() {
 	f := s.o.Fanout
 	s.kinds = &kinds{followers: map[*follower]struct{}{}, counted: map[string]*count{}}
-	s.kinds.list = fanout.NewKind(f, "jobs", s.listHere)
+	s.lister.kind = fanout.NewKind(f, "jobs", s.listHere)
 	s.kinds.types = fanout.NewKind(f, "job types", func(_ context.Context, _ []key.Shard, _ *struct{}, yield func(TypeCount) error) (end struct{}, err error) {
 		for _, c := range s.Here() {
 			if err == nil {
@@ -136,12 +135,14 @@ func (s *Service) tryCluster(ctx context.Context, in *asked) (leased []Leased, a
 		if part.Max == 0 {
 			return leased, at, nil
 		}
-		waits, err := s.kinds.limited.Merge(ctx, &part, fanout.Merging[Leased]{Shards: []key.Shard{s.shardOfType(typ)}, Order: inOrder[Leased], Ahead: part.Max}, func(l Leased) error {
+		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), 4*askMax)
+		waits, err := s.kinds.limited.Merge(asking, &part, fanout.Merging[Leased]{Shards: []key.Shard{s.shardOfType(typ)}, Order: inOrder[Leased], Ahead: part.Max}, func(l Leased) error {
 			leased = append(leased, l)
 			return nil
 		})
+		cancel()
 		if err != nil && len(leased) == 0 {
-			return nil, at, err
+			return nil, at, unavailable(err)
 		}
 		for _, d := range waits {
 			if until := time.Now().Add(d); d > 0 && (at.IsZero() || until.Before(at)) {
@@ -166,6 +167,9 @@ func (s *Service) shardOfType(typ string) key.Shard {
 	return key.Shard(h.Sum32() % uint32(s.o.Store.Shards()))
 }
 
+// askMax is how long a node may take to give jobs. It is waited for in any case: what it gives would be lost.
+const askMax = 2 * time.Second
+
 // gather takes jobs of one node after the other, with another one first each time.
 func (s *Service) gather(ctx context.Context, in *asked) (leased []Leased, failed error) {
 	nodes := s.nodes(ctx)
@@ -180,7 +184,8 @@ func (s *Service) gather(ctx context.Context, in *asked) (leased []Leased, faile
 		if part.Max == 0 {
 			break
 		}
-		_, err := s.kinds.take.Merge(ctx, &part, fanout.Merging[Leased]{Shards: of, Order: inOrder[Leased], Ahead: part.Max}, func(l Leased) error {
+		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askMax)
+		_, err := s.kinds.take.Merge(asking, &part, fanout.Merging[Leased]{Shards: of, Order: inOrder[Leased], Ahead: part.Max}, func(l Leased) error {
 			leased = append(leased, l)
 			for k := range in.Grants {
 				if g := &in.Grants[k]; g.Most > 0 && g.Type == l.Type && g.Workflow == l.WorkflowID {
@@ -189,6 +194,7 @@ func (s *Service) gather(ctx context.Context, in *asked) (leased []Leased, faile
 			}
 			return nil
 		})
+		cancel()
 		if ctx.Err() != nil && len(leased) == 0 {
 			return nil, ctx.Err()
 		}
@@ -197,7 +203,15 @@ func (s *Service) gather(ctx context.Context, in *asked) (leased []Leased, faile
 	if len(leased) > 0 {
 		failed = nil
 	}
-	return leased, failed
+	return leased, unavailable(failed)
+}
+
+// unavailable is err, of nodes that did not answer in time.
+func unavailable(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return failure.Errorf(failure.ErrUnavailable, "%w", err)
+	}
+	return err
 }
 
 // nodes are a shard of each node that leads some, as far as that is known.

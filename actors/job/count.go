@@ -2,9 +2,13 @@ package job
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"time"
+
+	"troupe/actors/fanout"
+	"troupe/actors/identity"
 )
 
 // Metrics are counts since the start.
@@ -85,4 +89,25 @@ func sorted(by map[string]*TypeCount) (out []TypeCount) {
 		}
 	}
 	return out
+}
+
+// Types counts the jobs of all types, on all nodes, for users who can list them.
+func (s *Service) Types(ctx context.Context, caller *identity.Principal) ([]TypeCount, error) {
+	if err := mayList(caller); err != nil {
+		return nil, err
+	}
+	if s.kinds == nil {
+		return s.Here(), nil
+	}
+	by := map[string]*TypeCount{}
+	_, err := s.kinds.types.Merge(ctx, &struct{}{}, fanout.Merging[TypeCount]{
+		Order: func(a, b TypeCount) int { return compareTexts(a.Type, b.Type) }, Ahead: 1,
+	}, func(c TypeCount) error {
+		if by[c.Type] == nil {
+			by[c.Type] = &TypeCount{Type: c.Type}
+		}
+		by[c.Type].add(&c)
+		return nil
+	})
+	return sorted(by), err
 }

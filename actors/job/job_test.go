@@ -2,7 +2,10 @@ package job
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,7 +72,7 @@ func TestAJobIsDoneOnce(t *testing.T) {
 		type held struct{ id, lease string }
 		var leases []held
 		outcomes := map[held]error{}
-		for range rapid.IntRange(5, 60).Draw(rt, "steps") {
+		for range rapid.IntRange(5, 40).Draw(rt, "steps") {
 			switch rapid.IntRange(0, 6).Draw(rt, "step") {
 			case 0, 1:
 				for _, l := range w.activate(rapid.IntRange(1, 3).Draw(rt, "max"), 0, "work") {
@@ -112,8 +115,8 @@ func TestAJobIsDoneOnce(t *testing.T) {
 		}
 		done := slices.Clone(w.done)
 		slices.Sort(done)
-		require.Equal(rt, len(done), len(slices.Compact(slices.Clone(done))), "completed twice: %v", done)
-		require.Equal(rt, len(by), len(done))
+		require.Len(rt, slices.Compact(slices.Clone(done)), len(done), "completed twice: %v", done)
+		require.Len(rt, done, len(by))
 		for _, id := range ids {
 			w.leave(id)
 		}
@@ -314,5 +317,74 @@ func TestAnActivationThatIsRefused(t *testing.T) {
 		w.disk.SetFree(1 << 40)
 		time.Sleep(time.Minute) //nolint:forbidigo // of the bubble's clock
 		assert.Equal(t, []string{id}, idsOf(w.activate(1, 0, "work")))
+	})
+}
+
+// TestManyAtOnce: whatever many workers, leases that run out and instances that leave do at the same time, no job is completed twice,
+// none is lost, and the counts are right in the end.
+func TestManyAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 3)
+		defer w.close()
+		w.types["work"][0].Running, w.types["work"][0].RetryLimit, w.types["work"][1].RetryLimit = 5, 1000, 1000
+		begun := time.Now()
+		var all sync.WaitGroup
+		const jobs = 200
+		all.Go(func() {
+			for n := range jobs {
+				id := w.begin(n, []string{"a", "b"}[n%2], "work", n%3)
+				if n%10 == 0 {
+					all.Go(func() {
+						time.Sleep(time.Duration(n) * time.Second) //nolint:forbidigo // of the bubble's clock
+						w.leave(id)
+					})
+				}
+				time.Sleep(100 * time.Millisecond) //nolint:forbidigo // of the bubble's clock
+			}
+		})
+		var running, most atomic.Int64
+		for n := range 16 {
+			all.Go(func() {
+				r := rand.New(rand.NewPCG(uint64(n), 3))
+				for {
+					leased := w.activate(1+r.IntN(4), time.Minute, "work")
+					if len(leased) == 0 && time.Since(begun) > time.Hour {
+						return
+					}
+					for _, l := range leased {
+						if l.WorkflowID == "a" {
+							most.Store(max(most.Load(), running.Add(1)))
+						}
+						time.Sleep(time.Duration(r.IntN(3000)) * time.Millisecond) //nolint:forbidigo // of the bubble's clock
+						it := Item{JobID: l.JobID, Lease: l.Lease}
+						isA := l.WorkflowID == "a"
+						if isA {
+							running.Add(-1)
+						}
+						switch r.IntN(6) {
+						case 0: // it runs out
+						case 1:
+							_ = w.change1(Fail, it)
+						default:
+							_ = w.change1(Complete, it)
+							_ = w.change1(Complete, it)
+						}
+					}
+				}
+			})
+		}
+		all.Wait()
+		assert.LessOrEqual(t, most.Load(), int64(5), "of workflow a at a time")
+		done := slices.Clone(w.done)
+		slices.Sort(done)
+		assert.Len(t, slices.Compact(slices.Clone(done)), len(done), "completed twice")
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for id, f := range w.instances {
+			assert.Empty(t, f.jobs, "job of %x", id)
+		}
+		for _, c := range w.service.Here() {
+			assert.Zero(t, c.Waiting+c.Running+c.Failed, "%+v", c)
+		}
 	})
 }

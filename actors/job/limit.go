@@ -26,8 +26,6 @@ func (l *limit) refill(perSecond float64, now time.Time) {
 // heldPause is how long a call waits for what was promised to others, who may not need it.
 const heldPause = 20 * time.Millisecond
 
-func (g *Grant) isLimited() bool { return g.Running > 0 || g.PerSecond > 0 }
-
 // localRunning is how many leases there are of a type and workflow.
 func (s *Service) localRunning(of typeOf) int {
 	if k := s.types[of.typ]; k != nil {

@@ -33,9 +33,15 @@ type wanted struct {
 	After []byte // the place at which it begins; nil: at the beginning
 }
 
+// lister lists the jobs of all nodes.
+type lister struct {
+	*Options
+	kind *fanout.Kind[wanted, part, struct{}] // nil: standalone
+}
+
 // List returns a page of jobs, in the order of their shards and instances: for who holds one of the privileges mod-jobs and
 // mod-workflows. failure.ErrNotFound: there is no job Query.JobID.
-func (s *Service) List(ctx context.Context, q *Query) (*Page, error) {
+func (l *lister) List(ctx context.Context, q *Query) (*Page, error) {
 	if err := mayList(q.Caller); err != nil {
 		return nil, err
 	}
@@ -49,7 +55,7 @@ func (s *Service) List(ctx context.Context, q *Query) (*Page, error) {
 		if !ok {
 			return nil, failure.ErrNotFound
 		}
-		only = []key.Shard{s.o.Store.ShardOf(name.ID)}
+		only = []key.Shard{l.Store.ShardOf(name.ID)}
 	}
 	of := query.List{"jobs", q.Type, string(q.State), q.WorkflowID, strconv.Itoa(len(q.JobID))}
 	if q.Cursor != "" {
@@ -70,7 +76,7 @@ func (s *Service) List(ctx context.Context, q *Query) (*Page, error) {
 		page.Jobs = append(page.Jobs, *p.Job)
 		return nil
 	}
-	err := s.listParts(ctx, in, only, take)
+	err := l.listParts(ctx, in, only, take)
 	if err == nil && q.JobID != "" && len(page.Jobs) == 0 {
 		err = failure.ErrNotFound
 	}
@@ -84,16 +90,16 @@ func mayList(caller *identity.Principal) error {
 	return nil
 }
 
-func (s *Service) listParts(ctx context.Context, in *wanted, only []key.Shard, take func(part) error) error {
+func (l *lister) listParts(ctx context.Context, in *wanted, only []key.Shard, take func(part) error) error {
 	var err error
-	if s.kinds != nil {
+	if l.kind != nil {
 		order := func(a, b part) int { return bytes.Compare(a.Place, b.Place) }
-		_, err = s.kinds.list.Merge(ctx, in, fanout.Merging[part]{Shards: only, Order: order, Ahead: in.Limit + 2}, take)
+		_, err = l.kind.Merge(ctx, in, fanout.Merging[part]{Shards: only, Order: order, Ahead: in.Limit + 2}, take)
 	} else {
 		if only == nil {
-			only = s.o.Store.Numbered()
+			only = l.Store.Numbered()
 		}
-		_, err = s.listHere(ctx, only, in, take)
+		_, err = l.listHere(ctx, only, in, take)
 	}
 	if errors.Is(err, fanout.ErrEnough) {
 		err = nil
@@ -102,30 +108,30 @@ func (s *Service) listParts(ctx context.Context, in *wanted, only []key.Shard, t
 }
 
 // listHere gives at most a job more than the page has, or a mark.
-func (s *Service) listHere(ctx context.Context, shards []key.Shard, in *wanted, yield func(part) error) (end struct{}, err error) {
+func (l *lister) listHere(ctx context.Context, shards []key.Shard, in *wanted, yield func(part) error) (end struct{}, err error) {
 	var user identity.UserID
 	if in.Caller != nil {
 		user = in.Caller.ID
 	}
 	var parts []part
-	err = s.o.Queries.Read(ctx, shards, user, func(from *query.Reader) error {
-		l := &listing{service: s, in: in, from: from}
+	err = l.Queries.Read(ctx, shards, user, func(from *query.Reader) error {
+		p := &listing{Options: l.Options, in: in, from: from}
 		for _, sh := range from.Shards() {
-			if err := l.shard(sh); err != nil {
+			if err := p.shard(sh); err != nil {
 				return err
 			}
-			if l.isOver {
+			if p.isOver {
 				break
 			}
 		}
-		parts = l.parts
+		parts = p.parts
 		return nil
 	})
 	for _, p := range parts {
 		if err != nil {
 			break
 		}
-		if j := p.Job; j != nil && in.JobID != "" && (in.Caller != nil && !s.o.MayRead(in.Caller, j.WorkflowID, j.InstanceID)) {
+		if j := p.Job; j != nil && in.JobID != "" && (in.Caller != nil && !l.MayRead(in.Caller, j.WorkflowID, j.InstanceID)) {
 			j.Data = nil
 		}
 		err = yield(p)
@@ -134,7 +140,7 @@ func (s *Service) listHere(ctx context.Context, shards []key.Shard, in *wanted, 
 }
 
 type listing struct {
-	service *Service
+	*Options
 	in      *wanted
 	from    *query.Reader
 	parts   []part
@@ -195,7 +201,7 @@ func (l *listing) job(sh key.Shard, rowKey, value []byte) (*Listed, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := l.service.listed(name, &r, &a)
+	j := l.listed(name, &r, &a)
 	if l.in.State != "" && l.in.State != j.State {
 		return nil, nil
 	}
@@ -206,26 +212,26 @@ func (l *listing) job(sh key.Shard, rowKey, value []byte) (*Listed, error) {
 }
 
 // OfInstance returns the jobs that an instance waits for, without their data, where its shard is led.
-func (s *Service) OfInstance(id key.ID) (jobs []Listed, err error) {
-	sh := s.o.Store.ShardOf(id)
-	err = s.rows.Scan(key.JobsOf(nil, sh, id), func(k, value []byte) error {
+func (l *lister) OfInstance(id key.ID) (jobs []Listed, err error) {
+	sh := l.Store.ShardOf(id)
+	err = l.Store.Scan(key.JobsOf(nil, sh, id), func(k, value []byte) error {
 		name, ok := key.ParseJob(k)
 		r, err := parseRow(value)
 		if !ok || err != nil {
 			return errors.Join(persistence.ErrCorrupt, err)
 		}
-		a, err := loadAttempt(s.rows.Load, sh, name)
-		jobs = append(jobs, *s.listed(name, &r, &a))
+		a, err := loadAttempt(l.Store.Load, sh, name)
+		jobs = append(jobs, *l.listed(name, &r, &a))
 		return err
 	})
 	return jobs, failure.OfStore(err)
 }
 
-func (s *Service) listed(name key.Job, r *row, a *attempt) *Listed {
+func (l *lister) listed(name key.Job, r *row, a *attempt) *Listed {
 	o := r.offer(name)
 	j := &Listed{
 		JobID: IDOf(name.ID, elementOf(name)), Type: r.Type, WorkflowID: r.Workflow, Version: r.Version, InstanceID: textOf(name.ID),
-		StateMachineID: r.Machine, NodeID: r.Node, Attempts: a.Attempts, AttemptsLeft: left(s.policyOf(&o).RetryLimit, a.Attempts),
+		StateMachineID: r.Machine, NodeID: r.Node, Attempts: a.Attempts, AttemptsLeft: left(l.policyOf(&o).RetryLimit, a.Attempts),
 		Priority: r.Priority, Created: r.Created, Worker: a.Worker, Message: a.Message, State: Waiting,
 	}
 	switch a.State {
@@ -234,30 +240,9 @@ func (s *Service) listed(name key.Job, r *row, a *attempt) *Listed {
 	case failing, failed:
 		j.State, j.AttemptsLeft = Failed, 0
 	case waits:
-		if a.At.After(s.o.Clock()) {
+		if a.At.After(l.Clock()) {
 			j.Due = a.At
 		}
 	}
 	return j
-}
-
-// Types counts the jobs of all types, on all nodes, for those who may list them.
-func (s *Service) Types(ctx context.Context, caller *identity.Principal) ([]TypeCount, error) {
-	if err := mayList(caller); err != nil {
-		return nil, err
-	}
-	if s.kinds == nil {
-		return s.Here(), nil
-	}
-	by := map[string]*TypeCount{}
-	_, err := s.kinds.types.Merge(ctx, &struct{}{}, fanout.Merging[TypeCount]{
-		Order: func(a, b TypeCount) int { return compareTexts(a.Type, b.Type) }, Ahead: 1,
-	}, func(c TypeCount) error {
-		if by[c.Type] == nil {
-			by[c.Type] = &TypeCount{Type: c.Type}
-		}
-		by[c.Type].add(&c)
-		return nil
-	})
-	return sorted(by), err
 }

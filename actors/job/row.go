@@ -22,7 +22,7 @@ import (
 //	attempt  who has it, or had it last; there is none before the first lease
 //	end      how it has ended, so that a request that is repeated is answered as the first time; forgotten after a while
 //
-// The instance writes all of them without reading any. Whoever leads the shard writes offer and attempt, and may do so in
+// The instance writes all of them without reading any. The node that leads the shard writes offer and attempt, and may do so in
 // the moment in which the instance ends the job: an offer or attempt without a job means nothing, and is removed when it
 // is met.
 
@@ -70,7 +70,7 @@ const (
 // attempt is the last attempt at a job.
 type attempt struct {
 	State byte
-	// Returned: whoever had the lease gave it back, or somebody else took it away. Else who had it may complete the job, also when it ran out.
+	// Returned: the holder gave the lease back, or somebody took it away. Else the holder may complete the job, also when it ran out.
 	Returned bool
 	Attempts int // that have begun
 	Lease    string
@@ -347,3 +347,17 @@ func Forget(store *persistence.Store, before time.Time) error {
 func IDOf(instance key.ID, id statemachine.ElementID) string {
 	return instanceid.Text(instance) + "-" + id.String()
 }
+
+func elementOf(j key.Job) statemachine.ElementID {
+	return statemachine.ElementID{Sequence: j.Sequence, Number: j.Number}
+}
+
+func textOf(id key.ID) string { return instanceid.Text(id) }
+
+// parseID reads the one spelling that IDOf writes.
+func parseID(text string) (j key.Job, ok bool) {
+	j.ID, j.Sequence, j.Number, ok = instanceid.ParsePart(text)
+	return j, ok
+}
+
+func left(retries, attempts int) int { return max(retries+1-attempts, 0) }

@@ -7,46 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rs/zerolog"
-
-	"troupe/actors/catalog"
 	"troupe/actors/failure"
-	"troupe/actors/fanout"
-	"troupe/actors/identity"
 	"troupe/actors/internal/wait"
-	"troupe/actors/query"
 	"troupe/persistence"
 	"troupe/persistence/key"
-	"troupe/statemachine/data"
 )
-
-// Options configures a Service. All fields but the last two are required.
-type Options struct {
-	Store *persistence.Store
-	Clock func() time.Time
-	Log   zerolog.Logger
-	// Types returns what the newest versions say of a type, by workflow.
-	Types func(typ string) []catalog.JobType
-	// Finish gives an instance the end of a job, and Again has it begin one again that has failed for good. done is called once, when that is
-	// durable, or with the reason why it is not. They must not block.
-	Finish  func(f *Finish, done func(error))
-	Again   func(workflow string, of key.Job, done func(error))
-	Queries *query.Service
-	// MayRead reports whether a caller may read an instance.
-	MayRead func(caller *identity.Principal, workflow, instance string) bool
-	// Fanout and Peers reach the nodes that lead other shards. Nil: the store is standalone.
-	Fanout *fanout.Service
-	Peers  fanout.Peers
-}
-
-// Finish is the end of a job, by the holder of a lease.
-type Finish struct {
-	Workflow string
-	Job      key.Job
-	Lease    string
-	Failed   bool
-	Output   data.Value // nil for none
-}
 
 // Service gives jobs of the shards that are led here to programs. Its methods are safe for concurrent use.
 //
@@ -54,7 +19,8 @@ type Finish struct {
 // before its row is durable. In memory are the first offers of each line (line.go), and the jobs that are not offered: those
 // that somebody has, that come later, and that have failed.
 type Service struct {
-	o     Options
+	*lister
+	o     *Options
 	rows  rows          // those of the store
 	turn  chan struct{} // has an entry while somebody takes jobs: one after the other, since that reads the store
 	waits waiting
@@ -79,37 +45,10 @@ type rows interface {
 	ScanRanges(visit func(key, value []byte) error, ranges ...key.Range) error
 }
 
-// shard is what is known of the jobs of one shard in one epoch. Service.mu guards what can change.
-type shard struct {
-	number key.Shard
-	epoch  uint64
-	ctx    context.Context //nolint:containedctx // of the epoch
-	wake   chan struct{}   // has room for one
-	loaded chan struct{}   // closed when its rows were read
-
-	isLoaded bool
-	over     bool
-	early    []Change // that came before
-	taken    map[key.Job]*entry
-	seized   uint64 // counts what came to taken
-	due      dueHeap
-}
-
-// entry is a job that is not offered.
-type entry struct {
-	shard *shard
-	offer key.Offer
-	attempt
-	busy  bool          // a write is on its way, or its instance is being told
-	gone  bool          // it has ended while it was busy
-	pause time.Duration // before its instance is told again
-	place int           // in the heap; -1: it is not there
-}
-
 // New returns a service that has no jobs before Begin.
 func New(o Options) *Service {
 	s := &Service{
-		o: o, rows: o.Store, turn: make(chan struct{}, 1),
+		lister: &lister{Options: &o}, o: &o, rows: o.Store, turn: make(chan struct{}, 1),
 		led: map[key.Shard]*shard{}, types: map[string]*kind{}, limits: map[typeOf]*limit{},
 	}
 	s.stopped, s.stop = context.WithCancel(context.Background())
@@ -129,10 +68,12 @@ func (s *Service) Stop() {
 func (s *Service) Begin(ctx context.Context, sh key.Shard, epoch uint64) (run func()) {
 	x := s.enter(ctx, sh, epoch)
 	return func() {
-		if x.over { // after a panic
+		if x == nil { // after a panic
 			x = s.enter(ctx, sh, epoch)
 		}
-		s.run(x)
+		now := x
+		x = nil
+		s.run(now)
 	}
 }
 
@@ -180,7 +121,7 @@ func (s *Service) Changed(sh key.Shard, changes []Change) {
 	defer s.mu.Unlock()
 	x := s.led[sh]
 	if x == nil || x.over {
-		return // NB: whoever leads next reads what is there
+		return // NB: the next leader reads what is there
 	}
 	if !x.isLoaded {
 		x.early = append(x.early, changes...)
@@ -228,15 +169,15 @@ func (s *Service) takeLocked(x *shard, o key.Offer, a attempt) *entry {
 // dropLocked forgets the entry of a job.
 func (s *Service) dropLocked(e *entry) {
 	if x := e.shard; x.taken[e.offer.Job] == e {
+		s.countLocked(e, -1)
 		delete(x.taken, e.offer.Job)
 		x.due.remove(e)
-		s.countLocked(e, -1)
 	}
 }
 
-// countLocked counts the leases of a workflow.
+// countLocked counts the leases of a workflow, of entries that are not forgotten.
 func (s *Service) countLocked(e *entry, by int) {
-	if e.State == leased {
+	if e.State == leased && e.shard.taken[e.offer.Job] == e {
 		s.kindLocked(e.offer.Type).shareOf(e.offer.Workflow).running += by
 		if by < 0 {
 			s.ringLocked(e.offer.Type) // there may be room for another one
@@ -346,7 +287,7 @@ func (s *Service) load(x *shard) error {
 	}
 	for i := range taken {
 		e := &taken[i]
-		s.withdrawnFrom(lines, e)
+		lines.withdraw(&e.offer)
 		x.taken[e.offer.Job] = e
 		s.countLocked(e, 1)
 		if e.State != failed {

@@ -3,13 +3,11 @@ package job
 import (
 	"errors"
 	"sync"
-	"time"
 
 	"troupe/actors/failure"
 	"troupe/actors/internal/wait"
 	"troupe/persistence"
 	"troupe/persistence/key"
-	"troupe/statemachine"
 )
 
 // handle does what is to be done with jobs whose time has come.
@@ -27,7 +25,7 @@ func (s *Service) handle(x *shard, late []*entry) {
 			s.counts.Expired++
 			s.mu.Unlock()
 			s.fail(u, &Item{Message: "the lease ran out"})
-			u.next.Returned = false // whoever had it may complete it still
+			u.next.Returned = false // its holder may complete it still
 			updates = append(updates, u)
 		case waits:
 			u.offer = true
@@ -83,13 +81,12 @@ func (s *Service) tell(e *entry, done func(error)) {
 	})
 }
 
-// update is what becomes of an entry that is busy.
+// update is what happens to an entry that is busy.
 type update struct {
 	e      *entry
 	next   attempt
 	offer  bool // it is offered from now on
 	pulled bool // it was taken out of its line
-	err    error
 }
 
 // write makes updates durable. After an error nothing is changed.
@@ -135,17 +132,4 @@ func (s *Service) write(x *shard, updates []*update) error {
 		s.sweep(x, ghosts)
 	}
 	return err
-}
-
-// policyOf is what the newest version of a workflow says of a type. One that says nothing any more leaves what is usual.
-func (s *Service) policyOf(o *key.Offer) *statemachine.JobType {
-	for _, t := range s.o.Types(o.Type) {
-		if t.Workflow == o.Workflow {
-			return t.JobType
-		}
-	}
-	return &statemachine.JobType{
-		Retry:   statemachine.Retry{RetryLimit: 3, Delay: 5 * time.Second, MaxDelay: time.Hour, Backoff: 2, Jitter: true},
-		Timeout: LeaseDefault,
-	}
 }

@@ -15,63 +15,30 @@ type waiter struct {
 	over   chan struct{} // closed when its wait is over
 	end    time.Time
 	isOver bool
+	rang   bool // over is closed; guarded by waiting.mu
 	// follows: it waits for the jobs of other nodes, too.
 	follows bool
 	types   []string
 	place   int // in the heap; -1: it is not there
 }
 
-// listen has a call told of jobs that come from now on, and its worker be seen.
-func (s *Service) listen(a *Activation) *waiter {
-	w := &waiter{rung: make(chan struct{}, 1), over: make(chan struct{}), end: time.Now().Add(a.Wait), types: a.Types, place: -1}
-	now := s.o.Clock().UnixMilli()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, typ := range a.Types {
-		k := s.types[typ]
-		if k == nil {
-			if len(s.o.Types(typ)) == 0 { // NB: else names that nobody knows would fill the memory
-				continue
-			}
-			k = s.kindLocked(typ)
-		}
-		if a.Worker != "" && (len(k.workers) < workersMax || k.workers[a.Worker] != 0) {
-			k.workers[a.Worker] = now
-		}
-		if a.Wait > 0 {
-			k.waiters[w] = struct{}{}
-		}
-	}
-	if w.follows = s.kinds != nil && a.Wait > 0; w.follows {
-		s.kinds.followLocked(s)
-	}
-	return w
-}
-
-func (s *Service) ignore(w *waiter) {
-	s.waits.leave(w)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.o.Clock().UnixMilli()
-	for _, typ := range w.types {
-		if k := s.types[typ]; k != nil {
-			delete(k.waiters, w)
-			for name, seen := range k.workers {
-				if len(k.workers) > workersMax/2 && now-seen > seenFor.Milliseconds() {
-					delete(k.workers, name)
-				}
-			}
-		}
-	}
-	if s.kinds != nil && w.follows {
-		s.kinds.ignoredLocked(s)
-	}
-}
-
 const (
 	seenFor    = time.Minute
 	workersMax = 1000 // that are remembered of a type
 )
+
+// sawLocked notes that a worker has asked for jobs.
+func (k *kind) sawLocked(worker string, now int64) {
+	if _, known := k.workers[worker]; worker == "" || !known && len(k.workers) == workersMax {
+		return
+	}
+	k.workers[worker] = now
+	for name, seen := range k.workers {
+		if len(k.workers) > workersMax/2 && now-seen > seenFor.Milliseconds() {
+			delete(k.workers, name)
+		}
+	}
+}
 
 // waiting ends the waits of all calls, with one timer for the earliest. Its zero value has none.
 type waiting struct {
@@ -105,7 +72,7 @@ func (q *waiting) wait(ctx, stopped context.Context, w *waiter, at time.Time) er
 func (q *waiting) enter(w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if w.place < 0 {
+	if w.place < 0 && !w.rang {
 		heap.Push(&q.open, w)
 		if w.place == 0 {
 			q.setLocked()
@@ -140,6 +107,7 @@ func (q *waiting) ring() {
 	for len(q.open) > 0 && !q.open[0].end.After(now) {
 		w := q.open[0]
 		heap.Pop(&q.open)
+		w.rang = true
 		close(w.over)
 	}
 	if len(q.open) > 0 {

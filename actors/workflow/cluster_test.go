@@ -64,6 +64,7 @@ type cluster struct {
 	// of has more nodes and shards than usual; zero: clusterNodes and clusterShards.
 	of      replicatest.Options
 	indexes []string // those of "stock"
+	more    []string // definitions that others do not need
 	// served is called when a node has its router. Nil: nothing is done.
 	served func(*clusterNode)
 	// treeMax is how many instances of a tree may run; 0: the default.
@@ -113,7 +114,8 @@ func (c *cluster) start(before func(*persistence.Store) error) {
 // publish makes the definitions on a node that stands alone.
 func (c *cluster) publish(store *persistence.Store) error {
 	var set []catalog.Source
-	for _, text := range []string{stock("stock", 1, c.indexes...), remind, above, below, deepest, minutely, faulty, definition("@desk"), definition("@bomb"), definition("@hand")} {
+	usual := []string{stock("stock", 1, c.indexes...), remind, above, below, deepest, minutely, faulty, definition("@desk"), definition("@bomb"), definition("@hand")}
+	for _, text := range append(usual, c.more...) {
 		file := fmt.Sprintf("workflows/%d.yaml", len(set))
 		parsed, err := c.parser().Parse(statemachine.Source{File: file, Text: []byte(text)})
 		c.must(err)

@@ -55,6 +55,13 @@ func drawKey(t *rapid.T, label string) Parts {
 	}
 	for _, part := range layouts[at].parts {
 		switch {
+		case part == 'J':
+			k.Kind = rapid.SampledFrom([]byte{JobRow, JobAttempt, JobEnd, JobOffer}).Draw(t, label+" kind of job")
+			k.ID, k.Number, k.Place = drawn.ID, drawn.Number, drawn.Place
+			if k.Kind == JobOffer {
+				k.Name, k.Order, k.Workflow, k.Due = drawn.Name, drawn.Order, drawn.Workflow, drawn.Due
+			}
+			continue
 		case part == 'x': // an index has 32 bits
 			drawn.Number = uint64(uint32(drawn.Number))
 		case part == 'W' && !isByWorkflow(drawn.Kind):
@@ -124,6 +131,15 @@ func built(k Parts) (key []byte, prefixes []covers) {
 		return Business(nil, sh, k.Workflow, k.Name), nil
 	case "export":
 		return Export(nil, sh, k.Name), []covers{{appendHead(nil, sh, exportTable), anyOf}}
+	case "job":
+		j := Job{id, k.Number, k.Place}
+		if k.Kind == JobOffer {
+			return (&Offer{k.Name, k.Order, k.Workflow, k.Due, j}).Key(nil, sh), []covers{
+				{OfferPrefix(nil, sh, k.Name, k.Order, k.Workflow), func(k Parts) any { return [4]any{k.Kind, k.Name, k.Order, k.Workflow} }},
+				{JobsPrefix(nil, sh, k.Kind), func(k Parts) any { return k.Kind }},
+			}
+		}
+		return j.Key(nil, sh, k.Kind), []covers{{jobPrefix(sh, id, k.Kind), func(k Parts) any { return [2]any{k.Kind, k.ID} }}, {JobsPrefix(nil, sh, k.Kind), func(k Parts) any { return k.Kind }}}
 	case "feed":
 		return Feed(nil, sh, FeedPlace(k.Number)), []covers{{FeedPrefix(nil, sh), anyOf}}
 	case "timer":
@@ -229,6 +245,10 @@ func TestKeysAreInTheDocumentedOrder(t *testing.T) {
 		"attempts by stream, then time": {
 			Attempt(nil, 3, "wf", 255, Delivery{id(2), "a", 1, 0}), Attempt(nil, 3, "wf", 256, Delivery{id(1), "a", 1, 0}), Attempt(nil, 3, "wf", 1, Delivery{id(1), "b", 1, 0}),
 		},
+		"offers by priority, the highest first, then workflow, then time": {
+			(&Offer{"t", 100, "b", 9, Job{ID: id(1)}}).Key(nil, 3), (&Offer{"t", 50, "a", 300, Job{ID: id(1)}}).Key(nil, 3), (&Offer{"t", 50, "b", 1, Job{ID: id(2)}}).Key(nil, 3),
+			(&Offer{"t", 50, "b", 256, Job{ID: id(1)}}).Key(nil, 3), (&Offer{"t", 0, "a", 1, Job{ID: id(1)}}).Key(nil, 3), (&Offer{"u", 100, "a", 1, Job{ID: id(1)}}).Key(nil, 3),
+		},
 		"definitions by version": {Definition(nil, "wf", 9), Definition(nil, "wf", 10), Definition(nil, "wf", 256)},
 		"shards, meta last":      {ShardPrefix(nil, 0), Record(nil, 0, "", id(1)), ShardPrefix(nil, 1), ShardPrefix(nil, 300), ShardPrefix(nil, Meta)},
 	} {
@@ -252,7 +272,9 @@ func TestTheBytesOfKeysDoNotChange(t *testing.T) {
 		"ffff7b" + "0000000000000007":                                                      Audit(nil, 7),
 		"ffff73" + "0178":                                                                  Setting(nil, "x"),
 		"ffff74" + "54" + "0178":                                                           Credential(nil, 'T', "x"),
-		"000377" + "0000000000000009" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007" + "00000002": Timer{9, id, 7, 2}.Key(nil, 3),
+		"000377" + "0000000000000009" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007" + "00000002":                                   Timer{9, id, 7, 2}.Key(nil, 3),
+		"00037d" + "6a" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007" + "00000002":                                                 Job{id, 7, 2}.Key(nil, 3, JobRow),
+		"00037d" + "6f" + "0174" + "9b" + "027766" + "0000000000000009" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007" + "00000002": (&Offer{"t", 100, "wf", 9, Job{id, 7, 2}}).Key(nil, 3),
 		"000379" + "027766" + "0173": Schedule(nil, 3, "wf", "s"),
 		"000378" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007" + "00000002":                                          Incident(nil, 3, id, 7, 2),
 		"00036f" + "0102030405060708090a0b0c0d0e0f10" + "0168" + "0000000000000007" + "00000002":                                 Delivery{id, "h", 7, 2}.Key(nil, 3),
@@ -299,6 +321,10 @@ func TestThePartsOfAKeyCanBeReadAlone(t *testing.T) {
 		require.True(t, ok == (k.Table == "timer") && !(ok && (PlaceTime(p) != k.Due || timer != Timer{k.Due, k.ID, k.Number, k.Place})), "%v %v %v %v", k, p, timer, ok)
 		d, ok := ParseDelivery(key)
 		require.True(t, ok == (k.Table == "delivery") && (!ok || d == Delivery{k.ID, k.Name, k.Number, k.Place}), "ParseDelivery of %+v: got %+v, %t", k, d, ok)
+		j, ok := ParseJob(key)
+		require.True(t, ok == (k.Table == "job" && k.Kind != JobOffer) && (!ok || j == Job{k.ID, k.Number, k.Place}), "ParseJob of %+v: got %+v, %t", k, j, ok)
+		o, ok := ParseOffer(key)
+		require.True(t, ok == (k.Table == "job" && k.Kind == JobOffer) && (!ok || o == Offer{k.Name, k.Order, k.Workflow, k.Due, Job{k.ID, k.Number, k.Place}}), "ParseOffer of %+v: got %+v, %t", k, o, ok)
 		if w, p, when, d, ok := ParseAttempt(key); ok != (k.Table == "attempt") ||
 			(ok && (w != k.Workflow || PlaceTime(p) != k.Due || when != k.Due || d != Delivery{k.ID, k.Name, k.Number, k.Place})) {
 			t.Fatalf("ParseAttempt of %+v: got %q %x %d %+v, %t", k, w, p, when, d, ok)
@@ -322,6 +348,8 @@ func FuzzParseKey(f *testing.F) {
 	f.Add(Delivery{ID{1}, "hook", 7, 2}.Key(nil, 1))
 	f.Add(Attempt(nil, 1, "wf", 9, Delivery{ID{1}, "hook", 7, 2}))
 	f.Add(Incident(nil, 1, ID{1}, 7, 2))
+	f.Add(Job{ID{1}, 7, 2}.Key(nil, 1, JobEnd))
+	f.Add((&Offer{"type", 50, "wf", 9, Job{ID{1}, 7, 2}}).Key(nil, 1))
 	f.Add(TaskDraft(nil, 1, ID{1}, 7, 2, "user"))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, key []byte) {
