@@ -227,11 +227,11 @@ func (l *lister) OfInstance(id key.ID) (jobs []Listed, err error) {
 	return jobs, failure.OfStore(err)
 }
 
-func (l *lister) listed(name key.Job, r *row, a *attempt) *Listed {
-	o := r.offer(name)
+func (o *Options) listed(name key.Job, r *row, a *attempt) *Listed {
+	of := r.offer(name)
 	j := &Listed{
 		JobID: IDOf(name.ID, elementOf(name)), Type: r.Type, WorkflowID: r.Workflow, Version: r.Version, InstanceID: textOf(name.ID),
-		StateMachineID: r.Machine, NodeID: r.Node, Attempts: a.Attempts, AttemptsLeft: left(l.policyOf(&o).RetryLimit, a.Attempts),
+		StateMachineID: r.Machine, NodeID: r.Node, Attempts: a.Attempts, AttemptsLeft: left(o.policyOf(&of).RetryLimit, a.Attempts),
 		Priority: r.Priority, Created: r.Created, Worker: a.Worker, Message: a.Message, State: Waiting,
 	}
 	switch a.State {
@@ -240,7 +240,7 @@ func (l *lister) listed(name key.Job, r *row, a *attempt) *Listed {
 	case failing, failed:
 		j.State, j.AttemptsLeft = Failed, 0
 	case waits:
-		if a.At.After(l.Clock()) {
+		if a.At.After(o.Clock()) {
 			j.Due = a.At
 		}
 	}
