@@ -25,6 +25,7 @@ import (
 	"troupe/cmd/internal/doctor"
 	"troupe/cmd/internal/operate"
 	"troupe/cmd/internal/serve"
+	"troupe/cmd/internal/work"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -49,7 +50,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 func newRoot() *cobra.Command {
 	root := cli.NewRoot("Durable workflows as actors, in one binary with its own store", build.This().String(), slices.Concat(
 		[]*cobra.Command{serve.Command(exampleFiles()), cluster.Command(exampleFiles()), config.Command(), doctor.Command(), bench.Command(), newVersion(), newManual()},
-		credential.Commands(), author.Commands(), operate.Commands(),
+		credential.Commands(), author.Commands(), operate.Commands(), work.Commands(),
 	)...)
 	for _, g := range groups {
 		cli.Arrange(root, g.title, g.commands...)
@@ -65,7 +66,8 @@ var groups = []struct {
 	{"Run a service", []string{"serve", "init", "config", "doctor", "store", "cluster", "actors", "audit"}},
 	{"Write workflows", []string{"new", "check", "publish", "diagram", "definition", "import", "export", "parameters", "schema"}},
 	{"Work with instances and tasks", []string{"workflow", "instance", "task"}},
-	{"Operate workflows", []string{"incident", "outbox", "timer", "schedule", "bulk"}},
+	{"Operate workflows", []string{"incident", "outbox", "timer", "schedule", "bulk", "job"}},
+	{"Work on jobs", []string{"worker"}},
 	{"Manage access", []string{"user", "role", "token", "session", "password", "context"}},
 	{"Measure and find out more", []string{"bench", "version", "help", "man", "completion"}},
 }

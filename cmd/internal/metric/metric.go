@@ -5,6 +5,7 @@ package metric
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -15,6 +16,7 @@ import (
 	"troupe/actors/export"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
+	"troupe/actors/job"
 	"troupe/actors/pending"
 	"troupe/actors/repository"
 	"troupe/actors/template"
@@ -36,6 +38,9 @@ type Readings struct {
 	Gateway      gateway.Metrics
 	Workflow     workflow.Metrics
 	Waiting      *pending.Counts // nil: it could not be read, and has no samples
+	Jobs         job.Metrics
+	JobTypes     []job.TypeCount // of the shards that are led here
+	Now          time.Time       // which ages are measured from
 	Portal       formportal.Metrics
 	Template     template.Metrics
 	Repository   repository.Metrics

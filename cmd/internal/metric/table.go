@@ -3,6 +3,7 @@ package metric
 import (
 	"strconv"
 
+	"troupe/actors/job"
 	"troupe/actors/outbox"
 )
 
@@ -20,6 +21,7 @@ func (r *Readings) families() (all []family) {
 	all = append(all, r.http()...)
 	all = append(all, r.instances()...)
 	all = append(all, r.automation()...)
+	all = append(all, r.jobs()...)
 	all = append(all, r.commits()...)
 	all = append(all, r.files()...)
 	all = append(all, r.users()...)
@@ -111,6 +113,49 @@ func (r *Readings) automation() []family {
 		}
 	}
 	return append(all, waiting...)
+}
+
+const (
+	jobTypesMax   = 100 // that have samples of their own
+	otherJobTypes = "other"
+)
+
+func (r *Readings) jobs() []family {
+	label := []string{"type"}
+	waiting := gauges("troupe_jobs_waiting", "Jobs that wait for a worker or for their next attempt, of the shards that this node leads, by type; above 100 types the rest is other.", label)
+	running := gauges("troupe_jobs_running", "Jobs that workers have.", label)
+	failed := gauges("troupe_jobs_failed", "Jobs whose attempts have all failed and whose instance still waits.", label)
+	oldest := gauges("troupe_jobs_oldest_seconds", "Age of the oldest waiting job.", label)
+	var rest job.TypeCount
+	add := func(c *job.TypeCount, name string) {
+		waiting.samples = append(waiting.samples, of(c.Waiting, name))
+		running.samples = append(running.samples, of(c.Running, name))
+		failed.samples = append(failed.samples, of(c.Failed, name))
+		if !c.Oldest.IsZero() {
+			oldest.samples = append(oldest.samples, of(max(r.Now.Sub(c.Oldest).Seconds(), 0), name))
+		}
+	}
+	for i := range r.JobTypes {
+		c := &r.JobTypes[i]
+		if i < jobTypesMax {
+			add(c, c.Type)
+			continue
+		}
+		rest.Waiting, rest.Running, rest.Failed = rest.Waiting+c.Waiting, rest.Running+c.Running, rest.Failed+c.Failed
+		if rest.Oldest.IsZero() || !c.Oldest.IsZero() && c.Oldest.Before(rest.Oldest) {
+			rest.Oldest = c.Oldest
+		}
+	}
+	if len(r.JobTypes) > jobTypesMax {
+		add(&rest, otherJobTypes)
+	}
+	return []family{
+		waiting, running, failed, oldest,
+		counter("troupe_jobs_activated_total", "Leases given to workers.", r.Jobs.Activated),
+		counter("troupe_jobs_completed_total", "Jobs completed.", r.Jobs.Completed),
+		counter("troupe_jobs_attempts_failed_total", "Attempts that workers said have failed.", r.Jobs.Failed),
+		counter("troupe_jobs_leases_expired_total", "Attempts whose lease ran out.", r.Jobs.Expired),
+	}
 }
 
 func (r *Readings) commits() []family {

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"time"
 
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
@@ -19,7 +20,7 @@ func (s *service) startOperations() error {
 	s.readings = func() *metric.Readings {
 		r := &metric.Readings{
 			Version: build.This().Version,
-			Gateway: s.gateway.Metrics(), Workflow: s.router.Metrics(), Portal: s.portal.Metrics(),
+			Gateway: s.gateway.Metrics(), Workflow: s.router.Metrics(), Jobs: s.router.Jobs.Metrics(), JobTypes: s.router.Jobs.Here(), Now: time.Now(), Portal: s.portal.Metrics(),
 			Template: s.templateParameters.Metrics(), Repository: s.repository.Metrics(), Identity: s.identities.Metrics(),
 			Store: s.store.Metrics(), BacklogBytes: s.store.Backlog(), Reloads: s.reloads.metrics(), Exports: s.exports.Metrics(),
 		}

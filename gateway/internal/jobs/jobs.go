@@ -142,10 +142,14 @@ func (g *Group) giveBack(x *kernel.Exchange, leased []job.Leased) {
 }
 
 func leasedJob(l *job.Leased) api.Job {
+	text := json.RawMessage(l.Data)
+	if len(text) == 0 {
+		text = nil
+	}
 	return api.Job{
 		JobID: l.JobID, Lease: l.Lease, Type: l.Type, WorkflowID: l.WorkflowID, Version: l.Version, InstanceID: l.InstanceID,
 		StateMachineID: l.StateMachineID, NodeID: l.NodeID, Attempt: l.Attempt, AttemptsLeft: l.AttemptsLeft, Priority: l.Priority,
-		Created: show.Time(l.Created), Deadline: show.Time(l.Deadline), Data: json.RawMessage(l.Data), Traceparent: l.Traceparent,
+		Created: show.Time(l.Created), Deadline: show.Time(l.Deadline), Data: text, Traceparent: l.Traceparent,
 	}
 }
 
