@@ -169,7 +169,7 @@ function JobState({ of }: { of: State }) {
   return (
     <span className="ops-state">
       <Badge tone={of.state === "failed" ? "bad" : of.state === "running" ? "active" : "waiting"}>{t(`jobs.states.${of.state}`)}</Badge>
-      {of.worker && <span className="row-text">{t(of.state === "running" ? "jobs.at" : "jobs.was", { worker: of.worker })}</span>}
+      {of.worker && <span className="row-text ops-worker">{t(of.state === "running" ? "jobs.at" : "jobs.was", { worker: of.worker })}</span>}
       {until && (
         <span className="row-text">
           {t(of.state === "running" ? "jobs.until" : "outbox.next")} <Time at={until} as="due" />
