@@ -4,6 +4,7 @@
 //	├─ shard-0 … shard-n      shard.Shards: one actor for each shard that this node leads; its life is the epoch
 //	│   ├─ instances          instance.Actor, by their ids: started, watched, restarted and ended by the shard's actor
 //	│   ├─ timers             timer.Service: fires what is due in the shard
+//	│   ├─ jobs               job.Service: gives jobs to programs, and ends leases that run out
 //	│   ├─ schedules          schedule.Service: creates instances at their times
 //	│   ├─ bulk               bulk.Service: one page after the other of what bulk jobs do
 //	│   ├─ retention          retention.Service: deletes instances that were done for long enough
