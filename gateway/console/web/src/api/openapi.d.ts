@@ -743,6 +743,211 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workflow/api/v1/jobs/activate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take jobs
+         * @description Gives the caller up to `max` jobs of the named types, each with a lease: until `deadline` nobody else gets it. The job with the highest
+         *     priority comes first; among jobs of equal priority, workflows take turns, and each gives its oldest. If there is none, the answer waits
+         *     up to `wait` for the first, and is an empty list after that. Leases are durable before the answer is sent.
+         *
+         *     The caller gets jobs of workflows whose newest version allows it (`jobs.TYPE.allow`), and of all workflows with the privilege
+         *     `mod-jobs`. A type of which the caller may take no jobs is 403, one that no definition has is 404.
+         *
+         *     A worker must be ready to get a job twice: a lease that ends without a result counts as a failed attempt, and the job is given to another
+         *     worker. Exactly one completion counts.
+         */
+        post: operations["activateJobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/jobs/complete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Say that jobs are done
+         * @description Each job's instance gets `done.invoke.STATE` with `output`, which must fit the schema of the job's type (otherwise 422, and the caller
+         *     keeps the lease). Each result is durable before the answer is sent. Repeating the request with the same leases returns the same results.
+         *
+         *     A result is 409 `LeaseLost` if the lease has ended and another worker has got the job or it is over for good, 409 `Ended` if the instance
+         *     has left the state that waited for the job, and 404 if there is no such job. A lease that has ended can still complete its job as long
+         *     as nobody else has got it.
+         */
+        post: operations["completeJobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/jobs/fail": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Say that attempts have failed
+         * @description The job waits for its next attempt: for `retryIn`, or as long as `retry` of the job's type says. If no attempts are left, or with `final`,
+         *     its instance gets `error.invoke.STATE` with `message`; if nothing handles that, the failure is an incident. With `later` the attempt
+         *     does not count, and the job waits for `retry.delay`. Results are like those of `completeJobs`.
+         */
+        post: operations["failJobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/jobs/extend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Extend leases
+         * @description The lease ends after `by` from now, at most after `timeout` of the job's type. Results are like those of `completeJobs`.
+         */
+        post: operations["extendJobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/jobs/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry jobs
+         * @description For holders of `mod-workflows` or `mod-jobs`: a job that has failed for good, and whose instance still waits for it, gets all its attempts
+         *     again; one that waits for its next attempt need not wait any longer. The result for a job that a worker has is 409 `Conflict`.
+         */
+        post: operations["retryJobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/jobs/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End jobs as failed
+         * @description For holders of `mod-workflows` or `mod-jobs`: each job ends as if its last attempt had failed, and its instance gets
+         *     `error.invoke.STATE`. Whoever works on it hears 409 `Ended` or `LeaseLost`.
+         */
+        post: operations["cancelJobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List jobs
+         * @description For holders of `mod-workflows` or `mod-jobs`: the jobs of all workflows, in no particular order. A page has 100 entries unless `limit`
+         *     says otherwise; after many rows were read it may have fewer, or none. `next` is the cursor of the next page, `null` on the last one.
+         */
+        get: operations["listJobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/jobs/types": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count jobs by type
+         * @description For holders of `mod-workflows` or `mod-jobs`: how many jobs of each type wait, run and have failed, since when the oldest one waits, and
+         *     which workers were there in the last minute; in a cluster of all nodes.
+         */
+        get: operations["countJobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/job/{jobId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of a job.
+                 * @example 01JD0000000000000000000001-2-0
+                 */
+                jobId: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * Show a job
+         * @description For holders of `mod-workflows` or `mod-jobs`: one job. Its `data` is shown to who may read the instance.
+         */
+        get: operations["showJob"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workflow/api/v1/bulk": {
         parameters: {
             query?: never;
@@ -2903,6 +3108,132 @@ export interface components {
             next: components["schemas"]["Time"] | null;
             /** @description Why the last run created nothing. */
             lastError: string;
+        };
+        JobActivation: {
+            types: string[];
+            /** @description A name for lists. It identifies nobody. */
+            worker?: string;
+            /** @default 1 */
+            max: number;
+            /** @description How long the caller gets each job, as a duration of ISO 8601 of at least PT1S; `timeout` of its type bounds it, and is the default. */
+            lease?: string;
+            /**
+             * @description How long the answer waits for the first job, as a duration of ISO 8601 of at most PT60S.
+             * @default PT0S
+             */
+            wait: string;
+        };
+        ActivatedJobs: {
+            jobs: components["schemas"]["Job"][];
+        };
+        /** @description Work of an instance that the caller has until `deadline`. */
+        Job: {
+            jobId: string;
+            /** @description A secret that proves who has the job. */
+            lease: string;
+            type: string;
+            workflowId: components["schemas"]["Identifier"];
+            version: number;
+            instanceId: components["schemas"]["Identifier"];
+            stateMachineId: string;
+            /** @description The node that waits for the job. */
+            nodeId: string;
+            attempt: number;
+            /** @description How many there are after this one. */
+            attemptsLeft: number;
+            priority: number;
+            created: components["schemas"]["Time"];
+            deadline: components["schemas"]["Time"];
+            /** @description What the definition gives the job. */
+            data: Record<string, never> | unknown[] | string | number | boolean | null;
+            /** @description The trace that the job is a part of (W3C Trace Context); missing if nobody follows it. */
+            traceparent?: string;
+        };
+        JobCompletions: {
+            jobs: {
+                jobId: string;
+                lease: string;
+                /** @description What the job has brought. */
+                output?: Record<string, never> | unknown[] | string | number | boolean | null;
+            }[];
+        };
+        JobFailures: {
+            jobs: {
+                jobId: string;
+                lease: string;
+                /** @description Why, for people; what is beyond 4 KiB is cut. */
+                message?: string;
+                /** @description When the next attempt may begin, as a duration of ISO 8601. */
+                retryIn?: string;
+                /** @description There are no more attempts. */
+                final?: boolean;
+                /** @description It does not count as an attempt; excludes the two before. */
+                later?: boolean;
+            }[];
+        };
+        JobExtensions: {
+            jobs: {
+                jobId: string;
+                lease: string;
+                /** @description A duration of ISO 8601 of at least PT1S. */
+                by: string;
+            }[];
+        };
+        JobNames: {
+            jobs: {
+                jobId: string;
+            }[];
+        };
+        JobResults: {
+            results: {
+                status: number;
+                /** @description Missing with status 200. */
+                error?: string;
+                message?: string;
+            }[];
+        };
+        JobList: {
+            jobs: components["schemas"]["ListedJob"][];
+            next: string | null;
+        };
+        ListedJob: {
+            jobId: string;
+            type: string;
+            /** @enum {unknown} */
+            state: "waiting" | "running" | "failed";
+            workflowId: components["schemas"]["Identifier"];
+            version: number;
+            instanceId: components["schemas"]["Identifier"];
+            stateMachineId: string;
+            /** @description The node that waits for the job. */
+            nodeId: string;
+            /** @description How many have begun. */
+            attempts: number;
+            attemptsLeft: number;
+            priority: number;
+            created: components["schemas"]["Time"];
+            /** @description When the next attempt may begin; null for now. */
+            due: components["schemas"]["Time"] | null;
+            /** @description Who has it, or had it last. */
+            worker: string | null;
+            /** @description When the lease ends. */
+            deadline: components["schemas"]["Time"] | null;
+            /** @description Of the last attempt that failed. */
+            message: string | null;
+            /** @description What the definition gives the job; missing in lists. */
+            data?: Record<string, never> | unknown[] | string | number | boolean | null;
+        };
+        JobTypes: {
+            types: {
+                type: string;
+                waiting: number;
+                running: number;
+                failed: number;
+                /** @description When the oldest of those that wait was created. */
+                oldest: components["schemas"]["Time"] | null;
+                /** @description Those of the last minute. */
+                workers: string[];
+            }[];
         };
         BulkRequest: {
             workflowId: components["schemas"]["Identifier"];
@@ -5712,6 +6043,307 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    activateJobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobActivation"];
+            };
+        };
+        responses: {
+            /** @description The jobs; none if there was none in time. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActivatedJobs"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    completeJobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobCompletions"];
+            };
+        };
+        responses: {
+            /** @description What came of each job, in order. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobResults"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    failJobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobFailures"];
+            };
+        };
+        responses: {
+            /** @description What came of each job, in order. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobResults"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    extendJobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobExtensions"];
+            };
+        };
+        responses: {
+            /** @description What came of each job, in order. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobResults"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    retryJobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobNames"];
+            };
+        };
+        responses: {
+            /** @description What came of each job, in order. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobResults"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    cancelJobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobNames"];
+            };
+        };
+        responses: {
+            /** @description What came of each job, in order. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobResults"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    listJobs: {
+        parameters: {
+            query?: {
+                /** @description Only jobs of this type. */
+                type?: string;
+                /** @description `waiting`: for a worker, or for the next attempt. `running`: a worker has it. `failed`: all attempts have failed, and the instance still waits. */
+                state?: "waiting" | "running" | "failed";
+                /** @description Only jobs of this workflow. */
+                workflowId?: string;
+                /** @description The maximum number of entries of a page. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The member `next` of the previous page. It requires `limit` where a list without `limit` has no pages. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the jobs. */
+            200: {
+                headers: {
+                    Link: components["headers"]["NextPage"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobList"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    countJobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The types. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobTypes"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    showJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of a job.
+                 * @example 01JD0000000000000000000001-2-0
+                 */
+                jobId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The job. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListedJob"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["OutcomeUnknown"];
