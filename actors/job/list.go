@@ -201,10 +201,37 @@ func (l *listing) job(sh key.Shard, rowKey, value []byte) (*Listed, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := r.offer(name)
+	j := l.listed(name, &r, &a)
+	if l.in.State != "" && l.in.State != j.State {
+		return nil, nil
+	}
+	if l.in.JobID != "" {
+		j.Data = bytes.Clone(r.Data)
+	}
+	return j, nil
+}
+
+// OfInstance returns the jobs that an instance waits for, without their data, where its shard is led.
+func (l *lister) OfInstance(id key.ID) (jobs []Listed, err error) {
+	sh := l.Store.ShardOf(id)
+	err = l.Store.Scan(key.JobsOf(nil, sh, id), func(k, value []byte) error {
+		name, ok := key.ParseJob(k)
+		r, err := parseRow(value)
+		if !ok || err != nil {
+			return errors.Join(persistence.ErrCorrupt, err)
+		}
+		a, err := loadAttempt(l.Store.Load, sh, name)
+		jobs = append(jobs, *l.listed(name, &r, &a))
+		return err
+	})
+	return jobs, failure.OfStore(err)
+}
+
+func (o *Options) listed(name key.Job, r *row, a *attempt) *Listed {
+	of := r.offer(name)
 	j := &Listed{
 		JobID: IDOf(name.ID, elementOf(name)), Type: r.Type, WorkflowID: r.Workflow, Version: r.Version, InstanceID: textOf(name.ID),
-		StateMachineID: r.Machine, NodeID: r.Node, Attempts: a.Attempts, AttemptsLeft: left(l.policyOf(&o).RetryLimit, a.Attempts),
+		StateMachineID: r.Machine, NodeID: r.Node, Attempts: a.Attempts, AttemptsLeft: left(o.policyOf(&of).RetryLimit, a.Attempts),
 		Priority: r.Priority, Created: r.Created, Worker: a.Worker, Message: a.Message, State: Waiting,
 	}
 	switch a.State {
@@ -213,15 +240,9 @@ func (l *listing) job(sh key.Shard, rowKey, value []byte) (*Listed, error) {
 	case failing, failed:
 		j.State, j.AttemptsLeft = Failed, 0
 	case waits:
-		if a.At.After(l.Clock()) {
+		if a.At.After(o.Clock()) {
 			j.Due = a.At
 		}
 	}
-	if l.in.State != "" && l.in.State != j.State {
-		return nil, nil
-	}
-	if l.in.JobID != "" {
-		j.Data = bytes.Clone(r.Data)
-	}
-	return j, nil
+	return j
 }

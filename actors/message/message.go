@@ -12,6 +12,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
+	"troupe/actors/job"
 	"troupe/actors/pending"
 	"troupe/actors/task"
 	"troupe/actors/trace"
@@ -291,6 +292,7 @@ func (r *Reply) AppendTail(dst []byte) []byte {
 // Pending is what an instance waits for.
 type Pending struct {
 	Timers     []Timer
+	Jobs       []job.Listed
 	Deliveries []pending.Delivery
 	Children   []Child
 	// Version is that of the definition that the instance runs under.

@@ -34,6 +34,9 @@ func (r *Router) Pending(req *message.Load) (*message.Pending, error) {
 	if err == nil {
 		out.Deliveries, err = r.Waiting.OfInstance(id)
 	}
+	if err == nil {
+		out.Jobs, err = r.Jobs.OfInstance(id)
+	}
 	return out, failure.In("pending of", req.WorkflowID+"/"+req.InstanceID, err)
 }
 

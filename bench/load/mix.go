@@ -19,10 +19,11 @@ const (
 	Event
 	Read
 	Query
+	Job // up to Options.Batch jobs are taken and completed
 	kinds
 )
 
-var kindNames = [kinds]string{"create", "event", "read", "query"}
+var kindNames = [kinds]string{"create", "event", "read", "query", "job"}
 
 // String returns the word that a mix uses.
 func (k Kind) String() string { return kindNames[k] }

@@ -33,7 +33,7 @@ type Options struct {
 	// Scenario is what is sent. Default BuiltIn.
 	Scenario *Scenario
 	// Batch is how many events go into one request. Default 0: each is a request of its own. Events are sent in batches
-	// only if the scenario goes round (Scenario.Batches).
+	// only if the scenario goes round (Scenario.Batches). It is also how many jobs are taken at once, of which 0 is JobsDefault.
 	Batch int
 
 	// Connections is how many connections are kept open, each with one request at a time. Default 64.
@@ -115,6 +115,9 @@ func (o *Options) Validate() error {
 	_, ok := statemachine.ParseWorkflowID(o.Scenario.WorkflowID)
 	demand(ok, "WorkflowID is not the id of a workflow")
 	demand(o.Batch >= 0 && o.Batch <= BatchMax, "Batch must be between 0 and 10,000")
+	demand(o.Mix[Job] == 0 || o.Scenario.Works(), "jobs need a scenario that says with which outputs they are completed")
+	demand(o.Mix[Job] == 0 || o.Batch <= JobsMax, "at most 1,000 jobs are taken at once")
+	demand(o.Mix[Event] == 0 || len(o.Scenario.places) > 0, "events need a scenario with a walk")
 	demand(o.Batch == 0 || o.Scenario.Batches(), "batches need a scenario of one user in which every step says its node, and every node has a step")
 	demand(o.Instances >= o.Connections || o.Scenario.Round(), "connections can share instances only if every step of the scenario says its node, and every node has a step: Instances must not be below Connections")
 	demand(!slices.Contains(o.Others, ""), "a further address is empty")

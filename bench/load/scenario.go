@@ -27,6 +27,7 @@ type Scenario struct {
 	creator int // in Users
 	query   string
 	places  map[string]*place
+	work    *work // nil: it takes no jobs
 }
 
 // User is somebody who sends requests.
@@ -164,6 +165,7 @@ type script struct {
 // userScript is what is the same in all requests of a user.
 type userScript struct {
 	create, event, batch string // request line and headers up to the length of the body
+	activate, complete   string // likewise
 	read, readEnd, query string
 }
 
@@ -190,12 +192,14 @@ func newUserScript(o *Options, token string) userScript {
 	const json = "Content-Type: application/json\r\nContent-Length: "
 	root, id := o.BasePath+"/workflow/api/v1/", o.Scenario.WorkflowID
 	return userScript{
-		create:  "POST " + root + "create" + headers + json,
-		event:   "POST " + root + "event" + headers + json,
-		batch:   "POST " + root + "events" + headers + json,
-		read:    "GET " + root + "instance/" + id + "/",
-		readEnd: headers + "\r\n",
-		query:   "GET " + root + "instances/" + id + "?" + o.Scenario.query + headers + "\r\n",
+		create:   "POST " + root + "create" + headers + json,
+		event:    "POST " + root + "event" + headers + json,
+		batch:    "POST " + root + "events" + headers + json,
+		activate: "POST " + root + "jobs/activate" + headers + json,
+		complete: "POST " + root + "jobs/complete" + headers + json,
+		read:     "GET " + root + "instance/" + id + "/",
+		readEnd:  headers + "\r\n",
+		query:    "GET " + root + "instances/" + id + "?" + o.Scenario.query + headers + "\r\n",
 	}
 }
 
@@ -282,9 +286,24 @@ var Definition string
 //go:embed built-in.yaml
 var builtIn []byte
 
+// The scenario of Jobs with its definition.
+var (
+	//go:embed job-request.yaml
+	jobDefinition []byte
+	//go:embed jobs.yaml
+	builtInJobs []byte
+)
+
 // BuiltIn returns the scenario of Definition: an instance goes round between two nodes, and the data is always the same.
 func BuiltIn() *Scenario {
-	s, err := ParseScenario("built-in.yaml", builtIn, func(string) ([]byte, error) { return []byte(Definition), nil })
+	return ownScenario("built-in.yaml", builtIn, []byte(Definition))
+}
+
+// Jobs returns the scenario in which the instances of BuiltIn go the same way by jobs, not by events.
+func Jobs() *Scenario { return ownScenario("jobs.yaml", builtInJobs, jobDefinition) }
+
+func ownScenario(file string, text, definition []byte) *Scenario {
+	s, err := ParseScenario(file, text, func(string) ([]byte, error) { return definition, nil })
 	if err != nil {
 		panic(err) // it is a part of this program
 	}

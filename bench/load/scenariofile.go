@@ -48,7 +48,7 @@ func ParseScenario(file string, src []byte, read func(name string) ([]byte, erro
 		return nil, err
 	}
 	r := &scenarioReader{Collector: document.Collector{File: file}, scenario: &Scenario{Refs: map[string][]byte{}, places: map[string]*place{}}}
-	r.Known(root, "definition", "workflow", "users", "create", "query", "walk")
+	r.Known(root, "definition", "workflow", "users", "create", "query", "walk", "work")
 	if name := r.Text(root.Field("definition")); name != "" {
 		if err := r.definition(root.Field("definition"), filepath.Join(filepath.Dir(file), name), read); err != nil {
 			return nil, err
@@ -67,6 +67,7 @@ func ParseScenario(file string, src []byte, read func(name string) ([]byte, erro
 	r.users(root.Field("users"))
 	r.creation(root.Field("create"))
 	r.list(root.Field("query"))
+	r.work(root.Field("work"))
 	r.walk(root)
 	return s, r.Err()
 }
@@ -227,6 +228,9 @@ func (r *scenarioReader) list(n *document.Node) {
 
 func (r *scenarioReader) walk(root *document.Node) {
 	n := root.Field("walk")
+	if n == nil && r.scenario.Works() {
+		return // its instances go on by jobs alone
+	}
 	if n == nil || n.Kind != document.Mapping || len(n.Fields) == 0 {
 		r.Add(cmp.Or(n, root), "walk is missing: the nodes, each with a list of steps such as {event: submit}")
 		return
@@ -244,6 +248,24 @@ func (r *scenarioReader) walk(root *document.Node) {
 			r.Add(f.Key, "no step of this node has a weight above 0")
 		}
 	}
+}
+
+// work reads what the program does that takes the jobs.
+func (r *scenarioReader) work(n *document.Node) {
+	if n == nil {
+		return
+	}
+	r.Known(n, "as", "outputs")
+	outputs := map[string]text{}
+	all := n.Field("outputs")
+	if all == nil || all.Kind != document.Mapping || len(all.Fields) == 0 {
+		r.Add(cmp.Or(all, n), "outputs is missing: the types of jobs, each with its output")
+		return
+	}
+	for _, f := range all.Fields {
+		outputs[f.Key.Text] = r.text(f.Value)
+	}
+	r.scenario.setWork(r.user(n.Field("as")), outputs)
 }
 
 func (r *scenarioReader) step(n *document.Node) step {

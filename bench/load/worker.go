@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,8 +38,8 @@ type worker struct {
 	wait     time.Duration // before the next attempt to connect; 0: none
 	tally    tally
 	gap      *gap
-	// triesList says that the list is tried before instances are created; one does for all.
-	triesList bool
+	// triesList and triesJobs say that these are tried before instances are created; one does for all.
+	triesList, triesJobs bool
 }
 
 // exactConnectionsMax is the number of connections above which each keeps its histograms
@@ -56,6 +57,7 @@ func newWorker(o *Options, number int, count *atomic.Int64, g *gap) *worker {
 		gap:     g,
 
 		triesList: number == 0 && o.Mix[Query] > 0,
+		triesJobs: number == 0 && o.Mix[Job] > 0,
 	}
 	w.conn = w.conns[0]
 	w.tally.shed.coarse = o.Connections > exactConnectionsMax
@@ -78,6 +80,11 @@ func (w *worker) prepare(ctx context.Context, n int) error {
 			return prepareError(f, "query as "+w.userName(w.options.Scenario.creator))
 		}
 	}
+	if w.triesJobs {
+		if f := patiently(ctx, func() *fault { return w.doJobs(1, "PT0S").fault }); f != nil {
+			return prepareError(f, "jobs as "+w.userName(w.options.Scenario.work.user))
+		}
+	}
 	for range n {
 		var s subject
 		w.aim("")
@@ -88,7 +95,7 @@ func (w *worker) prepare(ctx context.Context, n int) error {
 		if f != nil {
 			return prepareError(f, "create as "+w.userName(w.options.Scenario.creator))
 		}
-		if s.over() {
+		if s.over() && !w.options.Scenario.Works() {
 			return errNoStart
 		}
 		for range w.options.Preload {
@@ -189,7 +196,7 @@ func (w *worker) once(ctx context.Context, win window, begun time.Time) error {
 
 func (w *worker) kind() Kind {
 	mix := &w.options.Mix
-	if mix[Create] == 0 && mix[Read] == 0 && mix[Query] == 0 {
+	if mix[Create] == 0 && mix[Read] == 0 && mix[Query] == 0 && mix[Job] == 0 {
 		return Event
 	}
 	return mix.pick(w.random.Float64())
@@ -202,6 +209,8 @@ func (w *worker) request(k Kind) sent {
 		return sentOne(k, f)
 	case k == Query:
 		return sentOne(k, w.list())
+	case k == Job:
+		return w.doJobs(cmp.Or(w.options.Batch, JobsDefault), "PT1S")
 	case k == Event && w.options.Batch > 0:
 		return w.sendBatch(w.options.Batch)
 	}

@@ -34,7 +34,10 @@ type Target struct {
 	// Token is the credential at Address, and Tokens are those of further users of the scenario.
 	Token  string
 	Tokens map[string]string
-	TLS    *tls.Config // whom to trust at https, and with which certificate; nil: what the system trusts, and none
+	// Scenario and Mix are what is done there; nil and nothing: those of the plan.
+	Scenario *load.Scenario
+	Mix      load.Mix
+	TLS      *tls.Config // whom to trust at https, and with which certificate; nil: what the system trusts, and none
 }
 
 // ParseAddress checks the URL of a service: http or https, with a base path or without.
@@ -87,6 +90,7 @@ type server struct {
 }
 
 func (t *Target) start(ctx context.Context, dir string, scenario *load.Scenario) (*server, error) {
+	scenario = cmp.Or(t.Scenario, scenario)
 	s := &server{Target: t, tokens: t.Tokens}
 	var err error
 	switch {
@@ -122,6 +126,10 @@ func hostPort(at *url.URL) string {
 }
 
 func (s *server) aim(o *load.Options) {
+	o.Scenario = cmp.Or(s.Scenario, o.Scenario)
+	if s.Mix != (load.Mix{}) {
+		o.Mix = s.Mix
+	}
 	o.Addr, o.Host, o.BasePath = hostPort(s.at), s.at.Host, strings.TrimRight(s.at.EscapedPath(), "/")
 	o.Others = nil
 	for _, at := range s.others {

@@ -5,6 +5,7 @@ import "encoding/json"
 // Pending answers GET instance/{workflowId}/{instanceId}/pending: what an instance waits for.
 type Pending struct {
 	Timers     []Timer           `json:"timers"`
+	Jobs       []ListedJob       `json:"jobs"`
 	Deliveries []PendingDelivery `json:"deliveries"`
 	Children   []Child           `json:"children"`
 	// Ended is "done" when all state machines have reached a final node, and "cancelled" when the instance was stopped, or its

@@ -29,6 +29,11 @@ func JobsPrefix(dst []byte, sh Shard, kind byte) []byte {
 	return append(appendHead(dst, sh, jobTable), kind)
 }
 
+// JobsOf appends the prefix of the jobs of an instance.
+func JobsOf(dst []byte, sh Shard, id ID) []byte {
+	return append(JobsPrefix(dst, sh, JobRow), id[:]...)
+}
+
 // Offer is a job that waits for somebody: those of a type with the highest priority first, from 255 down, and of these workflow after workflow,
 // and the oldest first. Created is in Unix milliseconds, 0 or later.
 type Offer struct {

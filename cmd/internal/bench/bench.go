@@ -58,6 +58,7 @@ The exit code is 1 if a condition of --fail-if holds or nothing could be measure
 		Example: "  troupe bench\n" +
 			"  troupe bench --rate 1000,2000,5000 --report bench.html\n" +
 			"  troupe bench --mix create=1,event=8,read=1,query=0.1 --fail-if 'p99>20ms,errors>0'\n" +
+			"  troupe bench --mix job=1\n" +
 			"  troupe bench --context staging --scenario load.yaml --as mary=mary.token --rate 200 --duration 5m\n" +
 			"  troupe bench --against ./troupe-before --rounds 5",
 	}
@@ -94,8 +95,8 @@ func (b *benchCommand) addFlags(cmd *cobra.Command) {
 	f.Var(cli.Count(&o.Preload), "preload", "events that each instance gets beforehand")
 	f.Var(cli.Duration(&o.Duration), "duration", "how long to measure")
 	f.Var(cli.Duration(&o.WarmUp), "warmup", "how long to run the load before measuring")
-	f.StringVar(&b.mix, "mix", o.Mix.String(), "shares of create, event, read and query, such as create=1,event=8,query=0.1")
-	f.Var(cli.Count(&o.Batch), "batch", "events per request (POST workflow/api/v1/events); 0: one request per event")
+	f.StringVar(&b.mix, "mix", o.Mix.String(), "shares of create, event, read, query and job, such as create=1,event=8,query=0.1")
+	f.Var(cli.Count(&o.Batch), "batch", "events per request (POST workflow/api/v1/events); 0: one request per event. Also how many jobs are taken at once (default 32)")
 	f.BoolVar(&o.Minimal, "minimal", false, "ask for answers without history (Prefer: return=minimal)")
 	f.StringVar(&b.against, "against", "", "path of another build or URL of another service to compare with")
 	f.StringVar(&b.againstToken, "against-token-file", "", "file with the API token for the other service")
@@ -138,7 +139,7 @@ func (b *benchCommand) plan(given func(flag string) bool) (*trial.Plan, error) {
 			return nil, wrong("report", fmt.Errorf("%q is a folder: name a file", b.page))
 		}
 	}
-	o.Scenario = load.BuiltIn()
+	o.Scenario = builtIn(o)
 	if b.scenario != "" {
 		if o.Scenario, err = load.ReadScenario(b.scenario); err != nil {
 			return nil, cli.Usagef("--scenario: %w", err)
@@ -159,8 +160,20 @@ func (b *benchCommand) plan(given func(flag string) bool) (*trial.Plan, error) {
 	return p, nil
 }
 
-func (b *benchCommand) printDefinition() error {
-	definition := load.Definition
+// builtIn is what is sent without a scenario of the user's own. Jobs are taken in batches.
+func builtIn(o *load.Options) *load.Scenario {
+	if o.Mix[load.Job] > 0 {
+		o.Batch = cmp.Or(o.Batch, load.JobsDefault)
+		return load.Jobs()
+	}
+	return load.BuiltIn()
+}
+
+func (b *benchCommand) printDefinition() (err error) {
+	if b.load.Mix, err = load.ParseMix(b.mix); err != nil {
+		return cli.Usagef("--%w", err)
+	}
+	definition := builtIn(&b.load).Definition
 	if b.scenario != "" {
 		s, err := load.ReadScenario(b.scenario)
 		if err != nil {
@@ -170,7 +183,7 @@ func (b *benchCommand) printDefinition() error {
 			return fmt.Errorf("%s names no definition", b.scenario)
 		}
 	}
-	_, err := io.WriteString(b.out.To, definition)
+	_, err = io.WriteString(b.out.To, definition)
 	return err
 }
 
@@ -186,8 +199,8 @@ func checkLoad(o *load.Options) error {
 		return fmt.Errorf("--duration must be at least %v", durationMin)
 	case o.Batch > load.BatchMax:
 		return fmt.Errorf("--batch must be at most 10,000")
-	case o.Batch > 0 && o.Mix[load.Event] == 0:
-		return fmt.Errorf("--batch: --mix %s has no events", o.Mix)
+	case o.Batch > 0 && o.Mix[load.Event] == 0 && o.Mix[load.Job] == 0:
+		return fmt.Errorf("--batch: --mix %s has neither events nor jobs", o.Mix)
 	case o.Batch > 0 && !o.Scenario.Batches():
 		return errors.New("--batch needs a scenario with one user, a `to` in every step, and a step for every node: answers to a batch do not contain states")
 	case o.Instances < o.Connections && !o.Scenario.Round():
@@ -236,6 +249,7 @@ func (b *benchCommand) targets(p *trial.Plan) (err error) {
 	case (b.againstToken != "" || len(b.againstAs) > 0) && !isURL:
 		return cli.Usagef("--against-token-file and --against-as are for --against with a URL")
 	case b.against == "":
+		p.Targets = withEvents(p.Targets, &p.Load, b.scenario)
 		return nil
 	case isURL:
 		// NB: a token goes to the service that it was given for: not even that of the environment goes to a second one.
@@ -259,6 +273,16 @@ func (b *benchCommand) targets(p *trial.Plan) (err error) {
 	}
 	p.Targets = append(p.Targets, trial.Target{Name: name, Program: program})
 	return nil
+}
+
+// withEvents adds, to a program that gets the built-in jobs and nothing else, the same instances driven by events.
+func withEvents(targets []trial.Target, o *load.Options, scenario string) []trial.Target {
+	mine := &targets[0]
+	if scenario != "" || mine.Program == "" || o.Mix != (load.Mix{load.Job: o.Mix[load.Job]}) || o.Mix[load.Job] == 0 {
+		return targets
+	}
+	mine.Name = "jobs"
+	return append(targets, trial.Target{Name: "events", Program: mine.Program, Scenario: load.BuiltIn(), Mix: load.Mix{load.Event: 1}})
 }
 
 func runningTarget(name string, at connect.Connection, as string, further []string, scenario *load.Scenario) (trial.Target, error) {
@@ -373,7 +397,7 @@ func benchTables(o *cli.Output, rep *report.Report) error {
 		row := append([]string{r.Name(rep), decimals(r.OperationsPerSecond, 0)}, latencyCells(&r.Latency)...)
 		rows = append(rows, append(row, cpu, strconv.FormatInt(r.ErrorsTotal, 10), strconv.FormatInt(r.Shed, 10),
 			strconv.FormatInt(r.Missed, 10), decimals(r.LongestGapSeconds, 3)))
-		for _, name := range []string{"create", "event", "read", "query"} {
+		for _, name := range []string{"create", "event", "read", "query", "job"} {
 			if k, ok := r.Kinds[name]; ok && len(r.Kinds) > 1 {
 				kinds = append(kinds, append([]string{r.Name(rep), name, strconv.FormatInt(k.Count, 10)}, latencyCells(&k.Latency)...))
 			}

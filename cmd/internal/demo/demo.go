@@ -22,6 +22,7 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
+	"troupe/actors/job"
 	"troupe/actors/message"
 	"troupe/actors/outbox"
 	"troupe/actors/workflow"
@@ -218,6 +219,26 @@ func comesTo(node string) act {
 	}
 }
 
+// pays does what a worker does with the job of an order that was delivered: completes it, or says why it has failed for good.
+func pays(why string) act {
+	return func(s *seeder, ctx context.Context, of *made, by *identity.Principal) error {
+		leased, err := s.router.Jobs.Activate(ctx, &job.Activation{Caller: by, Types: []string{"pay-supplier"}, Worker: "payments-1", Max: 1, Wait: job.WaitMax})
+		if err != nil {
+			return err
+		}
+		if len(leased) == 0 || leased[0].InstanceID != of.id {
+			return errors.New("another order waits to be paid")
+		}
+		item := job.Item{JobID: leased[0].JobID, Lease: leased[0].Lease, Output: data.Value(`{"receipt":"R-` + of.id[len(of.id)-4:] + `"}`)}
+		action := job.Complete
+		if why != "" {
+			item.Output, item.Message, item.Final, action = nil, why, true, job.Fail
+		}
+		errs, err := s.router.Jobs.Change(ctx, &job.Request{Caller: by, Action: action, Items: []job.Item{item}})
+		return errors.Join(append(errs, err)...)
+	}
+}
+
 type supplier int
 
 const (
@@ -311,6 +332,8 @@ const (
 	paulo identity.UserID = "paulo.santos"
 
 	olivia identity.UserID = "olivia.park" // who runs the service, and asks for nothing
+
+	payments identity.UserID = "payment.worker" // a program
 )
 
 func after(days float64, by identity.UserID, do act) step {
@@ -376,17 +399,17 @@ func story() []*wanted {
 		leave(0.05, john, after(0.05, john, drafts(`{"days":7,"reason":"Perhaps in spring"}`))),
 
 		// Purchase orders: above 1,000 somebody is asked; then the supplier takes the order, refuses it or does not
-		// answer.
-		order(40, john, supplierAccepts, after(40, john, submits(paper)), after(39, paulo, comesTo("ordered")), after(38, paulo, sends("receive", none))),
-		order(30, john, supplierAccepts, after(30, john, submits(laptop)), after(29, mary, sends("approve", none)), after(28, paulo, comesTo("ordered")), after(26, paulo, sends("receive", none))),
-		order(21, paulo, supplierRefuses, after(21, paulo, submits(printer)), after(20.5, paulo, comesTo("byHand")), after(20, paulo, sends("order", none)), after(15, paulo, sends("receive", none))),
+		// answer. A program pays what was delivered.
+		order(40, john, supplierAccepts, after(40, john, submits(paper)), after(39, paulo, comesTo("ordered")), after(38, paulo, sends("receive", none)), after(37.9, payments, pays(""))),
+		order(30, john, supplierAccepts, after(30, john, submits(laptop)), after(29, mary, sends("approve", none)), after(28, paulo, comesTo("ordered")), after(26, paulo, sends("receive", none)), after(25.9, payments, pays(""))),
+		order(21, paulo, supplierRefuses, after(21, paulo, submits(printer)), after(20.5, paulo, comesTo("byHand")), after(20, paulo, sends("order", none)), after(15, paulo, sends("receive", none)), after(14.9, payments, pays(""))),
 		order(17, paulo, supplierSilent, after(17, paulo, submits(tablet)), after(16, mary, sends("reject", `{"comment":"Two would do."}`))),
-		order(14, john, supplierAccepts, after(14, john, submits(headsets)), after(13, paulo, comesTo("ordered")), after(11, paulo, sends("receive", none))),
-		order(10, mary, supplierAccepts, after(10, mary, submits(toner)), after(9, paulo, comesTo("ordered")), after(8, paulo, sends("receive", none))),
+		order(14, john, supplierAccepts, after(14, john, submits(headsets)), after(13, paulo, comesTo("ordered")), after(11, paulo, sends("receive", none)), after(10.9, payments, pays("the bank refuses the account number"))),
+		order(10, mary, supplierAccepts, after(10, mary, submits(toner)), after(9, paulo, comesTo("ordered")), after(8, paulo, sends("receive", none)), after(7.9, payments, pays(""))),
 		order(9, john, supplierSilent, after(9, john, submits(server)), after(8.5, mary, says("The budget for servers is used up until January.")), after(8, mary, sends("reject", `{"comment":"Please ask again in January."}`))),
 		order(6, john, supplierRefuses, after(6, john, submits(headsets)), after(5.9, paulo, comesTo("byHand"))),
 		order(5, john, supplierSilent, after(5, john, submits(chairs))),
-		order(4, john, supplierAccepts, after(4, john, submits(paper)), after(3.9, paulo, comesTo("ordered"))),
+		order(4, john, supplierAccepts, after(4, john, submits(paper)), after(3.9, paulo, comesTo("ordered")), after(3.5, paulo, sends("receive", none))),
 		order(3, paulo, supplierRefuses, after(3, paulo, submits(screens)), after(2.5, mary, sends("approve", none)), after(2.4, paulo, comesTo("byHand"))),
 		order(2.2, mary, supplierAccepts, after(2.2, mary, submits(printer)), after(2.1, paulo, comesTo("ordered"))),
 		order(2, paulo, supplierSilent, after(2, paulo, submits(tablet))),

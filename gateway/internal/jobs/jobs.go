@@ -215,7 +215,7 @@ func (g *Group) list(x *kernel.Exchange) error {
 	}
 	answer := api.JobList{Jobs: make([]api.ListedJob, len(page.Jobs)), Next: x.LinkNext(page.Next)}
 	for i := range page.Jobs {
-		answer.Jobs[i] = listedJob(&page.Jobs[i])
+		answer.Jobs[i] = show.Job(&page.Jobs[i])
 	}
 	return x.AnswerJSON(answer)
 }
@@ -228,16 +228,7 @@ func (g *Group) show(x *kernel.Exchange) error {
 	if len(page.Jobs) == 0 {
 		return failure.ErrNotFound
 	}
-	return x.AnswerJSON(listedJob(&page.Jobs[0]))
-}
-
-func listedJob(l *job.Listed) api.ListedJob {
-	return api.ListedJob{
-		JobID: l.JobID, Type: l.Type, State: string(l.State), WorkflowID: l.WorkflowID, Version: l.Version, InstanceID: l.InstanceID,
-		StateMachineID: l.StateMachineID, NodeID: l.NodeID, Attempts: l.Attempts, AttemptsLeft: l.AttemptsLeft, Priority: l.Priority,
-		Created: show.Time(l.Created), Due: show.TimeOrNil(l.Due), Worker: show.TextOrNil(l.Worker), Deadline: show.TimeOrNil(l.Deadline),
-		Message: show.TextOrNil(l.Message), Data: json.RawMessage(l.Data),
-	}
+	return x.AnswerJSON(show.Job(&page.Jobs[0]))
 }
 
 func (g *Group) listTypes(x *kernel.Exchange) error {

@@ -79,13 +79,16 @@ func (g *Group) listPending(x *kernel.Exchange) error {
 		return err
 	}
 	x.NoteInstance(&of)
-	answer := api.Pending{Timers: []api.Timer{}, Deliveries: []api.PendingDelivery{}, Children: []api.Child{}, Version: pending.Version}
+	answer := api.Pending{Timers: []api.Timer{}, Jobs: []api.ListedJob{}, Deliveries: []api.PendingDelivery{}, Children: []api.Child{}, Version: pending.Version}
 	answer.Ended = show.Ended(pending.IsDone, pending.IsEnded)
 	for _, c := range pending.Children {
 		answer.Children = append(answer.Children, api.Child{WorkflowID: c.WorkflowID, InstanceID: c.InstanceID, Status: c.Status.String()})
 	}
 	for i := range pending.Timers {
 		answer.Timers = append(answer.Timers, show.Timer(pending.Timers[i].ID, &pending.Timers[i].Timer))
+	}
+	for i := range pending.Jobs {
+		answer.Jobs = append(answer.Jobs, show.Job(&pending.Jobs[i]))
 	}
 	for i := range pending.Deliveries {
 		answer.Deliveries = append(answer.Deliveries, show.PendingDelivery(&pending.Deliveries[i], x.Caller.Has(identity.Workflows)))

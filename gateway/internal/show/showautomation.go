@@ -1,8 +1,10 @@
 package show
 
 import (
+	"encoding/json"
 	"time"
 
+	"troupe/actors/job"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
 	"troupe/gateway/api"
@@ -34,6 +36,16 @@ func Timer(id string, t *statemachine.Timer) api.Timer {
 		out.Sends = append(out.Sends, "webhook")
 	}
 	return out
+}
+
+// Job is a job as package api writes it.
+func Job(l *job.Listed) api.ListedJob {
+	return api.ListedJob{
+		JobID: l.JobID, Type: l.Type, State: string(l.State), WorkflowID: l.WorkflowID, Version: l.Version, InstanceID: l.InstanceID,
+		StateMachineID: l.StateMachineID, NodeID: l.NodeID, Attempts: l.Attempts, AttemptsLeft: l.AttemptsLeft, Priority: l.Priority,
+		Created: Time(l.Created), Due: TimeOrNil(l.Due), Worker: TextOrNil(l.Worker), Deadline: TimeOrNil(l.Deadline),
+		Message: TextOrNil(l.Message), Data: json.RawMessage(l.Data),
+	}
 }
 
 // Time is a time as the interface writes it.

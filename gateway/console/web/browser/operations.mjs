@@ -96,6 +96,16 @@ export async function answerLists(page) {
     id: `${id(n)}-4-0`, event: n === 0 ? hostile : n % 2 ? "after.P2DT6H.review" : "remind", stateMachineId: n % 2 ? "main" : null, nodeId: n % 2 ? "review" : null, due: minutes(n * n * 90 + 5), incident: false,
     workflowId: n % 3 ? "leave-request" : "purchase-order", instanceId: id(n),
   })) }));
+  await page.route("**/workflow/api/v1/jobs/types", (route) => json(route, { types: [
+    { type: "charge-card", waiting: 12_345, running: 32, failed: 3, oldest: minutes(-75), workers: ["payments-1", "payments-2", hostile] },
+    { type: "pay-supplier", waiting: 4, running: 0, failed: 0, oldest: minutes(-3_000), workers: [] },
+    { type: "a-rather-long-name-of-a-type-that-nobody-has-shortened", waiting: 0, running: 0, failed: 0, oldest: null, workers: [] },
+  ] }));
+  await page.route("**/workflow/api/v1/jobs?**", (route) => json(route, { next: "more", jobs: Array.from({ length: 14 }, (_, n) => ({
+    jobId: `${id(n)}-5-0`, type: "charge-card", state: ["waiting", "running", "failed"][n % 3], workflowId: n % 2 ? "leave-request" : "purchase-order", version: 1, instanceId: id(n), stateMachineId: "main", nodeId: "review",
+    attempts: n % 4, attemptsLeft: n % 3 === 2 ? 0 : 3 - (n % 4), priority: [50, 80, 20][n % 3], created: minutes(-n * 90), ...(n % 3 === 0 && n > 5 ? { due: minutes(n) } : {}), ...(n % 3 === 1 ? { worker: "payments-1", deadline: minutes(2) } : {}),
+    ...(n % 3 === 2 ? { worker: n === 2 ? hostile : "payments-2", message: n === 2 ? hostile : "the bank does not answer" } : {}),
+  })) }));
   await page.route("**/workflow/api/v1/schedules", (route) => json(route, { schedules: [
     { workflowId: "stock-take", name: "monthly", cron: "0 7 1 * *", zone: "Europe/Berlin", paused: false, last: minutes(-30_000), next: minutes(8_000), lastError: "" },
     { workflowId: "report", name: "nightly", cron: "15 2 * * *", zone: "UTC", paused: true, last: minutes(-900), next: null, lastError: "" },

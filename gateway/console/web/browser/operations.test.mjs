@@ -259,6 +259,8 @@ for (const [name, options] of Object.entries(sizes)) {
       [`instances&workflow=claim&instance=${made.second}`]: page.getByRole("button", { name: /^(Check|Prüfen)$/ }),
       tasks: page.getByRole("link", { name: /^Waiting for approval/ }).first(),
       incidents: page.getByRole("cell", { name: /Too many instances in the tree|Zu viele Instanzen im Baum/ }).first(),
+      jobs: page.getByText("payments-1"),
+      "jobs&type=charge-card": page.getByText("the bank does not answer").first(),
       outbox: page.getByText("connection refused").first(),
       timers: page.getByText(/ after 2 d 6 h| nach 2 d 6 h/).first(),
       schedules: page.getByText("nightly"),

@@ -23,7 +23,7 @@ import { useTasks } from "../worklist/useTasks";
 import { ActivityList } from "./ActivityList";
 import { Columns } from "./Columns";
 import { CommentForm } from "./CommentForm";
-import { timerWords, wordsOf } from "./definitionWords";
+import { jobWords, timerWords, wordsOf } from "./definitionWords";
 import { NextSteps, type Taken } from "./NextSteps";
 import { TaskFormCard } from "./TaskFormCard";
 import { instanceKey, useSummary } from "./useSummary";
@@ -89,7 +89,8 @@ function Inside({ instance, caller, summary }: InstancePageProps & { summary: Su
 
   const key = instanceKey(instance);
   const events = useQuery({ queryKey: [...key, "events", language()], queryFn: ({ signal }) => loadEvents(instance, signal) });
-  const pending = useQuery({ queryKey: [...key, "pending"], queryFn: ({ signal }) => loadPending(instance, signal) });
+  // NB: that a worker has taken a job is no entry of the history, and nobody is told.
+  const pending = useQuery({ queryKey: [...key, "pending"], queryFn: ({ signal }) => loadPending(instance, signal), refetchInterval: ({ state }) => (state.data && state.data.jobs.length > 0 ? 5_000 : false) });
   const form = useQuery({ queryKey: [...key, "form", language()], queryFn: ({ signal }) => loadForm(instance, signal), enabled: summary.form !== null });
   const look = useCallback(() => {
     void queries.invalidateQueries({ queryKey: instanceKey(instance) });
@@ -247,7 +248,7 @@ function Diagram({ instance, name, moved }: { instance: Instance; name: string; 
 function PendingCard({ pending, workflowId }: { pending: Pending; workflowId: string }) {
   const { t } = useTranslation();
   const words = wordsOf(usePresentation(workflowId).data);
-  if (pending.timers.length + pending.deliveries.length === 0) {
+  if (pending.timers.length + pending.jobs.length + pending.deliveries.length === 0) {
     return null;
   }
   return (
@@ -258,6 +259,15 @@ function PendingCard({ pending, workflowId }: { pending: Pending; workflowId: st
           <div key={timer.id}>
             <dt>{timerWords(timer, words)}</dt>
             <dd>{timer.due !== null && <Time at={timer.due} as="due" />}</dd>
+          </div>
+        ))}
+        {pending.jobs.map((job) => (
+          <div key={job.jobId}>
+            <dt>{t("instance.job", { type: readable(job.type) })}</dt>
+            <dd>
+              {jobWords(job)} {job.state === "waiting" && job.due && <Time at={job.due} as="due" />}
+              {job.message && <p className="quiet">{job.message}</p>}
+            </dd>
           </div>
         ))}
         {pending.deliveries.map((delivery) => (

@@ -1,8 +1,9 @@
 import type { Activity } from "../api/tasks";
 import type { Pending, Presentation } from "../api/types";
 import { t } from "../text";
-import { readable } from "../words";
+import { formatNumber, readable } from "../words";
 
+type Job = Pending["jobs"][number];
 type Timer = Pending["timers"][number];
 
 /** What people call nodes and events: as the definition does, else the names made readable. */
@@ -53,6 +54,12 @@ export function timerWords(timer: Timer, words: Words): string {
     return t("instance.timers.calls");
   }
   return t("instance.timers.other", { name: timer.nodeId ? words.node(timer.nodeId) : readable(timer.event) });
+}
+
+/** Where a job is, and at which attempt. */
+export function jobWords({ state, attempts, worker }: Pick<Job, "state" | "attempts" | "worker">): string {
+  const values = { attempt: formatNumber(state === "waiting" ? attempts + 1 : attempts), worker: worker ?? "" };
+  return t(`instance.jobs.${state === "waiting" && attempts > 0 ? "again" : state}`, values);
 }
 
 export function wordsOf(workflow: Presentation | undefined): Words {

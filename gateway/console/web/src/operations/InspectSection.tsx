@@ -18,6 +18,7 @@ import type { Incident, PendingDelivery, Timer } from "./api";
 import { incidentName, type Named } from "./names";
 import { DeleteInstance } from "./DeleteInstance";
 import { DropIncident, useIncidentRepair } from "./IncidentsSection";
+import { JobItems } from "./JobsSection";
 import { MoveCard } from "./MoveCard";
 import { deliveryName, DeliveryState, DropDelivery, LastAnswer, useDeliveryRepair } from "./OutboxSection";
 import { Loaded, RepairButtons, shortId, type Told, useNews } from "./parts";
@@ -79,10 +80,15 @@ function Inspect({ of }: { of: Instance }) {
         </div>
       ) : (
         <Loaded query={pending}>
-          {({ timers, deliveries, children, ended, version }) => (
+          {({ jobs, timers, deliveries, children, ended, version }) => (
             <div className="ops-inspect">
               <div className="stack">
                 <Incidents of={of} tell={tell} />
+                {jobs.length > 0 && (
+                  <Card id="jobs-title" title={t("section.jobs")}>
+                    <JobItems jobs={jobs} tell={tell} />
+                  </Card>
+                )}
                 <Timers of={of} timers={timers} tell={tell} />
                 <Deliveries deliveries={deliveries} tell={tell} />
                 {shown && <Course of={of} summary={shown} />}

@@ -1,5 +1,5 @@
 import "./operations.css";
-import { Activity, AlarmClock, Archive, CalendarClock, CircleAlert, KeyRound, Layers, ListChecks, ListTodo, type LucideIcon, ScrollText, Send, TriangleAlert, Upload, Users, Workflow } from "lucide-react";
+import { Activity, AlarmClock, Archive, CalendarClock, CircleAlert, Cog, KeyRound, Layers, ListChecks, ListTodo, type LucideIcon, ScrollText, Send, TriangleAlert, Upload, Users, Workflow } from "lucide-react";
 import { useEffect, useRef } from "react";
 import { type Caller, privilege } from "../api/types";
 import { PageTitle } from "../kit/Page";
@@ -18,6 +18,7 @@ import { AttentionSection } from "./AttentionSection";
 import { IncidentsSection } from "./IncidentsSection";
 import { InspectSection } from "./InspectSection";
 import { InstancesSection } from "./InstancesSection";
+import { JobsSection } from "./JobsSection";
 import { OutboxSection } from "./OutboxSection";
 import { Refused } from "./parts";
 import { useBulk, useExports, useHealth, useIncidents, useOutbox } from "./queries";
@@ -53,6 +54,7 @@ const sections: readonly SectionOf[] = [
   { key: "tasks", group: "instances", sign: ListTodo, needs: forWorkflows },
   { key: "bulk", group: "instances", sign: ListChecks, needs: forWorkflows },
   { key: "incidents", group: "background", sign: TriangleAlert, needs: forWorkflows },
+  { key: "jobs", group: "background", sign: Cog, needs: forWorkflows },
   { key: "outbox", group: "background", sign: Send, needs: forWorkflows },
   { key: "timers", group: "background", sign: AlarmClock, needs: forWorkflows },
   { key: "schedules", group: "background", sign: CalendarClock, needs: forWorkflows },
@@ -71,7 +73,7 @@ export default function OperationsPage({ caller }: { caller: Caller }) {
   const [asked] = useQueryPart();
   const own = sections.filter(({ needs }) => needs.some((each) => caller.privileges.includes(each)));
   const section = own.find(({ key }) => key === asked.get("section")) ?? own[0];
-  useFocusInside(`${section?.key} ${asked.get("workflow")} ${asked.get("instance")} ${asked.get("user")}`);
+  useFocusInside(`${section?.key} ${asked.get("workflow")} ${asked.get("instance")} ${asked.get("type")} ${asked.get("user")}`);
   if (!section) {
     return (
       <>
@@ -81,7 +83,7 @@ export default function OperationsPage({ caller }: { caller: Caller }) {
     );
   }
   // Inside of a section one thing is looked at, whose name is the heading.
-  const isInside = (section.key === "instances" && asked.has("instance")) || (section.key === "workflows" && asked.has("workflow")) || (section.key === "users" && asked.has("user"));
+  const isInside = (section.key === "instances" && asked.has("instance")) || (section.key === "workflows" && asked.has("workflow")) || (section.key === "jobs" && asked.has("type")) || (section.key === "users" && asked.has("user"));
   return (
     <div className="ops">
       <div className="ops-side">
@@ -126,6 +128,8 @@ function Current({ section, caller, isInside, user }: { section: Section; caller
       return <TasksSection />;
     case "incidents":
       return <IncidentsSection />;
+    case "jobs":
+      return <JobsSection />;
     case "outbox":
       return <OutboxSection />;
     case "timers":

@@ -1,6 +1,6 @@
 // Where the sections of operations stand in the address. Pure.
 
-export type Section = "attention" | "workflows" | "instances" | "tasks" | "incidents" | "outbox" | "timers" | "schedules" | "bulk" | "users" | "credentials" | "audit" | "backups" | "exports" | "health";
+export type Section = "attention" | "workflows" | "instances" | "tasks" | "incidents" | "jobs" | "outbox" | "timers" | "schedules" | "bulk" | "users" | "credentials" | "audit" | "backups" | "exports" | "health";
 
 /** The address of a section, relative to the base path. */
 export function pathOf(section: Section, query: Record<string, string> = {}): string {

@@ -1,4 +1,5 @@
 import { client, value } from "../api/client";
+import { ServiceError } from "../api/http";
 import type { components } from "../api/openapi";
 import type { Instance } from "../api/runtime";
 import type { Pending } from "../api/types";
@@ -29,7 +30,10 @@ export type Minute = Schemas["Minute"];
 export type Backup = Schemas["Backup"];
 export type Export = Schemas["Export"];
 export type AuditRow = Schemas["AuditRow"];
+export type Job = Schemas["ListedJob"];
+export type JobType = Schemas["JobTypes"]["types"][number];
 export type Timer = Pending["timers"][number];
+export type PendingJob = Pending["jobs"][number];
 export type RunningTimer = Schemas["RunningTimer"];
 export type PendingDelivery = Pending["deliveries"][number];
 
@@ -74,6 +78,11 @@ export const loadOutbox = (state: DeliveryState | "", cursor: string, signal?: A
 
 export const loadTimers = (workflowId: string, cursor: string, signal?: AbortSignal) => value(client.GET("/workflow/api/v1/timers", { params: { query: { limit: pageSize, cursor, workflowId } }, signal }));
 
+export const loadJobTypes = async (signal?: AbortSignal): Promise<JobType[]> => (await value(client.GET("/workflow/api/v1/jobs/types", { signal }))).types;
+
+export const loadJobs = (type: string, state: Job["state"] | "", cursor: string, signal?: AbortSignal) =>
+  value(client.GET("/workflow/api/v1/jobs", { params: { query: { limit: pageSize, type, cursor, state: state || undefined } }, signal }));
+
 export const loadSchedules = async (signal?: AbortSignal): Promise<Schedule[]> => (await value(client.GET("/workflow/api/v1/schedules", { signal }))).schedules;
 
 export type Repair = "retry" | "drop";
@@ -81,6 +90,18 @@ export type Repair = "retry" | "drop";
 export const changeIncident = (id: string, action: Repair) => value(client.POST("/workflow/api/v1/incidents/{id}", { params: { path: { id } }, body: { action } }));
 
 export const changeDelivery = (id: string, action: Repair) => value(client.POST("/workflow/api/v1/outbox/{id}", { params: { path: { id } }, body: { action } }));
+
+export type JobAction = "retry" | "cancel";
+
+/** Gives a job all its attempts again, or ends it as failed for good. */
+export async function changeJob(jobId: string, action: JobAction): Promise<void> {
+  const { results } = await value(client.POST(`/workflow/api/v1/jobs/${action}`, { body: { jobs: [{ jobId }] } }));
+  for (const { status, message = "" } of results) {
+    if (status !== 200) {
+      throw new ServiceError(status, message, message);
+    }
+  }
+}
 
 /** Cancels an instance that no other one has invoked, and all that it has invoked. */
 export const stopTree = (of: Instance) => value(client.POST("/workflow/api/v1/instance/{workflowId}/{instanceId}/stop", { params: { path: of }, body: { tree: true } }));

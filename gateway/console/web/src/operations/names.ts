@@ -14,6 +14,10 @@ export function eventName(event: string, t: Translate, words = wordsOf(undefined
   if (event === "") {
     return t("incidents.create");
   }
+  const [, ended, place] = /^(done|error)\.invoke\.(.+)$/.exec(event) ?? [];
+  if (place !== undefined) {
+    return t(ended === "done" ? "incidents.result" : "incidents.failure", { state: words.node(place) });
+  }
   const [, time, state] = /^after\.(P[^.]+)\.(.+)$/.exec(event) ?? [];
   return time !== undefined && state !== undefined ? t("incidents.timer", { state: words.node(state), time: waitText(time) }) : words.event(event);
 }

@@ -62,6 +62,11 @@ export const useOutbox = (state: api.DeliveryState | "", cursor: string, enabled
 export const useTimers = (workflowId: string, cursor: string) =>
   useQuery({ queryKey: [...operationsKey, "timers", workflowId, cursor], queryFn: ({ signal }) => api.loadTimers(workflowId, cursor, signal), placeholderData: keepPreviousData, refetchInterval: lookEvery });
 
+export const useJobTypes = () => useQuery({ queryKey: [...operationsKey, "job-types"], queryFn: ({ signal }) => api.loadJobTypes(signal), refetchInterval: lookEvery });
+
+export const useJobs = (type: string, state: api.Job["state"] | "", cursor: string) =>
+  useQuery({ queryKey: [...operationsKey, "jobs", type, state, cursor], queryFn: ({ signal }) => api.loadJobs(type, state, cursor, signal), placeholderData: keepPreviousData, refetchInterval: lookEvery });
+
 export const useSchedules = () => useQuery({ queryKey: [...operationsKey, "schedules"], queryFn: ({ signal }) => api.loadSchedules(signal), refetchInterval: lookEvery });
 
 export const useHealth = (every = readEvery, enabled = true) =>

@@ -174,6 +174,8 @@ export const de: Texts = {
       other: "Timer von „{{name}}“",
     },
     delivery: "Zustellung",
+    job: "Arbeit eines Programms: {{type}}",
+    jobs: { waiting: "Wartet auf einen Worker", again: "Wartet auf Versuch {{attempt}}", running: "Versuch {{attempt}}, bei {{worker}}", failed: "In {{attempt}} Versuchen fehlgeschlagen" },
     more: "Ältere Aktivität anzeigen",
   },
   create: {

@@ -173,6 +173,8 @@ export const en = {
       other: "Timer of “{{name}}”",
     },
     delivery: "Delivery",
+    job: "Work of a program: {{type}}",
+    jobs: { waiting: "Waits for a worker", again: "Waits for attempt {{attempt}}", running: "Attempt {{attempt}}, at {{worker}}", failed: "Failed in {{attempt}} attempts" },
     more: "Show older activity",
   },
   create: {
