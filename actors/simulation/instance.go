@@ -232,7 +232,7 @@ func (in *Instance) note(next *statemachine.Instance, err error) {
 	in.state = *next
 }
 
-// fire has a timer come that is due.
+// fire raises the event of a timer that is due.
 func (in *Instance) fire(id statemachine.ElementID) {
 	result, err := in.of.Fire(&in.state, id, in.world.now)
 	in.take(result, err, func() (statemachine.Instance, error) { return in.of.Fail(&in.state, id) })
