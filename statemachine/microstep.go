@@ -12,7 +12,7 @@ func (m *macrostep) endInstance(leaving bool) {
 	if leaving {
 		m.leaveAll()
 	}
-	m.in.State.Ended, m.in.State.Timers = true, nil
+	m.in.State.Ended, m.in.State.Timers, m.in.State.Jobs = true, nil, nil
 	m.cancelChildren(func(*record.ChildState) bool { return true })
 }
 

@@ -41,6 +41,8 @@ type (
 
 	// Webhook is where deliveries of one name go; the others are about the world around, too.
 	Webhook    = chart.Webhook
+	Retry      = chart.Retry
+	JobType    = chart.JobType
 	Schedule   = chart.Schedule
 	Missed     = chart.Missed
 	Invocation = chart.Invocation
@@ -56,10 +58,11 @@ type (
 	Record   = record.Record
 	Chain    = record.Chain
 	Entry    = record.Entry
-	// ElementID tells timers, tasks and children apart; the others are what an instance waits for, and what waits for it.
+	// ElementID tells timers, tasks, jobs and children apart; the others are what an instance waits for, and what waits for it.
 	ElementID   = record.ElementID
 	Timer       = record.Timer
 	Task        = record.Task
+	Job         = record.Job
 	Child       = record.Child
 	ChildStatus = record.ChildStatus
 	Parent      = record.Parent

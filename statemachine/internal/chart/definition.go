@@ -52,6 +52,7 @@ type Definition struct {
 	Invokes       []Reference // workflows, in document order, each once
 	Addressees    []Reference // user:NAME and role:NAME; those that an expression gives are not known
 	Schedules     []*Schedule
+	JobByType     map[string]*JobType
 
 	// Retention is how long an instance is kept that is done; 0: for ever.
 	Retention time.Duration
