@@ -24,7 +24,8 @@ type Instance struct {
 	requester  string // who has created it
 	state      statemachine.Instance
 	history    []statemachine.Entry
-	deliveries []*Delivery // to webhooks, that are not delivered
+	deliveries []*Delivery                         // to webhooks, that are not delivered
+	attempts   map[statemachine.ElementID]attempts // at jobs
 	faults     map[statemachine.ElementID]Incident
 	logs       []string
 	gone       bool // EndChild has ended it
