@@ -56,7 +56,7 @@ func TestWhatIsReachedIsMarked(t *testing.T) {
 	require.NoError(t, err)
 	nodes, transitions := c.Reached()
 	p := &Picture{Chart: d.Chart(), Reached: &Reached{nodes, transitions}}
-	assert.Equal(t, "draft Withdraw withdrawn", takenIn(p))
+	assert.Equal(t, "draft withdraw withdrawn", takenIn(p))
 	svg := string(p.SVG())
 	for _, want := range []string{`class="node leaf good quiet" data-machine="main" data-node="approved"`, `class="node leaf visited" data-machine="main" data-node="withdrawn"`, ">reached<"} {
 		assert.Contains(t, svg, want)
