@@ -115,6 +115,9 @@ func (req ChangeIncident) run(i *Actor, c *Call) error {
 		}
 		return i.commit(c, &change{outcome: outcome{next: next}, cause: internal}, false)
 	}
+	if job, ok := i.state.FailedJob(req.ID); ok {
+		return i.retryJob(c, job)
+	}
 	result, err := i.of.Fire(&i.state, req.ID, i.env.Clock())
 	if err != nil {
 		again := failure.Of(failure.OfStep(err)) // it stays an incident

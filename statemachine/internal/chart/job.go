@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"troupe/statemachine/data"
+	"troupe/statemachine/expr"
 	"troupe/statemachine/schema"
 )
 
@@ -56,6 +57,21 @@ func (t *JobType) Lets(c *Caller, now time.Time) bool {
 type JobInvoke struct {
 	Type           string
 	Data, Priority *Template // nil: none, and JobPriorityDefault
+}
+
+// Eval returns the data and the priority of a job that begins.
+func (inv *JobInvoke) Eval(s *expr.Scope) (v data.Value, priority int, err error) {
+	priority = JobPriorityDefault
+	if inv.Data != nil {
+		v, err = inv.Data.Eval(s)
+	}
+	if inv.Priority != nil && err == nil {
+		var p data.Value
+		if p, err = inv.Priority.Eval(s); err == nil {
+			priority, err = JobPriority(p)
+		}
+	}
+	return v, priority, err
 }
 
 var errJobPriority = fmt.Errorf("priority must be a whole number from 0 to %d", JobPriorityMax)
