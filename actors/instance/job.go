@@ -6,22 +6,9 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/job"
-	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
-
-// putJobs writes what a step changes in the jobs of the instance. was is what it was.
-func (i *Actor) putJobs(w *persistence.Batch, c *Call, ch *change, was *statemachine.Instance) {
-	ended, begun := i.state.JobChanges(was)
-	if len(ended)+len(begun) == 0 {
-		return
-	}
-	n := c.withNotices()
-	n.jobs = append(n.jobs, job.Put(w, &job.Origin{
-		Shard: i.shard, Workflow: i.workflowID, Version: i.of.Version, Instance: i.id, At: i.env.Clock(), Trace: c.span.Parent(), Settled: ch.settled,
-	}, ended, begun)...)
-}
 
 var errNoJob = failure.Refuse(failure.ErrEnded, "the instance does not wait for the job any more")
 
@@ -102,12 +89,4 @@ func (req RetryJob) run(i *Actor, c *Call) error {
 		return err
 	}
 	return i.retryJob(c, req.ID)
-}
-
-func (i *Actor) retryJob(c *Call, id statemachine.ElementID) error {
-	next, ok := i.state.RetryJob(id)
-	if !ok {
-		return failure.ErrNotFound
-	}
-	return i.commit(c, &change{outcome: outcome{next: next}, cause: internal}, false)
 }
