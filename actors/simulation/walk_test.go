@@ -58,14 +58,16 @@ func TestAWorldIsLikeTheService(t *testing.T) {
 		})
 	}
 	var missed []string
+	parts := 0
 	for id, c := range reached {
 		for _, p := range c.Parts() {
+			parts++
 			if !p.IsReached() {
 				missed = append(missed, fmt.Sprintf("%s %s %s %s", id, p.Kind, p.At.Node, p.Text))
 			}
 		}
 	}
-	assert.Less(t, len(missed), 15, "the walks reach too little to say much; not: %s", strings.Join(missed, "\n"))
+	assert.Less(t, 4*len(missed), parts, "the walks reach too little to say much; not: %s", strings.Join(missed, "\n"))
 }
 
 // walkedTexts are the workflows of the example, without schedules, and those of testdata.
