@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,6 +92,12 @@ func checkHome(c *config.Config) (all, warnings document.Faults, err error) {
 			warnings = append(warnings, c.WarnOfSending(set.Workflows)...)
 		}
 		warnings = append(warnings, warnOfDeletion(c, set.Workflows)...)
+		if err == nil {
+			_, err = home.LoadTests(os.DirFS(c.Home), set)
+			if err := all.Take(err); err != nil {
+				return nil, nil, err
+			}
+		}
 	}
 	all = append(all, checkStore(c)...)
 	all.Sort()
