@@ -22,6 +22,13 @@ func newDefinition(compiled *chart.Definition) *Definition {
 	return d
 }
 
+// Covered returns the definition as one whose instances count in by what they reach.
+func (d *Definition) Covered(by *Coverage) *Definition {
+	covered := *d
+	covered.Coverage = by
+	return &covered
+}
+
 // AppendRecord appends the stored form of the instance (package record has its layout).
 func (d *Definition) AppendRecord(dst []byte, in *Instance, chain Chain, attachment []byte) []byte {
 	return record.Append(dst, &d.Definition, in, chain, attachment)

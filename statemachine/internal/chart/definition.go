@@ -65,6 +65,9 @@ type Definition struct {
 
 	MailLine int // of the first action that sends a mail; 0: none does
 
+	// Coverage counts what is reached; nil: nobody asks.
+	Coverage *Coverage
+
 	Configurations *Configurations
 	// InitialNodes are the nodes that a creation enters, before anything else moves it.
 	InitialNodes NodeSet
