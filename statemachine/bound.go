@@ -22,7 +22,8 @@ const (
 	maxDeliveryBytes = 1 << 20
 	maxTimers        = 1000
 	maxTimerBytes    = 1 << 20 // of their data
-	maxChildren      = 100     // that run
+	maxChildren      = 100     // that run, with the jobs
+	maxJobBytes      = 1 << 20 // of their data
 	maxDescription   = 2000    // characters of a task's description; a longer one is cut
 	faultsRead       = 4       // faults of a macrostep have the values that their expressions name: those that are handled need none
 	looksPerNode     = 16      // leaving or entering a node beside its transitions
@@ -42,7 +43,8 @@ var (
 	errDeliveriesLarge   = tooMuch("deliveries with more than %d MiB", maxDeliveryBytes>>20)
 	errTooManyTimers     = tooMuch("more than %d timers", maxTimers)
 	errTimersLarge       = tooMuch("timers with more than %d MiB of data", maxTimerBytes>>20)
-	errTooManyChildren   = tooMuch("more than %d children", maxChildren)
+	errTooManyChildren   = tooMuch("more than %d children and jobs", maxChildren)
+	errJobsLarge         = tooMuch("jobs with more than %d MiB of data", maxJobBytes>>20)
 
 	errTooDeep   = fmt.Errorf("invoke: more than %d instances would stand above the child", MaxDepth)
 	errChildData = errors.New("invoke: svcPublic and svcPrivate must be objects")

@@ -10,7 +10,7 @@ import (
 	"troupe/statemachine/internal/record"
 )
 
-// beginChildren begins those of the nodes that were entered. It comes after everything else of the step, so that a node
+// beginChildren begins those of the nodes that were entered, and their jobs. It comes after everything else of the step, so that a node
 // which is left again in it has none (W3C SCXML, section 6.4).
 func (m *macrostep) beginChildren() {
 	entered := m.toInvoke
@@ -18,7 +18,11 @@ func (m *macrostep) beginChildren() {
 	slices.SortFunc(entered, func(a, b *chart.Node) int { return cmp.Compare(a.Index, b.Index) })
 	for _, n := range entered {
 		for _, inv := range n.Invoke {
-			if m.failure == nil {
+			switch {
+			case m.failure != nil:
+			case inv.Job != nil:
+				m.beginJob(inv)
+			default:
 				m.beginChild(inv)
 			}
 		}
@@ -30,20 +34,13 @@ func (m *macrostep) beginChild(inv *chart.Invoke) {
 	if m.in.State.Parent != nil {
 		depth = m.in.State.Parent.Depth + 1
 	}
-	running := 0
-	for i := range m.in.State.Children {
-		if m.in.State.Children[i].Status == ChildRuns {
-			running++
-		}
-	}
 	start := ChildStart{Begun: m.scope.Now, Workflow: inv.Workflow, Version: inv.Version, Depth: depth}
 	var of record.Invoked
 	var err error
 	switch {
 	case depth > MaxDepth:
 		err = errTooDeep
-	case running >= maxChildren:
-		m.fail(errTooManyChildren)
+	case m.tooManyChildren():
 		return
 	case inv.SCXMLInvoke != nil:
 		start.ID = m.nextPart()
@@ -70,6 +67,7 @@ func (m *macrostep) endChildren(n *chart.Node) {
 	}
 	m.toInvoke = slices.DeleteFunc(m.toInvoke, func(other *chart.Node) bool { return other == n })
 	m.cancelChildren(func(c *record.ChildState) bool { return c.Invoke.Node == n })
+	m.endJobs(n)
 	m.end(func(t record.TimerState) bool { return t.Child != nil && t.Child.Invoke.Node == n })
 }
 

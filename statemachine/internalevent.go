@@ -9,8 +9,12 @@ import (
 	"troupe/statemachine/internal/record"
 )
 
-// Callback takes what happened to a child, as Receive takes an event. It returns ErrNoChild when nobody waits for it.
+// Callback takes what happened to a child or a job, as Receive takes an event. It returns ErrNoChild when nobody waits for it, and for a
+// job that has failed for good, ErrExecution when nothing takes that.
 func (d *Definition) Callback(in *Instance, id ElementID, failed bool, eventData data.Value, now time.Time) (Result, error) {
+	if at := in.State.JobAt(id); at >= 0 {
+		return d.settleJob(in, at, failed, eventData, now)
+	}
 	next, child, ok := in.WithoutChild(id, failed)
 	if !ok {
 		return Result{}, ErrNoChild
@@ -21,8 +25,11 @@ func (d *Definition) Callback(in *Instance, id ElementID, failed bool, eventData
 	return d.step(&next, &Event{Name: child.Event(), Data: eventData, Caller: chart.SystemCaller, Now: now}, trigger{name: child.Event(), child: child})
 }
 
-// FailCallback returns the instance with what Callback could not take, as a timer that has failed.
+// FailCallback returns the instance with what Callback could not take, as a timer that has failed. A job that has failed is kept with it.
 func (d *Definition) FailCallback(in *Instance, id ElementID, failed bool, eventData data.Value, now time.Time) (Instance, error) {
+	if at := in.State.JobAt(id); at >= 0 {
+		return failJob(in, at, failed, eventData, now), nil
+	}
 	next, child, ok := in.WithoutChild(id, failed)
 	if !ok {
 		return next, ErrNoChild

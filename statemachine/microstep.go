@@ -12,7 +12,7 @@ func (m *macrostep) endInstance(leaving bool) {
 	if leaving {
 		m.leaveAll()
 	}
-	m.in.State.Ended, m.in.State.Timers = true, nil
+	m.in.State.Ended, m.in.State.Timers, m.in.State.Jobs = true, nil, nil
 	m.cancelChildren(func(*record.ChildState) bool { return true })
 }
 
@@ -100,7 +100,7 @@ func (m *macrostep) microstep(picked []*chart.Transition) {
 	}
 	m.exit(leave)
 	for _, t := range picked {
-		m.d.Coverage.Take(t)
+		m.d.coverage.Take(t)
 		m.runBlock(t.Actions)
 	}
 	for i, t := range picked {
@@ -139,7 +139,7 @@ func (m *macrostep) enterAll(enter chart.NodeSet) {
 		n := m.d.Nodes[i]
 		m.Look(looksPerNode)
 		m.Active.Add(i)
-		m.d.Coverage.Enter(n)
+		m.d.coverage.Enter(n)
 		m.runBlock(n.Entry)
 		if n.Opens {
 			m.open(n)

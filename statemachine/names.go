@@ -6,6 +6,7 @@ import (
 	"troupe/statemachine/document"
 	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/internal/clause"
+	"troupe/statemachine/internal/coverage"
 	"troupe/statemachine/internal/record"
 )
 
@@ -40,6 +41,8 @@ type (
 
 	// Webhook is where deliveries of one name go; the others are about the world around, too.
 	Webhook    = chart.Webhook
+	Retry      = chart.Retry
+	JobType    = chart.JobType
 	Schedule   = chart.Schedule
 	Missed     = chart.Missed
 	Invocation = chart.Invocation
@@ -55,10 +58,11 @@ type (
 	Record   = record.Record
 	Chain    = record.Chain
 	Entry    = record.Entry
-	// ElementID tells timers, tasks and children apart; the others are what an instance waits for, and what waits for it.
+	// ElementID tells timers, tasks, jobs and children apart; the others are what an instance waits for, and what waits for it.
 	ElementID   = record.ElementID
 	Timer       = record.Timer
 	Task        = record.Task
+	Job         = record.Job
 	Child       = record.Child
 	ChildStatus = record.ChildStatus
 	Parent      = record.Parent
@@ -77,9 +81,9 @@ type (
 	Trigger         = chart.Trigger
 
 	// Coverage counts what instances reach of a definition, and Covered is a part of one.
-	Coverage    = chart.Coverage
-	CoveredKind = chart.CoveredKind
-	Covered     = chart.Covered
+	Coverage    = coverage.Coverage
+	CoveredKind = coverage.Kind
+	Covered     = coverage.Part
 )
 
 // The kinds of nodes, the triggers of transitions, tones, styles, rights, what happens to runs that were missed, and of children.
@@ -169,7 +173,7 @@ func CheckWebhookURL(text string) error { return clause.CheckWebhookURL(text) }
 func AppendNodes(dst []byte, nodes []NodeID) []byte { return record.AppendNodes(dst, nodes) }
 
 // NewCoverage returns a Coverage of a definition of which nothing is reached yet.
-func NewCoverage(d *Definition) *Coverage { return chart.NewCoverage(&d.Definition) }
+func NewCoverage(d *Definition) *Coverage { return coverage.New(&d.Definition) }
 
 // MaxKeyChars is the longest key of an instance, in characters.
 const MaxKeyChars = chart.MaxKeyChars

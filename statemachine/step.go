@@ -202,7 +202,7 @@ func (m *macrostep) resultInto(r *Result, o Outcome, start []NodeID, event Event
 	}
 	m.in.State.At = m.d.ConfigurationOf(m.Active)
 	if hasElements(&m.in) && m.d.IsDone(&m.in) {
-		m.in.State.Timers = nil // what would come has nobody to take it
+		m.in.State.Timers, m.in.State.Jobs = nil, nil // what would come has nobody to take it
 		m.cancelChildren(func(*record.ChildState) bool { return true })
 		m.noticeParent(before)
 		if m.failure != nil {
@@ -220,7 +220,7 @@ func (m *macrostep) resultInto(r *Result, o Outcome, start []NodeID, event Event
 }
 
 func hasElements(in *Instance) bool {
-	return len(in.State.Timers) > 0 || len(in.State.Children) > 0 || in.State.Parent != nil
+	return len(in.State.Timers) > 0 || len(in.State.Jobs) > 0 || len(in.State.Children) > 0 || in.State.Parent != nil
 }
 
 // checkChanged is CheckData for data that actions wrote. Data that does not fit is then the definition's fault and not the caller's.

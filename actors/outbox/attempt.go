@@ -20,7 +20,7 @@ import (
 )
 
 // mailRules are those of a mail that is not taken, and of a webhook whose definition cannot be read.
-var mailRules = statemachine.Webhook{RetryLimit: 8, Delay: 5 * time.Second, MaxDelay: time.Hour, Backoff: 2, Jitter: true}
+var mailRules = statemachine.Webhook{Retry: statemachine.Retry{RetryLimit: 8, Delay: 5 * time.Second, MaxDelay: time.Hour, Backoff: 2, Jitter: true}}
 
 func (s *Service) try(ctx context.Context, sh key.Shard, epoch uint64, key key.Delivery, row *Delivery) error {
 	if isInside(key.Queue) {

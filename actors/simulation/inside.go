@@ -57,7 +57,9 @@ func (in *Instance) hear(m *child.Message) {
 func (in *Instance) hearNotice(part statemachine.ElementID, failed bool, brought data.Value) {
 	now := in.world.now
 	result, err := in.of.Callback(&in.state, part, failed, brought, now)
-	in.take(result, err, func() (statemachine.Instance, error) { return in.of.FailCallback(&in.state, part, failed, brought, now) })
+	in.take(result, err, func() (statemachine.Instance, error) {
+		return in.of.FailCallback(&in.state, part, failed, brought, now)
+	})
 }
 
 // startChild creates the child that a parent has asked for, or tells the parent why there is none.
@@ -120,7 +122,9 @@ func (in *Instance) waitsFor(part statemachine.ElementID) bool {
 	return slices.ContainsFunc(in.state.Children(), func(c statemachine.Child) bool { return c.ID == part && c.Status == statemachine.ChildRuns })
 }
 
-func (in *Instance) childOf(c *statemachine.Child) *Instance { return in.world.at(child.ID(in.id, c.ID, c.Begun)) }
+func (in *Instance) childOf(c *statemachine.Child) *Instance {
+	return in.world.at(child.ID(in.id, c.ID, c.Begun))
+}
 
 // vanish takes an instance out of the world, with all that it has invoked.
 func (in *Instance) vanish() {
@@ -132,7 +136,7 @@ func (in *Instance) vanish() {
 
 var errNoChild = errors.New("no child of the workflow runs")
 
-// EndChild ends the first child of a workflow that runs for an instance, as if it had come to its end by itself, or, with failed, to one
+// EndChild ends the first child of a workflow that runs for an instance, as if it had come to its end on its own, or, with failed, to one
 // that says so. What the child itself would do then does not happen: it is gone. output is what it tells its parent; absent: nothing.
 // failure.ErrNotFound: there is no such child.
 func (w *World) EndChild(in *Instance, workflow string, failed bool, output data.Value) error {

@@ -24,7 +24,8 @@ type Instance struct {
 	requester  string // who has created it
 	state      statemachine.Instance
 	history    []statemachine.Entry
-	deliveries []*Delivery // to webhooks, that are not delivered
+	deliveries []*Delivery                         // to webhooks, that are not delivered
+	attempts   map[statemachine.ElementID]attempts // at jobs
 	faults     map[statemachine.ElementID]Incident
 	logs       []string
 	gone       bool // EndChild has ended it
@@ -232,7 +233,7 @@ func (in *Instance) note(next *statemachine.Instance, err error) {
 	in.state = *next
 }
 
-// fire has a timer come that is due.
+// fire raises the event of a timer that is due.
 func (in *Instance) fire(id statemachine.ElementID) {
 	result, err := in.of.Fire(&in.state, id, in.world.now)
 	in.take(result, err, func() (statemachine.Instance, error) { return in.of.Fail(&in.state, id) })

@@ -36,7 +36,7 @@ func (in *Instance) send(out *statemachine.Delivery, number uint32, delay time.D
 // errNoAnswer is what an attempt comes to when nobody answers.
 var errNoAnswer = errors.New("there was no answer")
 
-// Answer has a webhook answer the first delivery of the instance that waits for it; status 0 is no answer. The delivery ends, or it is
+// Answer has a webhook answer the first delivery of the instance that waits for it; status 0: nobody answers. The delivery ends, or it is
 // tried again later, as the definition says. failure.ErrNotFound: none waits; failure.ErrNotAllowed: its next attempt comes later.
 func (w *World) Answer(in *Instance, webhook string, status int, body data.Value) error {
 	i := slices.IndexFunc(in.deliveries, func(d *Delivery) bool { return d.Webhook() == webhook && d.State == outbox.Pending })

@@ -52,6 +52,7 @@ type Definition struct {
 	Invokes       []Reference // workflows, in document order, each once
 	Addressees    []Reference // user:NAME and role:NAME; those that an expression gives are not known
 	Schedules     []*Schedule
+	JobByType     map[string]*JobType
 
 	// Retention is how long an instance is kept that is done; 0: for ever.
 	Retention time.Duration
@@ -64,9 +65,6 @@ type Definition struct {
 	HasTasks, RaisesOverdue bool
 
 	MailLine int // of the first action that sends a mail; 0: none does
-
-	// Coverage counts what is reached; nil: nobody asks.
-	Coverage *Coverage
 
 	Configurations *Configurations
 	// InitialNodes are the nodes that a creation enters, before anything else moves it.

@@ -8,7 +8,6 @@ import (
 	"net/mail"
 	"slices"
 	"strings"
-	"time"
 
 	"troupe/statemachine/data"
 )
@@ -20,12 +19,7 @@ type Webhook struct {
 	Name string
 	Line int    // in the file
 	URL  string // "": the service's settings have it
-	// RetryLimit is how many tries follow the first one; they wait for Delay, then Backoff times as long, and so on
-	// up to MaxDelay. Jitter: each waits for a random part less.
-	RetryLimit      int
-	Delay, MaxDelay time.Duration
-	Backoff         float64
-	Jitter          bool
+	Retry
 	// OnDone and OnError are the events that tell the instance; "": none.
 	OnDone, OnError EventName
 }

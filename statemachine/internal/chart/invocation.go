@@ -25,17 +25,18 @@ func (d *Definition) Invocations() (all []Invocation) {
 	return all
 }
 
-// Invoke is one child that a node has while it is active.
+// Invoke is one child or job that a node has while it is active.
 type Invoke struct {
 	Node            *Node
 	Number          int // among those of the node
 	Workflow        string
-	Version         uint64    // 0: the newest
-	Public, Private *Template // nil: none
-	*SCXMLInvoke              // nil: with our own rules
+	Version         uint64     // 0: the newest
+	Public, Private *Template  // nil: none
+	*SCXMLInvoke               // nil: with our own rules
+	Job             *JobInvoke // nil: it begins a workflow
 }
 
-// ChildTransition is what happened to a child.
+// ChildTransition is what happened to a child or a job.
 type ChildTransition struct {
 	Invoke *Invoke
 	Failed bool

@@ -72,6 +72,9 @@ func anyOf(wanted, held []string) bool {
 	return slices.ContainsFunc(wanted, func(w string) bool { return slices.Contains(held, w) })
 }
 
+// IsPerInstance reports whether a condition of the rule, or of what it denies, looks at an instance or an event.
+func (r *Rule) IsPerInstance() bool { return r != nil && (r.PerInstance || r.Deny.IsPerInstance()) }
+
 // IsPlain reports whether Names alone decides, so that no scope is needed.
 func (r *Rule) IsPlain() bool { return r.When == nil && r.Deny == nil }
 

@@ -10,7 +10,7 @@ import (
 var (
 	DefinitionKeys = []string{
 		"$schema", "id", "name", "description", "version", "semantics", "owners", "allow", "unmatched", "const", "context", "create",
-		"schema", "key", "indexes", "title", "columns", "events", "stateMachines", "guards", "actions", "webhooks", "schedules", "retention", "tags", "meta",
+		"schema", "key", "indexes", "title", "columns", "events", "stateMachines", "guards", "actions", "webhooks", "schedules", "jobs", "retention", "tags", "meta",
 	}
 	// DocumentKeys are those of context, create and schema.
 	DocumentKeys = []string{"svcPublic", "svcPrivate"}
@@ -28,7 +28,8 @@ var (
 	TransitionKeys = []string{"target", "guard", "allow", "actions", "reenter", "into", "apply", "description"}
 	GuardKeys      = []string{"type"}
 	ActionKeys     = []string{"assign", "raise", "send", "cancel", "webhook", "mail", "redirect", "log", "if", "foreach"}
-	InvokeKeys     = []string{"workflow", "version", "data", "onDone", "onError"}
+	InvokeKeys     = []string{"workflow", "version", "job", "priority", "data", "onDone", "onError"}
+	JobKeys        = []string{"allow", "retry", "timeout", "running", "perSecond", "output", "description"}
 	RaiseKeys      = []string{"event", "data"}
 	SendKeys       = []string{"event", "data", "delay", "id"}
 	SendOutKeys    = []string{"to", "body"}

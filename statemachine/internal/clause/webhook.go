@@ -52,7 +52,7 @@ func (b *Reader) Webhooks(n *document.Node) {
 
 func (b *Reader) webhook(f document.Field) *chart.Webhook {
 	w := &chart.Webhook{
-		Name: f.Key.Text, Line: f.Key.Line, RetryLimit: retryLimitDefault, Delay: retryDelayDefault, MaxDelay: retryDelayMax, Backoff: backoffDefault, Jitter: true,
+		Name: f.Key.Text, Line: f.Key.Line, Retry: chart.Retry{RetryLimit: retryLimitDefault, Delay: retryDelayDefault, MaxDelay: retryDelayMax, Backoff: backoffDefault, Jitter: true},
 	}
 	if f.Value.Kind == document.Null { // the settings of the service have all of it
 		return w
@@ -68,36 +68,40 @@ func (b *Reader) webhook(f document.Field) *chart.Webhook {
 	}
 	w.OnDone = b.outcome(f.Value.Field("onDone"))
 	w.OnError = b.outcome(f.Value.Field("onError"))
-	r := f.Value.Field("retry")
+	b.retry(&w.Retry, f.Value.Field("retry"))
+	return w
+}
+
+// retry reads when what has failed is tried again, over what holds without it.
+func (b *Reader) retry(of *chart.Retry, r *document.Node) {
 	if r == nil || !b.Mapping(r, RetryKeys) {
-		return w
+		return
 	}
 	if at := r.Field("limit"); at != nil {
 		if i, ok := b.Int(at); ok && (i < 0 || i > RetryLimitMax) {
 			b.Add(at, "must be 0 to %d", RetryLimitMax)
 		} else {
-			w.RetryLimit = int(i)
+			of.RetryLimit = int(i)
 		}
 	}
 	if at := r.Field("delay"); at != nil {
-		w.Delay = b.constantDelay(at)
+		of.Delay = b.constantDelay(at)
 	}
 	if at := r.Field("maxDelay"); at != nil {
-		w.MaxDelay = b.constantDelay(at)
+		of.MaxDelay = b.constantDelay(at)
 	}
 	if at := r.Field("backoff"); at != nil {
 		v, err := at.Data()
-		if w.Backoff = 0; err == nil && at.Kind == document.Number {
-			w.Backoff = v.Float64()
+		if of.Backoff = 0; err == nil && at.Kind == document.Number {
+			of.Backoff = v.Float64()
 		}
-		if w.Backoff < 1 || w.Backoff > backoffMax {
+		if of.Backoff < 1 || of.Backoff > backoffMax {
 			b.Add(at, "must be 1 to %d: how many times as long each pause is as the one before", backoffMax)
 		}
 	}
 	if at := r.Field("jitter"); at != nil {
-		w.Jitter = b.Bool(at)
+		of.Jitter = b.Bool(at)
 	}
-	return w
 }
 
 // CheckWebhookURL refuses what nothing can be sent to.

@@ -1,6 +1,9 @@
 package parse
 
 import (
+	"maps"
+	"slices"
+
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 	"troupe/statemachine/internal/chart"
@@ -31,10 +34,24 @@ func (b *builder) invoke(n *chart.Node, v *document.Node) {
 	if b.IsSCXML() && !b.scxmlInvoke(inv, v) {
 		return
 	}
-	of := v.Field("workflow")
-	if of == nil {
+	of, job := v.Field("workflow"), v.Field("job")
+	switch {
+	case of == nil && job == nil && b.IsSCXML():
 		b.Add(v, "invoke needs \"workflow\"")
 		return
+	case of == nil && job == nil:
+		b.Add(v, "invoke needs \"workflow\" or \"job\"")
+		return
+	case of != nil && job != nil:
+		b.Advise(job, "make two invokes of it", "invoke has either \"workflow\" or \"job\"")
+		return
+	case job != nil:
+		b.job(inv, v, job)
+		b.callbacks(inv, v)
+		return
+	}
+	if at := v.Field("priority"); at != nil && !b.Stored {
+		b.Add(at, "only a job has a priority")
 	}
 	if inv.Workflow = b.Text(of); !chart.IsIdentifier(inv.Workflow) {
 		b.Add(of, "%q cannot be the id of a workflow", data.Shorten(inv.Workflow))
@@ -55,6 +72,25 @@ func (b *builder) invoke(n *chart.Node, v *document.Node) {
 		}
 	}
 	b.callbacks(inv, v)
+}
+
+// job reads an invoke that has a job done.
+func (b *builder) job(inv *chart.Invoke, v, of *document.Node) {
+	inv.Job = &chart.JobInvoke{Type: b.Text(of), Data: b.Optional(v.Field("data")), Priority: b.Optional(v.Field("priority"))}
+	switch known := b.Definition.JobByType; {
+	case len(known) == 0:
+		b.Advise(of, "name it under jobs at the top of the file", "unknown type of jobs %q", data.Shorten(inv.Job.Type))
+	case known[inv.Job.Type] == nil:
+		b.Suggest(of, inv.Job.Type, slices.Sorted(maps.Keys(known)), "unknown type of jobs %q", data.Shorten(inv.Job.Type))
+	}
+	if at := v.Field("version"); at != nil {
+		b.Add(at, "a job has no version")
+	}
+	if p := inv.Job.Priority; p != nil && p.Constant != nil {
+		if _, err := chart.JobPriority(p.Constant); err != nil {
+			b.Add(v.Field("priority"), "%v", err)
+		}
+	}
 }
 
 // callbacks reads what takes the end of a child: in one order, so that a file always means the same.

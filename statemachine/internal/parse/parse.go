@@ -159,6 +159,7 @@ func (b *builder) definition(n *document.Node) {
 	b.Events(n.Field("events"))
 	b.Webhooks(n.Field("webhooks"))
 	b.Schedules(n.Field("schedules"))
+	b.Jobs(n.Field("jobs"))
 	b.Retention(n.Field("retention"))
 	b.NamedGuards = b.Named(n.Field("guards"))
 	b.namedActions = b.Named(n.Field("actions"))

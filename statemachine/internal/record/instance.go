@@ -50,14 +50,15 @@ func (in *Instance) Key() string {
 	return in.Named.Key
 }
 
-// State is where an instance is and what it waits for. Its slices are replaced and never changed in place; timers, children and tasks
-// stand in the order in which they began.
+// State is where an instance is and what it waits for. Its slices are replaced and never changed in place; timers, children, tasks
+// and jobs stand in the order in which they began.
 type State struct {
 	At       *chart.Configuration // set by Create, Step and Restore
 	Memory   []Memory             // what history nodes remember, in no order
 	Timers   []TimerState
 	Children []ChildState // run, or have ended not long ago
 	Tasks    []TaskState  // open
+	Jobs     []JobState   // not done
 	Parent   *Parent      // nil: nobody has invoked it
 	Ended    bool         // it was stopped, or its parent has cancelled it
 }

@@ -28,6 +28,7 @@ type portable struct {
 	Children   []byte          `json:"children,omitempty"`
 	Parent     []byte          `json:"parent,omitempty"`
 	Tasks      []byte          `json:"tasks,omitempty"`
+	Jobs       []byte          `json:"jobs,omitempty"`
 	Key        string          `json:"key,omitempty"`
 }
 
@@ -39,7 +40,7 @@ func (r *Record) AppendJSON(dst []byte) ([]byte, error) {
 	err := to.Encode(&portable{
 		Version: r.Version, Sequence: r.Sequence, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(), States: json.RawMessage(r.States), Redirect: r.Redirect,
 		Public: json.RawMessage(r.Public), Private: json.RawMessage(r.Private),
-		Memory: r.memory, Attachment: r.Attachment, Timers: r.timers, Children: r.children, Parent: r.parent, Tasks: r.tasks, Key: r.Key,
+		Memory: r.memory, Attachment: r.Attachment, Timers: r.timers, Children: r.children, Parent: r.parent, Tasks: r.tasks, Jobs: r.jobs, Key: r.Key,
 	})
 	if err != nil {
 		return nil, err
@@ -76,6 +77,6 @@ func FromJSON(text []byte, chain Chain) ([]byte, error) {
 	dst = packed.AppendText(dst, p.Redirect)
 	dst = packed.AppendText(packed.AppendText(dst, p.Public), p.Private)
 	dst = packed.AppendText(dst, p.Memory)
-	dst = appendSections(dst, p.Attachment, p.Timers, p.Children, p.Parent, p.Tasks, []byte(p.Key))
+	dst = appendSections(dst, p.Attachment, p.Timers, p.Children, p.Parent, p.Tasks, []byte(p.Key), p.Jobs)
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst, castagnoli)), nil
 }

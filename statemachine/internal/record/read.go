@@ -15,6 +15,7 @@ var (
 	errTimers   = fmt.Errorf("%w: timers", ErrRecord)
 	errChildren = fmt.Errorf("%w: children", ErrRecord)
 	errTasks    = fmt.Errorf("%w: tasks", ErrRecord)
+	errJobs     = fmt.Errorf("%w: jobs", ErrRecord)
 )
 
 // Restore makes the instance that r was written from, under the definition that it was written with. It returns ErrRecord when they do
@@ -56,6 +57,9 @@ func Restore(d *chart.Definition, id string, r Record) (Instance, error) {
 		return in, err
 	}
 	if in.State.Children, err = restoreChildren(d, r.children); err != nil {
+		return in, err
+	}
+	if in.State.Jobs, err = restoreJobs(d, r.jobs); err != nil {
 		return in, err
 	}
 	if err := restoreParent(&in, r.parent); err != nil {

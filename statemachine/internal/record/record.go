@@ -25,6 +25,7 @@ const (
 	parentSection     = 4
 	taskSection       = 5
 	keySection        = 6
+	jobSection        = 7
 )
 
 // The flags of a timer.
@@ -69,7 +70,7 @@ type Record struct {
 	// Attachment is data that the caller keeps with the instance; nil for none. The state machine does not read it.
 	Attachment                       []byte
 	memory, timers, children, parent []byte
-	tasks                            []byte
+	tasks, jobs                      []byte
 }
 
 // IsEnded reports whether the instance was stopped, or its parent has cancelled it.
@@ -121,6 +122,8 @@ func (r *Record) sections(rd *packed.Reader) {
 			r.tasks = notEmpty(rd)
 		case kind == keySection:
 			r.Key = string(notEmpty(rd))
+		case kind == jobSection:
+			r.jobs = notEmpty(rd)
 		default:
 			rd.Fail()
 		}

@@ -27,13 +27,13 @@ func Append(dst []byte, d *chart.Definition, in *Instance, chain Chain, attachme
 	dst = packed.AppendText(dst, in.Public)
 	dst = packed.AppendText(dst, in.Private)
 	dst = packed.AppendText(dst, appendMemory(nil, d, in.State.Memory))
-	dst = appendSections(dst, attachment, appendTimers(nil, in.State.Timers), appendChildren(nil, in.State.Children), appendParent(nil, &in.State), appendTasks(nil, in.State.Tasks), []byte(in.Key()))
+	dst = appendSections(dst, attachment, appendTimers(nil, in.State.Timers), appendChildren(nil, in.State.Children), appendParent(nil, &in.State), appendTasks(nil, in.State.Tasks), []byte(in.Key()), appendJobs(nil, in.State.Jobs))
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
 // appendSections writes what there is of the sections.
-func appendSections(dst, attachment, timers, children, parent, tasks, key []byte) []byte {
-	for i, text := range [...][]byte{attachmentSection: attachment, timerSection: timers, childSection: children, parentSection: parent, taskSection: tasks, keySection: key} {
+func appendSections(dst, attachment, timers, children, parent, tasks, key, jobs []byte) []byte {
+	for i, text := range [...][]byte{attachmentSection: attachment, timerSection: timers, childSection: children, parentSection: parent, taskSection: tasks, keySection: key, jobSection: jobs} {
 		if len(text) > 0 {
 			dst = packed.AppendText(append(dst, byte(i)), text)
 		}

@@ -1,45 +1,45 @@
-package chart
+// Package coverage counts what instances of a definition reach.
+package coverage
 
 import (
 	"fmt"
 	"strings"
 
 	"troupe/statemachine/expr"
+	"troupe/statemachine/internal/chart"
 )
 
-// Coverage counts what instances of a definition reach. It is for one goroutine. Add joins those of several definitions that were parsed
-// once.
+// Coverage counts what instances of a definition reach. It is for one goroutine.
 type Coverage struct {
-	Of          *Definition
+	Of          *chart.Definition
 	nodes       []uint64 // by index
-	transitions map[*Transition]uint64
+	transitions map[*chart.Transition]uint64
 	guards      map[*expr.Program]*[2]uint64 // false, true
-	actions     map[*Action]uint64
+	actions     map[*chart.Action]uint64
 }
 
-// NewCoverage returns one of a definition of which nothing is reached yet.
-func NewCoverage(d *Definition) *Coverage {
+// New returns one of a definition of which nothing is reached yet.
+func New(d *chart.Definition) *Coverage {
 	return &Coverage{
-		Of: d, nodes: make([]uint64, len(d.Nodes)), transitions: map[*Transition]uint64{}, guards: map[*expr.Program]*[2]uint64{}, actions: map[*Action]uint64{},
+		Of: d, nodes: make([]uint64, len(d.Nodes)), transitions: map[*chart.Transition]uint64{}, guards: map[*expr.Program]*[2]uint64{}, actions: map[*chart.Action]uint64{},
 	}
 }
 
-// Enter, Take, Decide and Run count a node that is entered, a transition that is taken, a guard that is evaluated, and an action that runs.
-// They do nothing without a receiver.
-func (c *Coverage) Enter(n *Node) {
+// Enter counts a node that is entered. Like the other counts it does nothing where nobody counts: c is nil.
+func (c *Coverage) Enter(n *chart.Node) {
 	if c != nil {
 		c.nodes[n.Index]++
 	}
 }
 
-// Take is described at Enter, as are the next two.
-func (c *Coverage) Take(t *Transition) {
+// Take counts a transition.
+func (c *Coverage) Take(t *chart.Transition) {
 	if c != nil {
 		c.transitions[t]++
 	}
 }
 
-// Decide counts a guard.
+// Decide counts a guard that was evaluated.
 func (c *Coverage) Decide(p *expr.Program, holds bool) {
 	if c != nil {
 		c.decide(p, holds)
@@ -60,7 +60,7 @@ func (c *Coverage) decide(p *expr.Program, holds bool) {
 }
 
 // Run counts an action.
-func (c *Coverage) Run(a *Action) {
+func (c *Coverage) Run(a *chart.Action) {
 	if c != nil {
 		c.actions[a]++
 	}
@@ -86,22 +86,22 @@ func (c *Coverage) Add(other *Coverage) {
 	}
 }
 
-// CoveredKind says what a Covered is of.
-type CoveredKind string
+// Kind says what a Part is of.
+type Kind string
 
 // The kinds, in the order in which a report has them.
 const (
-	CoveredState      CoveredKind = "state"
-	CoveredTransition CoveredKind = "transition"
-	CoveredGuard      CoveredKind = "guard"
-	CoveredAction     CoveredKind = "action"
+	State      Kind = "state"
+	Transition Kind = "transition"
+	Guard      Kind = "guard"
+	Action     Kind = "action"
 )
 
-// Covered is a part of a definition with how often it was reached.
-type Covered struct {
-	Kind CoveredKind
+// Part is a part of a definition with how often it was reached.
+type Part struct {
+	Kind Kind
 	// At is the node that it is, or belongs to.
-	At Position
+	At chart.Position
 	// Text says which one of the node it is: the event of a transition and where it leads, the condition of a guard, the word of an action;
 	// "" for a state.
 	Text string
@@ -112,19 +112,19 @@ type Covered struct {
 }
 
 // IsReached reports whether it was: a guard, both ways.
-func (c *Covered) IsReached() bool { return c.Count > 0 && (c.Kind != CoveredGuard || c.Refused > 0) }
+func (c *Part) IsReached() bool { return c.Count > 0 && (c.Kind != Guard || c.Refused > 0) }
 
 // Parts are all parts of the definition, by node in document order: its state, transitions, guards and actions. History nodes are never
 // entered, and no part.
-func (c *Coverage) Parts() []Covered {
-	r := &coverageReader{Coverage: c, seen: map[*expr.Program]bool{}}
+func (c *Coverage) Parts() []Part {
+	r := &reader{Coverage: c, seen: map[*expr.Program]bool{}}
 	for _, n := range c.Of.Nodes[1:] {
 		r.at = n.Position()
 		if !n.Kind.IsHistory() {
-			r.add(Covered{Kind: CoveredState, Line: n.Line, Count: c.nodes[n.Index]})
+			r.add(Part{Kind: State, Line: n.Line, Count: c.nodes[n.Index]})
 		}
 		for t := range n.TransitionsOf() {
-			r.add(Covered{Kind: CoveredTransition, Text: transitionText(t), Line: t.Line, Count: c.transitions[t]})
+			r.add(Part{Kind: Transition, Text: transitionText(t), Line: t.Line, Count: c.transitions[t]})
 			r.guard(t.Guard, t.Condition)
 			r.read(t.Actions)
 		}
@@ -153,59 +153,59 @@ func (c *Coverage) Reached() (nodes []bool, transitions [][]bool) {
 	return nodes, transitions
 }
 
-type coverageReader struct {
+type reader struct {
 	*Coverage
-	at   Position
+	at   chart.Position
 	seen map[*expr.Program]bool
-	out  []Covered
+	out  []Part
 }
 
-func (r *coverageReader) add(c Covered) {
+func (r *reader) add(c Part) {
 	c.At, c.File = r.at, r.Of.Places.File
 	r.out = append(r.out, c)
 }
 
-func (r *coverageReader) guard(p *expr.Program, text string) {
+func (r *reader) guard(p *expr.Program, text string) {
 	if p == nil || r.seen[p] {
 		return
 	}
 	r.seen[p] = true
-	of := Covered{Kind: CoveredGuard, Text: text, Line: r.Of.Places.Programs[p]}
+	of := Part{Kind: Guard, Text: text, Line: r.Of.Places.Programs[p]}
 	if n := r.guards[p]; n != nil {
 		of.Refused, of.Count = n[0], n[1]
 	}
 	r.add(of)
 }
 
-func (r *coverageReader) read(list []Action) {
+func (r *reader) read(list []chart.Action) {
 	for i := range list {
-		r.add(Covered{Kind: CoveredAction, Text: actionWord(list[i]), Line: r.Of.Places.Actions[&list[i]], Count: r.actions[&list[i]]})
+		r.add(Part{Kind: Action, Text: actionWord(list[i]), Line: r.Of.Places.Actions[&list[i]], Count: r.actions[&list[i]]})
 		switch a := list[i].(type) {
-		case *Choose:
+		case *chart.Choose:
 			for _, b := range a.Branches {
 				if b.Guard != nil {
 					r.guard(b.Guard, b.Guard.Source())
 				}
 				r.read(b.Actions)
 			}
-		case *ForEach:
+		case *chart.ForEach:
 			r.read(a.Body)
-		case *ForEachPlace:
+		case *chart.ForEachPlace:
 			r.read(a.Body)
-		case *Block:
+		case *chart.Block:
 			r.read(a.Actions)
 		}
 	}
 }
 
-func transitionText(t *Transition) string {
+func transitionText(t *chart.Transition) string {
 	words := []string{t.Event.String()}
 	switch {
 	case t.After != nil:
 		words[0] = "after " + t.After.Delay.Text
 	case t.Child != nil:
 		words[0] = string(t.Child.Event())
-	case t.Event == EventPattern{}:
+	case t.Event == chart.EventPattern{}:
 		words[0] = "always"
 	}
 	for _, p := range t.More {
@@ -222,32 +222,32 @@ func transitionText(t *Transition) string {
 }
 
 // actionWord is how a definition calls an action.
-func actionWord(a Action) string {
+func actionWord(a chart.Action) string {
 	switch a := a.(type) {
-	case *Assign, *SetPlaces:
+	case *chart.Assign, *chart.SetPlaces:
 		return "assign"
-	case *Raise:
+	case *chart.Raise:
 		return "raise " + string(a.Event)
-	case *Redirect:
+	case *chart.Redirect:
 		return "redirect"
-	case *LogLine:
+	case *chart.LogLine:
 		return "log"
-	case *Choose:
+	case *chart.Choose:
 		return "if"
-	case *ForEach, *ForEachPlace:
+	case *chart.ForEach, *chart.ForEachPlace:
 		return "foreach"
-	case *Send:
+	case *chart.Send:
 		return "send " + string(a.Event)
-	case *Dispatch:
+	case *chart.Dispatch:
 		return "send"
-	case *SendOut:
+	case *chart.SendOut:
 		return "webhook " + a.To
-	case *SendMail:
+	case *chart.SendMail:
 		return "mail"
-	case *Cancel:
+	case *chart.Cancel:
 		return "cancel"
-	case *Block:
+	case *chart.Block:
 		return "block"
 	}
-	panic(fmt.Sprintf("chart: no action of type %T", a))
+	panic(fmt.Sprintf("coverage: no action of type %T", a))
 }
