@@ -36,7 +36,7 @@ var expectations = []expectation{
 	{key: "cancelled"},
 	{key: "tasks", shape: ofItems, fields: []string{"title", "description", "for", "due", "priority", "assignee", "form", "stateMachineId", "nodeId"}},
 	{key: "timers", shape: ofItems, fields: []string{"event", "due", "stateMachineId", "nodeId"}},
-	{key: "jobs", shape: ofItems, fields: []string{"job", "data", "priority", "stateMachineId", "nodeId"}},
+	{key: "jobs", shape: ofItems, fields: []string{"job", "data", "priority", "attempts", "failed", "stateMachineId", "nodeId"}},
 	{key: "children", shape: ofItems, fields: []string{"workflow", "status"}},
 	{key: "incidents", shape: ofItems, fields: []string{"error", "event", "webhook", "job"}},
 	{key: "events", shape: ofItems, fields: []string{"event", "user", "data"}},

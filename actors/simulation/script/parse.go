@@ -235,9 +235,11 @@ func (p *parser) action(s *Step, n, key *document.Node) {
 		}
 	case Complete:
 		name("job")
+		p.job(s, key)
 		s.Data = valueOf(long.Field("output"))
 	case Fail:
 		name("job")
+		p.job(s, key)
 		s.Message, s.Final = p.Text(long.Field("message")), p.Bool(long.Field("final"))
 	case Child:
 		name("workflow")
@@ -278,6 +280,18 @@ func texts[T ~string](list []T) []string {
 		out[i] = string(s)
 	}
 	return out
+}
+
+func (p *parser) job(s *Step, key *document.Node) {
+	d := p.definition(s)
+	if d == nil || s.Name == "" || d.Job(s.Name) != nil {
+		return
+	}
+	var types []string
+	for _, t := range d.JobTypes() {
+		types = append(types, t.Name)
+	}
+	p.Suggest(key, s.Name, types, "%s has no jobs %s", d.ID, data.Quote(s.Name))
 }
 
 func (p *parser) child(s *Step, key, long *document.Node) {

@@ -37,6 +37,18 @@ type Failure struct {
 	History []string `json:"history,omitempty"`
 }
 
+// Summary is the failure on one line.
+func (f *Failure) Summary() string {
+	if f.Message != "" || len(f.Differences) == 0 {
+		return f.Message
+	}
+	first := f.Differences[0].String()
+	if more := len(f.Differences) - 1; more > 0 {
+		first += fmt.Sprintf(" (and %d more)", more)
+	}
+	return first
+}
+
 // Options say how tests run.
 type Options struct {
 	Known  *Known
@@ -112,7 +124,7 @@ func (r *run) step(s *Step) *Failure {
 // act does what the step says, and compares whether it was refused with whether it should be.
 func (r *run) act(s *Step) *Failure {
 	r.events, r.sent = len(r.world.Events()), len(r.world.Sent())
-	err := r.Do(s)
+	err := r.do(s)
 	status := StatusOf(err)
 	switch {
 	case err == nil && s.Refused:
@@ -125,7 +137,7 @@ func (r *run) act(s *Step) *Failure {
 	return nil
 }
 
-func (r *run) Do(s *Step) error {
+func (r *run) do(s *Step) error {
 	if s.Action == Create {
 		in, err := r.world.Create(s.As, cmp.Or(s.Name, r.workflow), s.Public, s.Private)
 		if in != nil {
@@ -147,8 +159,10 @@ func (r *run) Do(s *Step) error {
 		return r.world.Answer(in, s.Name, s.Status, s.Data)
 	case Child:
 		return r.world.EndChild(in, cmp.Or(s.Name, onlyChild(in)), s.Failed, s.Data)
+	case Complete:
+		return r.world.CompleteJob(in, s.Name, s.Data)
 	default:
-		return failure.Refuse(failure.ErrNotFound, "no job waits")
+		return r.world.FailJob(in, s.Name, s.Message, s.Final)
 	}
 }
 

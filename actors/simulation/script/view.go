@@ -72,7 +72,7 @@ func (r *run) view(in *simulation.Instance, asked *document.Node) (map[string]da
 		"done": truth(d.IsDone(state)), "cancelled": truth(state.IsEnded()),
 		"timers": listFrom(in.Timers(), timerValue), "incidents": listFrom(in.Incidents(), incidentValue),
 		"children": listFrom(state.Children(), childValue),
-		"events":   r.eventsOf(in), "sent": r.sentOf(in), "jobs": data.Value("[]"),
+		"events":   r.eventsOf(in), "sent": r.sentOf(in), "jobs": listFrom(in.Jobs(), jobValue),
 	}
 	for key, text := range map[string]string{"svcRedirect": state.Redirect, "key": state.Key(), "title": d.Title(state).For("en")} {
 		if text != "" {
@@ -160,6 +160,20 @@ func childValue(c *statemachine.Child) data.Value {
 	var o object
 	o.text("workflow", c.Workflow)
 	o.text("status", c.Status.String())
+	return o.value()
+}
+
+func jobValue(j *simulation.Job) data.Value {
+	var o object
+	o.text("job", j.Type)
+	if j.Data.Kind() != data.Absent {
+		o.put("data", j.Data)
+	}
+	o.put("priority", strconv.AppendInt(nil, int64(j.Priority), 10))
+	o.put("attempts", strconv.AppendInt(nil, int64(j.Attempts), 10))
+	o.put("failed", truth(j.Failed))
+	o.text("stateMachineId", string(j.At.Machine))
+	o.text("nodeId", string(j.At.Node))
 	return o.value()
 }
 

@@ -1,4 +1,4 @@
-// Package author has the commands for those who write the text files of a home: check, init, new, publish, diagram,
+// Package author has the commands for those who write the text files of a home: check, init, new, test, publish, diagram,
 // import, export, parameters and schema. Most of them need no server.
 package author
 
@@ -180,7 +180,7 @@ func settingFaults(err error) (faults document.Faults) {
 
 // Commands are those for who writes the text files of a home.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{newCheck(), newInit(), newNew(), newPublish(), newDiagram(), newImport(), newExport(), newParameters(), newSchema()}
+	return []*cobra.Command{newCheck(), newInit(), newNew(), newTest(), newPublish(), newDiagram(), newImport(), newExport(), newParameters(), newSchema()}
 }
 
 func newPublish() *cobra.Command {
