@@ -69,7 +69,9 @@ func Cover(results []*Result, whole *Known) (out []*Coverage) {
 	for _, c := range all {
 		out = append(out, reportOf(c))
 	}
-	slices.SortFunc(out, func(a, b *Coverage) int { return cmp.Or(cmp.Compare(a.Workflow, b.Workflow), cmp.Compare(a.Version, b.Version)) })
+	slices.SortFunc(out, func(a, b *Coverage) int {
+		return cmp.Or(cmp.Compare(a.Workflow, b.Workflow), cmp.Compare(a.Version, b.Version))
+	})
 	return out
 }
 

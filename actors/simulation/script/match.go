@@ -178,7 +178,7 @@ func (c *comparison) due(path string, want *document.Node, got data.Value) {
 	if want.Kind == document.String && err == nil {
 		if in, err := statemachine.ParseDelay(want.Text); err == nil {
 			if left := at.Sub(c.now); left != in {
-				c.differ(want, path, "in "+want.Text, "in "+left.String())
+				c.differ(want, path, "in "+want.Text, "in "+delayText(left))
 			}
 			return
 		}
@@ -190,6 +190,31 @@ func (c *comparison) due(path string, want *document.Node, got data.Value) {
 		}
 	}
 	c.value(path, want, got)
+}
+
+// delayText is a duration as files write it.
+func delayText(d time.Duration) string {
+	text, rest := "P", max(d, -d)
+	if d < 0 {
+		text = "-P"
+	}
+	unit := func(of time.Duration, name string) {
+		if n := int64(rest / of); n > 0 {
+			text += strconv.FormatInt(n, 10) + name
+		}
+		rest %= of
+	}
+	unit(24*time.Hour, "D")
+	if rest == 0 && d != 0 {
+		return text
+	}
+	text += "T"
+	unit(time.Hour, "H")
+	unit(time.Minute, "M")
+	if rest > 0 || d == 0 {
+		text += strconv.FormatFloat(rest.Seconds(), 'f', -1, 64) + "S"
+	}
+	return text
 }
 
 // compare is a method of a comparison that looks at one value.
@@ -212,7 +237,9 @@ func (c *comparison) matcher(path string, want *document.Node, got data.Value, i
 	}
 }
 
-func isTrue(n *document.Node) bool { return n.Kind == document.Bool && strings.EqualFold(n.Text, "true") }
+func isTrue(n *document.Node) bool {
+	return n.Kind == document.Bool && strings.EqualFold(n.Text, "true")
+}
 
 func (c *comparison) matches(f document.Field, got data.Value, inside compare) bool {
 	fits := func(want *document.Node, got data.Value) bool {

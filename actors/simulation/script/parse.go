@@ -85,7 +85,7 @@ func (p *parser) time(n *document.Node, otherwise time.Time) time.Time {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		p.Advise(n, "2026-01-05T09:00:00Z", "%s is not a time", data.Quote(text))
+		p.Advise(n, "such as 2026-01-05T09:00:00Z", "%s is not a time", data.Quote(text))
 	}
 	return at.UTC()
 }
@@ -94,9 +94,12 @@ func (p *parser) steps(n *document.Node) (steps []Step) {
 	if n == nil {
 		return nil
 	}
-	if n.Kind != document.Sequence || len(n.Items) == 0 {
+	if n.Kind != document.Sequence {
 		p.Add(n, "expected a list of steps, found %s", n.Kind)
 		return nil
+	}
+	if len(n.Items) == 0 {
+		p.Add(n, "there are no steps")
 	}
 	created := false
 	for _, item := range n.Items {
@@ -134,13 +137,14 @@ func (p *parser) step(n *document.Node) Step {
 			s.Action, key = is, f.Value
 		}
 	}
-	allowed := append([]string{"expect", "refused"}, arguments[s.Action]...)
-	if s.Action == NoAction {
-		allowed = append(allowed, actions[1:]...)
-	}
-	p.Known(n, append(allowed, s.Action.String())...)
-	if s.Action == NoAction && n.Field("expect") == nil {
-		p.Advise(n, "a step has expect, or one of "+strings.Join(actions[1:], ", "), "the step does nothing and expects nothing")
+	allowed := append(slices.Clone(actions[1:]), "expect", "refused")
+	if before := p.Count(); s.Action == NoAction {
+		p.Known(n, slices.Concat(allowed, slices.Concat(arguments[:]...))...)
+		if n.Field("expect") == nil && p.Count() == before {
+			p.Advise(n, "a step has expect, or one of "+strings.Join(actions[1:], ", "), "the step does nothing and expects nothing")
+		}
+	} else {
+		p.Known(n, append(allowed, arguments[s.Action]...)...)
 	}
 	s.In = p.workflow(n.Field("in"))
 	s.As = p.user(n.Field("as"))
@@ -150,8 +154,8 @@ func (p *parser) step(n *document.Node) Step {
 	p.action(&s, n, key)
 	if refused := n.Field("refused"); refused != nil {
 		s.Refused = true
-		if refused.Kind != document.Bool || !isTrue(refused) {
-			s.RefusedStatus = p.status(refused)
+		if !isTrue(refused) {
+			s.RefusedStatus = p.status(refused, http.StatusBadRequest)
 		}
 		if s.Action == NoAction {
 			p.Add(refused, "only a step that does something can be refused")
@@ -191,10 +195,10 @@ func (p *parser) user(n *document.Node) string {
 	return login
 }
 
-func (p *parser) status(n *document.Node) int {
+func (p *parser) status(n *document.Node, least int) int {
 	status, ok := p.Int(n)
-	if ok && status != 0 && (status < http.StatusContinue || status > 599) {
-		p.Add(n, "%d is not a status of HTTP", status)
+	if ok && (status < least || status > 599) {
+		p.Add(n, "expected a status of HTTP from %d to 599, found %d", least, status)
 	}
 	return status
 }
@@ -222,7 +226,7 @@ func (p *parser) action(s *Step, n, key *document.Node) {
 	case Advance:
 		wait, err := statemachine.ParseDelay(p.Text(key))
 		if s.Wait = wait; err != nil && key.Kind == document.String {
-			p.Advise(key, "P3D, PT30M or 48h", "%s is not a duration", data.Quote(key.Text))
+			p.Advise(key, "such as P3D, PT30M or 48h", "%s is not a duration", data.Quote(key.Text))
 		}
 	case Answer:
 		name("webhook")
@@ -231,7 +235,7 @@ func (p *parser) action(s *Step, n, key *document.Node) {
 		}
 		s.Status, s.Data = http.StatusOK, valueOf(long.Field("body"))
 		if status := long.Field("status"); status != nil {
-			s.Status = p.status(status)
+			s.Status = p.status(status, 0)
 		}
 	case Complete:
 		name("job")
