@@ -61,4 +61,5 @@ func (k *Known) users() (logins []string) {
 	return logins
 }
 
-func (k *Known) workflows() []string { return keysOf(k.newest) }
+// Workflows are the ids of all workflows, in order.
+func (k *Known) Workflows() []string { return keysOf(k.newest) }

@@ -73,7 +73,7 @@ func (p *parser) file(root *document.Node) *File {
 func (p *parser) workflow(n *document.Node) string {
 	id := p.Text(n)
 	if id != "" && p.known.newest[id] == nil {
-		p.Suggest(n, id, p.known.workflows(), "there is no workflow %s", data.Quote(id))
+		p.Suggest(n, id, p.known.Workflows(), "there is no workflow %s", data.Quote(id))
 	}
 	return id
 }

@@ -20,6 +20,7 @@ import (
 	"troupe/actors/simulation/script"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/config"
+	"troupe/cmd/internal/connect"
 	"troupe/cmd/internal/homedir"
 	"troupe/statemachine/document"
 )
@@ -30,7 +31,10 @@ const formJUnit = "junit"
 type testCommand struct {
 	dir, run, coverage string
 	watch              bool
+	record             string
+	private            bool
 	out                *cli.Output
+	at                 *connect.Connection // where the recorded instance is
 }
 
 func newTest() *cobra.Command {
@@ -45,17 +49,24 @@ hold after them. DIR is a home; default: the current folder if it is one, else -
 A test that fails is shown with file and line, what was expected and what was found, and the history up to there. The
 exit code is 1 if a test fails, and 2 if the files of the home or of the tests have problems.
 
---coverage draws which states and transitions the tests reach, and lists what they miss.`,
+--coverage draws which states and transitions the tests reach, and lists what they miss.
+
+--record prints a test that goes the way of a real instance, which the service of --address or --context has, or the
+server that runs on the home. Private data is masked unless --private is given.`,
 		Example: "  troupe test ./troupe-home\n" +
 			"  troupe test --run 'a large order*' --watch\n" +
 			"  troupe test -o junit > tests.xml\n" +
-			"  troupe test --coverage coverage.html",
+			"  troupe test --coverage coverage.html\n" +
+			"  troupe test --record leave-request/01M7YZAB2GNTJFQE62690KHSQT > tests/recorded.yaml",
 	}
 	t.out = cli.AddOutput(cmd, cli.FormTable, cli.FormJSON, formJUnit)
 	cmd.Flags().AddFlag(c.Flags.Lookup("home"))
 	cmd.Flags().StringVar(&t.run, "run", "", "run only the tests with this name; * stands for any characters")
 	cmd.Flags().StringVar(&t.coverage, "coverage", "", "write what the tests reach to this file: .svg or .html")
 	cmd.Flags().BoolVar(&t.watch, "watch", false, "run the tests again whenever a file changes")
+	cmd.Flags().StringVar(&t.record, "record", "", "print a test made from this instance: its id, or WORKFLOW/ID")
+	cmd.Flags().BoolVar(&t.private, "private", false, "keep private data in the recorded test")
+	t.at = connect.AddFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if ext := filepath.Ext(t.coverage); t.coverage != "" && ext != ".svg" && ext != ".html" {
 			return cli.Usagef("--coverage %s: must end in .svg or .html", t.coverage)
@@ -72,7 +83,10 @@ exit code is 1 if a test fails, and 2 if the files of the home or of the tests h
 		if !homedir.HasText(t.dir) {
 			return cli.Usagef("there is no home in %s: it has no %s; give its folder: troupe test DIR", t.dir, home.IdentityFile)
 		}
-		if t.watch {
+		switch {
+		case t.record != "":
+			return t.recording(cmd)
+		case t.watch:
 			return t.watching(cmd)
 		}
 		return t.once(cmd)
@@ -83,13 +97,8 @@ exit code is 1 if a test fails, and 2 if the files of the home or of the tests h
 // once runs the tests and writes the report.
 func (t *testCommand) once(cmd *cobra.Command) error {
 	known, tests, err := t.load()
-	if faults := (document.Faults{}); errors.As(err, &faults) {
-		faults.Sort()
-		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), faults)
-		return cli.Faulty(fmt.Errorf("%s in %s", cli.Plural(len(faults), "problem"), t.dir))
-	}
 	if err != nil {
-		return err
+		return asFaulty(cmd, t.dir, err)
 	}
 	if len(tests) == 0 && t.run == "" {
 		cli.SayNone(cmd.ErrOrStderr(), "tests")
@@ -111,6 +120,17 @@ func (t *testCommand) once(cmd *cobra.Command) error {
 		return fmt.Errorf("%d of %s failed", failed, cli.Plural(len(tests), "test"))
 	}
 	return nil
+}
+
+// asFaulty tells the problems of files, if it is those.
+func asFaulty(cmd *cobra.Command, dir string, err error) error {
+	faults := document.Faults{}
+	if !errors.As(err, &faults) {
+		return err
+	}
+	faults.Sort()
+	_, _ = fmt.Fprintln(cmd.ErrOrStderr(), faults)
+	return cli.Faulty(fmt.Errorf("%s in %s", cli.Plural(len(faults), "problem"), dir))
 }
 
 // load reads the home and the tests that are to run.
