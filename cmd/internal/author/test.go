@@ -189,7 +189,7 @@ func (t *testCommand) watching(cmd *cobra.Command) error {
 		}
 		verdict := "All tests passed."
 		if err := t.once(cmd); err != nil {
-			verdict = err.Error()
+			verdict = err.Error() + "."
 		}
 		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), verdict+" Waiting for changes.")
 	}

@@ -25,8 +25,7 @@ func writeCoverage(file string, all []*script.Coverage) error {
 
 func chartOf(c *script.Coverage) []byte {
 	nodes, transitions := c.Counts.Reached()
-	p := diagram.Picture{Chart: c.Counts.Of.Chart(), Languages: cli.ReaderLanguages()}
-	_, _ = nodes, transitions
+	p := diagram.Picture{Chart: c.Counts.Of.Chart(), Languages: cli.ReaderLanguages(), Reached: &diagram.Reached{Nodes: nodes, Transitions: transitions}}
 	return p.SVG()
 }
 
