@@ -59,6 +59,18 @@ func TestTheExampleIsTested(t *testing.T) {
 	assert.Equal(t, 4, strings.Count(string(svg), "<svg "), "the charts stand below each other")
 }
 
+// TestTheGuideIsRight runs the tests in the guide beside the example.
+func TestTheGuideIsRight(t *testing.T) {
+	guide, err := os.ReadFile(filepath.Join(clitest.Tree(), "cmd", "troupe", "TESTS.md"))
+	require.NoError(t, err)
+	dir := clitest.ExampleHome(t)
+	_, text, found := strings.Cut(string(guide), "```yaml\n")
+	text, _, _ = strings.Cut(text, "```")
+	require.True(t, found)
+	clitest.PutFile(t, dir, "tests/guide.yaml", text)
+	assert.Contains(t, clitest.MustInvoke(t, "test", dir), "tests/guide.yaml")
+}
+
 func TestAFailureIsShown(t *testing.T) {
 	dir := clitest.ExampleHome(t)
 	clitest.Edit(t, dir, "tests/stock-take.yaml", "svcPublic: {counted: 120, missing: 3}", "svcPublic: {counted: 120, missing: 4}")
