@@ -342,6 +342,9 @@ func stepNode(s *Step) *document.Node {
 	default:
 		text(s.Action.String(), s.Name)
 	}
+	if s.In != "" {
+		text("in", s.In)
+	}
 	switch s.Action {
 	case Send:
 		put("data", s.Data)

@@ -59,7 +59,9 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-func indented(text string) string { return "      " + strings.ReplaceAll(text, "\n", "\n      ") + "\n" }
+func indented(text string) string {
+	return "      " + strings.ReplaceAll(text, "\n", "\n      ") + "\n"
+}
 
 func tell(out *strings.Builder, r *script.Result) {
 	if r.Failure == nil {

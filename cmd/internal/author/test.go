@@ -33,12 +33,14 @@ type testCommand struct {
 	watch              bool
 	record             string
 	private            bool
+	explore            bool
+	walks              script.Exploration
 	out                *cli.Output
 	at                 *connect.Connection // where the recorded instance is
 }
 
 func newTest() *cobra.Command {
-	c, t := config.New(), &testCommand{}
+	c, t := config.New(), &testCommand{walks: script.Exploration{Walks: 200, Steps: 50}}
 	cmd := &cobra.Command{
 		Use:   "test [DIR]",
 		Short: "Run the tests of a home's workflows",
@@ -52,12 +54,16 @@ exit code is 1 if a test fails, and 2 if the files of the home or of the tests h
 --coverage draws which states and transitions the tests reach, and lists what they miss.
 
 --record prints a test that goes the way of a real instance, which the service of --address or --context has, or the
-server that runs on the home. Private data is masked unless --private is given.`,
+server that runs on the home. Private data is masked unless --private is given.
+
+--explore walks through each workflow at random and prints what it finds as a file of tests that fail: actions that
+fail, states that nobody can leave, tasks for nobody, states and transitions that no walk reaches.`,
 		Example: "  troupe test ./troupe-home\n" +
 			"  troupe test --run 'a large order*' --watch\n" +
 			"  troupe test -o junit > tests.xml\n" +
 			"  troupe test --coverage coverage.html\n" +
-			"  troupe test --record leave-request/01M7YZAB2GNTJFQE62690KHSQT > tests/recorded.yaml",
+			"  troupe test --record leave-request/01M7YZAB2GNTJFQE62690KHSQT > tests/recorded.yaml\n" +
+			"  troupe test --explore --run purchase-order --walks 1000",
 	}
 	t.out = cli.AddOutput(cmd, cli.FormTable, cli.FormJSON, formJUnit)
 	cmd.Flags().AddFlag(c.Flags.Lookup("home"))
@@ -66,6 +72,10 @@ server that runs on the home. Private data is masked unless --private is given.`
 	cmd.Flags().BoolVar(&t.watch, "watch", false, "run the tests again whenever a file changes")
 	cmd.Flags().StringVar(&t.record, "record", "", "print a test made from this instance: its id, or WORKFLOW/ID")
 	cmd.Flags().BoolVar(&t.private, "private", false, "keep private data in the recorded test")
+	cmd.Flags().BoolVar(&t.explore, "explore", false, "walk through the workflows at random; --run names one of them")
+	cmd.Flags().Var(cli.Count(&t.walks.Walks), "walks", "how many walks --explore tries for each workflow, at most 100,000")
+	cmd.Flags().Var(cli.Count(&t.walks.Steps), "steps", "how many steps a walk has at most, at most 1,000")
+	cmd.Flags().Uint64Var(&t.walks.Seed, "seed", 1, "the same seed takes the same walks")
 	t.at = connect.AddFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if ext := filepath.Ext(t.coverage); t.coverage != "" && ext != ".svg" && ext != ".html" {
@@ -86,6 +96,8 @@ server that runs on the home. Private data is masked unless --private is given.`
 		switch {
 		case t.record != "":
 			return t.recording(cmd)
+		case t.explore:
+			return t.exploring(cmd)
 		case t.watch:
 			return t.watching(cmd)
 		}
@@ -154,12 +166,17 @@ func (t *testCommand) load() (*script.Known, []*script.Test, error) {
 	for _, of := range tests {
 		names = append(names, of.Name)
 	}
-	pattern := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(t.run), `\*`, ".*") + "$")
-	tests = slices.DeleteFunc(tests, func(of *script.Test) bool { return !pattern.MatchString(of.Name) })
+	tests = slices.DeleteFunc(tests, func(of *script.Test) bool { return !t.isMeant(of.Name) })
 	if len(tests) == 0 {
 		return nil, nil, cli.Usagef("--run: no test has the name %q%s", t.run, cli.DidYouMean(t.run, names))
 	}
 	return set.Known(), tests, nil
+}
+
+// isMeant reports whether --run has the name.
+func (t *testCommand) isMeant(name string) bool {
+	pattern := regexp.MustCompile("^(?s:" + strings.ReplaceAll(regexp.QuoteMeta(t.run), `\*`, ".*") + ")$")
+	return t.run == "" || pattern.MatchString(name)
 }
 
 // watching runs the tests whenever a file of the home changes, until a signal comes.
