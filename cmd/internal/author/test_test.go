@@ -125,6 +125,33 @@ func TestFaultyFilesAreNoFailures(t *testing.T) {
 	assert.True(t, code == cli.ExitDone && complaint == "No tests found.\n", "%d %s", code, complaint)
 }
 
+// TestExploring prints a file that fails when it is run.
+func TestExploring(t *testing.T) {
+	dir := clitest.ExampleHome(t)
+	code, out, complaint := clitest.Invoke("test", dir, "--explore", "--walks", "50")
+	assert.True(t, code == cli.ExitDone && out == "", "the example: %d %s", code, out)
+	assert.Equal(t, 3, strings.Count(complaint, "0 findings"), complaint)
+
+	clitest.Edit(t, dir, "workflows/stock-take.yaml", "        after: {P7D: overdue}", "        after: {P7D: {target: overdue, actions: [{assign: {svcPublic.late: '${svcPublic.none.none}'}}]}}")
+	code, found, complaint := clitest.Invoke("test", dir, "--explore", "--run", "stock*")
+	assert.Equal(t, cli.ExitFailed, code)
+	assert.Contains(t, complaint, "stock-take: 200 walks, ")
+	assert.True(t, strings.HasSuffix(complaint, ", 1 finding\ntroupe: 1 finding\n"), complaint)
+	clitest.PutFile(t, dir, "tests/found.yaml", found)
+	code, out, _ = clitest.Invoke("test", dir, "--run", "*fails*")
+	assert.True(t, code == cli.ExitFailed && strings.Contains(out, "tests/found.yaml"), "%d %s", code, out)
+
+	code, out, _ = clitest.Invoke("test", dir, "--explore", "--run", "stock-take", "-o", "json")
+	assert.Equal(t, cli.ExitFailed, code)
+	var report struct{ Workflows []*script.Explored }
+	require.NoError(t, json.Unmarshal([]byte(out), &report))
+	assert.Equal(t, found, report.Workflows[0].Findings[0].Test)
+	for _, args := range [][]string{{"--run", "nothing"}, {"--steps", "1001"}, {"-o", "junit"}} {
+		code, _, complaint := clitest.Invoke(append([]string{"test", dir, "--explore"}, args...)...)
+		assert.Equal(t, cli.ExitUsage, code, "%v: %s", args, complaint)
+	}
+}
+
 // verdicts passes on each end of a run.
 type verdicts chan string
 
