@@ -4,5 +4,5 @@
 //	tests/*.yaml ── Parse ──► File ── Run ──► Result: passed, or where and how it differs
 //
 // A test knows no clock, no network and no store, and two tests share nothing: any number may run beside each other, and a test has the
-// same result each time. Steps can be read on their own, for callers who play with a workflow and expect nothing.
+// same result each time.
 package script

@@ -29,12 +29,6 @@ func Parse(file string, text []byte, known *Known) (*File, error) {
 	return f, nil
 }
 
-// ParseSteps reads the steps of one instance of a workflow, which may expect nothing. The faults go to c.
-func ParseSteps(c *document.Collector, n *document.Node, workflow *statemachine.Definition, known *Known) []Step {
-	p := &parser{Collector: c, known: known, of: workflow}
-	return p.steps(n)
-}
-
 type parser struct {
 	*document.Collector
 	known *Known

@@ -17,6 +17,7 @@ import (
 	"troupe/actors/simulation/script"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
+	"troupe/gateway/servertest"
 )
 
 func init() {
@@ -123,6 +124,29 @@ func TestFaultyFilesAreNoFailures(t *testing.T) {
 	}
 	code, _, complaint := clitest.Invoke("test", dir)
 	assert.True(t, code == cli.ExitDone && complaint == "No tests found.\n", "%d %s", code, complaint)
+}
+
+// TestRecording makes tests of instances of a service, which pass.
+func TestRecording(t *testing.T) {
+	s, dir := clitest.StartService(t), t.TempDir()
+	for from, to := range map[string]string{"identity.yaml": "identity.yaml", "leave.yaml": "workflows/leave.yaml"} {
+		text, err := os.ReadFile(filepath.Join(clitest.Tree(), "gateway", "servertest", from))
+		require.NoError(t, err)
+		clitest.PutFile(t, dir, to, string(text))
+	}
+	id := s.Create(`{"days": 3}`, "submit", "note", "idle", "wave", "approve")
+	text := clitest.MustInvoke(t, "test", dir, "--record", id)
+	assert.Contains(t, text, "send: approve")
+	assert.Equal(t, text, clitest.MustInvoke(t, "test", dir, "--record", servertest.Workflow+"/"+id))
+	clitest.PutFile(t, dir, "tests/recorded.yaml", text)
+	assert.Contains(t, clitest.MustInvoke(t, "test", dir), "passed  as "+id)
+
+	clitest.Edit(t, dir, "workflows/leave.yaml", "approve: approved", "approve: draft")
+	code, _, complaint := clitest.Invoke("test", dir, "--record", id)
+	assert.Equal(t, cli.ExitFailed, code)
+	assert.Contains(t, complaint, `the instance went by "approve" to approved, but the simulated one by "approve" to draft`)
+	code, _, complaint = clitest.Invoke("test", dir, "--record", "01M7X76MQ3B39RFC7WWVK0NTP7")
+	assert.True(t, code == cli.ExitFailed && strings.Contains(complaint, "404 NotFound"), complaint)
 }
 
 // TestExploring prints a file that fails when it is run.
