@@ -106,7 +106,7 @@ func (m *macrostep) runChoose(a *chart.Choose) error {
 			if err != nil {
 				return err
 			}
-			if !ok {
+			if m.d.coverage.Decide(b.Guard, ok); !ok {
 				continue
 			}
 		}
@@ -169,6 +169,7 @@ func (m *macrostep) runAll(actions []chart.Action) error {
 			m.placeBound(m.d.Places.Actions[&actions[k]])
 			return m.failure
 		}
+		m.d.coverage.Run(&actions[k])
 		err := m.run(actions[k])
 		if m.isSpent() || m.failure != nil {
 			m.placeBound(m.d.Places.Actions[&actions[k]])

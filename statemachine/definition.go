@@ -5,6 +5,7 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/coverage"
 	"troupe/statemachine/internal/record"
 	"troupe/statemachine/internal/transit"
 )
@@ -12,14 +13,24 @@ import (
 // Definition is one version of a workflow: a statechart whose regions are its state machines, with everything compiled. It is built once by
 // Parser.Parse and never changed, so any number of instances may share it. What can be asked of the chart itself is promoted from what the
 // parser has compiled.
-type Definition struct{ chart.Definition }
+type Definition struct {
+	chart.Definition
+	coverage *coverage.Coverage // nil: nobody counts what is reached
+}
 
 func newDefinition(compiled *chart.Definition) *Definition {
-	d := &Definition{*compiled}
+	d := &Definition{Definition: *compiled}
 	d.InitialNodes = chart.NewNodeSet(len(d.Nodes))
 	walk := transit.Walk{Chart: compiled, State: &record.State{}}
 	walk.PlanRegions(d.InitialNodes, d.Nodes[0], d.Nodes[0])
 	return d
+}
+
+// Covered returns the definition as one whose instances count in by what they reach.
+func (d *Definition) Covered(by *Coverage) *Definition {
+	covered := *d
+	covered.coverage = by
+	return &covered
 }
 
 // AppendRecord appends the stored form of the instance (package record has its layout).

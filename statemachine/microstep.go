@@ -100,6 +100,7 @@ func (m *macrostep) microstep(picked []*chart.Transition) {
 	}
 	m.exit(leave)
 	for _, t := range picked {
+		m.d.coverage.Take(t)
 		m.runBlock(t.Actions)
 	}
 	for i, t := range picked {
@@ -138,6 +139,7 @@ func (m *macrostep) enterAll(enter chart.NodeSet) {
 		n := m.d.Nodes[i]
 		m.Look(looksPerNode)
 		m.Active.Add(i)
+		m.d.coverage.Enter(n)
 		m.runBlock(n.Entry)
 		if n.Opens {
 			m.open(n)

@@ -6,6 +6,7 @@ import (
 	"troupe/statemachine/document"
 	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/internal/clause"
+	"troupe/statemachine/internal/coverage"
 	"troupe/statemachine/internal/record"
 )
 
@@ -78,6 +79,11 @@ type (
 	ChartTransition = chart.PictureTransition
 	NodeKind        = chart.NodeKind
 	Trigger         = chart.Trigger
+
+	// Coverage counts what instances reach of a definition, and Covered is a part of one.
+	Coverage    = coverage.Coverage
+	CoveredKind = coverage.Kind
+	Covered     = coverage.Part
 )
 
 // The kinds of nodes, the triggers of transitions, tones, styles, rights, what happens to runs that were missed, and of children.
@@ -167,6 +173,9 @@ func CheckWebhookURL(text string) error { return clause.CheckWebhookURL(text) }
 
 // AppendNodes appends a list of names as a JSON array.
 func AppendNodes(dst []byte, nodes []NodeID) []byte { return record.AppendNodes(dst, nodes) }
+
+// NewCoverage returns a Coverage of a definition of which nothing is reached yet.
+func NewCoverage(d *Definition) *Coverage { return coverage.New(&d.Definition) }
 
 // MaxKeyChars is the longest key of an instance, in characters.
 const MaxKeyChars = chart.MaxKeyChars

@@ -155,6 +155,7 @@ func (m *macrostep) guard(p *expr.Program) bool {
 		m.raiseError(err)
 		return false
 	}
+	m.d.coverage.Decide(p, ok)
 	return ok
 }
 

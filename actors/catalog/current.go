@@ -271,11 +271,7 @@ func (c *Catalog) choice(id string, o *currentVersion, caller *statemachine.Call
 
 // MayNotSend is failure.ErrForbidden for an event that its sender has no right to now, which it tells: the one to send
 // events at all, or, with a name, the one to this event in the state where it is.
-func (c *Catalog) MayNotSend(workflowID string, v statemachine.View, caller *statemachine.Caller, event string, now time.Time, hidden error) error {
-	newest, err := c.Newest(workflowID)
-	if err != nil {
-		return err
-	}
+func MayNotSend(newest *statemachine.Definition, v statemachine.View, caller *statemachine.Caller, event string, now time.Time, hidden error) error {
 	if newest.ReadRight(caller, now) == statemachine.Denied || !newest.MayRead(v, caller, now) {
 		return hidden
 	}

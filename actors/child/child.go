@@ -226,6 +226,12 @@ func (m *Message) ElementID() statemachine.ElementID { return statemachine.Eleme
 // IsForParent reports whether a child has sent it.
 func (m *Message) IsForParent() bool { return m.News != nil || m.Event != nil && m.Event.Up }
 
+// IsFor reports whether an instance is the one that a message was sent to: a parent by its name, a child by its place.
+func (m *Message) IsFor(in *statemachine.Instance) bool {
+	parent := in.Parent()
+	return m.IsForParent() || parent != nil && parent.Instance == m.From.Instance && parent.Child == m.ElementID()
+}
+
 // SetMark tells an event which one of its sender's it is: the outbox knows.
 func (m *Message) SetMark(of key.Delivery) {
 	if m.Event != nil {

@@ -36,6 +36,7 @@ const (
 	FormsFolder      = "forms"
 	ChecklistsFolder = "checklists"
 	RepositoryFolder = "repository" // RepositoryFolder has files of any kind, which are not read here
+	TestsFolder      = "tests"      // TestsFolder is not a part of what a server reads; see LoadTests
 )
 
 var folders = []string{WorkflowsFolder, FormsFolder, ChecklistsFolder}

@@ -14,6 +14,7 @@ import (
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
 	"troupe/actors/repository"
+	"troupe/actors/simulation/script"
 	"troupe/statemachine"
 	"troupe/statemachine/document"
 )
@@ -107,6 +108,7 @@ func Schemas() []Schema {
 		{"checklist", formportal.FileSchema(form.KindChecklist)},
 		{"identity", identity.FileSchema()},
 		{"rights", repository.RightsSchema()},
+		{"test", script.FileSchema()},
 	}
 }
 

@@ -25,6 +25,8 @@ type WatchOptions struct {
 	// did: both name roles. There is one call of each at a time. again asks for another call after an interval that
 	// grows.
 	Access, Definitions func() (again bool)
+	// Tests: the folder of tests counts for Definitions, too.
+	Tests bool
 	// Settle is how long the files must be quiet. Default 200 ms: an editor's save or a checkout is many events.
 	Settle time.Duration
 	Log    zerolog.Logger
@@ -40,6 +42,7 @@ const (
 type Watcher struct {
 	o                   WatchOptions
 	fs                  *fsnotify.Watcher
+	folders             []string // that count, in Dir
 	access, definitions *follower
 
 	starting, stopping sync.Once
@@ -56,7 +59,7 @@ func NewWatcher(o WatchOptions) (*Watcher, error) {
 		return nil, fmt.Errorf("watch %s: %w", o.Dir, err)
 	}
 	w := &Watcher{
-		o: o, fs: notify,
+		o: o, fs: notify, folders: folders,
 		access: newFollower(o.Access, o.Settle), definitions: newFollower(o.Definitions, o.Settle),
 	}
 	if err := notify.Add(o.Dir); err != nil {
@@ -64,7 +67,10 @@ func NewWatcher(o WatchOptions) (*Watcher, error) {
 		return nil, fmt.Errorf("watch %s: %w", o.Dir, err)
 	}
 	w.access.log, w.definitions.log = o.Log, o.Log
-	for _, folder := range folders {
+	if o.Tests {
+		w.folders = append(slices.Clone(folders), TestsFolder)
+	}
+	for _, folder := range w.folders {
 		w.addFolder(filepath.Join(o.Dir, folder))
 	}
 	return w, nil
@@ -172,7 +178,7 @@ func (w *Watcher) matters(name string) (access, matters bool) {
 	}
 	top, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
 	access = top == IdentityFile || top == RightsFile || top == "..data"
-	return access, access || slices.Contains(folders, top)
+	return access, access || slices.Contains(w.folders, top)
 }
 
 // follower calls back for one set: when its files have been quiet, and again while the callback asks for it.

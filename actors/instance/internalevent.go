@@ -264,7 +264,7 @@ func (req Inside) run(i *Actor, c *Call) error {
 		}
 		return i.hearNotice(c, req.ElementID(), req.News.Failed, child.Brought(req.From, "output", output), nil)
 	}
-	if parent := i.state.Parent(); !req.IsForParent() && (parent == nil || parent.Instance != req.From.Instance || parent.Child != req.ElementID()) {
+	if !req.IsFor(&i.state) {
 		i.deliver(c, nil) // it is nobody's, or another one's
 		return nil
 	}

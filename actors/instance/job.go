@@ -3,11 +3,9 @@ package instance
 import (
 	"errors"
 	"slices"
-	"strconv"
 
 	"troupe/actors/failure"
 	"troupe/actors/job"
-	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -42,7 +40,7 @@ func (req FinishJob) run(i *Actor, c *Call) error {
 			return err
 		}
 	}
-	return i.hearJob(c, settled, jobData(i.id, settled, req.Output))
+	return i.hearJob(c, settled, settled.Data(i.id, req.Output))
 }
 
 // mayOutput holds that what a job gives fits what the newest version says of its type. An error leaves the lease as it is.
@@ -56,31 +54,7 @@ func (i *Actor) mayOutput(part statemachine.ElementID, output data.Value) error 
 	if at < 0 {
 		return errNoJob
 	}
-	of := rules.Job(jobs[at].Type)
-	if of == nil {
-		return nil // NB: the newest version has no such jobs; those of others go on
-	}
-	if output == nil {
-		output = data.Value("null")
-	}
-	if err := of.Output.Check(output); err != nil {
-		return failure.Refuse(failure.ErrUnprocessable, "output: %w", err)
-	}
-	return nil
-}
-
-// jobData is event.data of what happened to a job.
-func jobData(of key.ID, s *job.Settled, output data.Value) data.Value {
-	v := data.AppendString([]byte(`{"jobId":`), job.IDOf(of, s.ID))
-	switch {
-	case s.Failed:
-		v = data.AppendString(append(v, `,"message":`...), s.Message)
-	case output == nil:
-		v = append(v, `,"output":null`...)
-	default:
-		v = append(append(v, `,"output":`...), output...)
-	}
-	return append(strconv.AppendInt(append(v, `,"attempts":`...), int64(s.Attempts), 10), '}')
+	return job.CheckOutput(rules, jobs[at].Type, output)
 }
 
 // hearJob takes the end of a job. Nothing takes it, or an action fails: it becomes an incident.

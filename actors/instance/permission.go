@@ -23,10 +23,10 @@ func (e *Env) MayCreate(req *message.Create) error {
 		rules = e.Catalog.Newest
 	}
 	d, err := rules(req.WorkflowID)
-	if err == nil && d.CreateRight(catalog.CallerOf(req.Caller), e.Clock()) == statemachine.Denied {
-		err = failure.Refuse(failure.ErrForbidden, "permission denied: you may not create instances of %s (allow.create)", req.WorkflowID)
+	if err != nil {
+		return err
 	}
-	return err
+	return req.May(d, e.Clock())
 }
 
 // MaySend asks whether somebody may send events to instances of a workflow at all.
@@ -35,10 +35,7 @@ func (e *Env) MaySend(req *message.Event, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if rules.SendRight(req.See(rules, req.Caller), now) == statemachine.Denied {
-		return failure.Refuse(failure.ErrForbidden, "permission denied: you may not send events to instances of %s (allow.send)", req.WorkflowID)
-	}
-	return nil
+	return req.May(rules, now)
 }
 
 // MayRead asks whether somebody may read instances of a workflow at all.
@@ -111,7 +108,7 @@ func (a *access) maySend(ifMatch []uint64) error {
 
 // mayNotSend is the refusal of an event; hidden is that for who may not see the instance.
 func (a *access) mayNotSend(event string, hidden error) error {
-	return a.env.Catalog.MayNotSend(a.workflowID, a.view(), a.as, event, a.now, hidden)
+	return catalog.MayNotSend(a.rules, a.view(), a.as, event, a.now, hidden)
 }
 
 func (a *access) available() []statemachine.Available {

@@ -90,6 +90,18 @@ func (s *Service) Prepare(ctx context.Context, m *child.Message, sender *Sender)
 // May asks, where a child is about to be created, what Prepare has found, and the rules of the child's workflow where
 // they bind.
 func (s *Service) May(m *child.Message, of statemachine.Creation) error {
+	of.Now = s.o.Clock()
+	return May(m, of, s.find, func(workflow string, version uint64) (*statemachine.Definition, error) {
+		if version == 0 {
+			return s.o.Catalog.Creatable(workflow)
+		}
+		return s.o.Catalog.Find(workflow, version)
+	})
+}
+
+// May is Service.May at the time of the creation. find returns a user with the rights of now, nil for none, and definition a version of a
+// workflow; 0 is the newest, if instances may be created.
+func May(m *child.Message, of statemachine.Creation, find func(identity.UserID) *identity.Principal, definition func(string, uint64) (*statemachine.Definition, error)) error {
 	if m.Start.Full != "" {
 		return failure.Refuse(failure.ErrForbidden, "%s", m.Start.Full)
 	}
@@ -97,17 +109,17 @@ func (s *Service) May(m *child.Message, of statemachine.Creation) error {
 		return nil
 	}
 	by := &statemachine.Caller{}
-	if p := s.find(identity.UserID(m.Start.For)); p != nil {
+	if p := find(identity.UserID(m.Start.For)); p != nil {
 		by = catalog.CallerOf(p)
 	}
-	of.ID, of.Now = m.Start.Child, s.o.Clock()
-	newest, err := s.o.Catalog.Creatable(m.Start.To)
+	of.ID = m.Start.Child
+	newest, err := definition(m.Start.To, 0)
 	if err == nil {
 		err = newest.MayInvoke(by, of)
 	}
 	if err == nil && m.Start.Version != 0 && m.Start.Version != newest.Version { // NB: an older version is not a way around
 		var d *statemachine.Definition
-		if d, err = s.o.Catalog.Find(m.Start.To, m.Start.Version); err == nil {
+		if d, err = definition(m.Start.To, m.Start.Version); err == nil {
 			err = d.MayInvoke(by, of)
 		}
 	}

@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"errors"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -321,11 +320,11 @@ func (s *Service) fail(u *update, it *Item) {
 
 // pauseBefore is the time before the next attempt, after so many.
 func pauseBefore(of *statemachine.Retry, attempts int) time.Duration {
-	pause := math.Min(float64(of.Delay)*math.Pow(of.Backoff, float64(max(attempts-1, 0))), float64(of.MaxDelay))
+	pause := of.Pause(attempts)
 	if of.Jitter {
-		pause *= 1 - rand.Float64()/2
+		pause -= time.Duration(float64(pause/2) * rand.Float64())
 	}
-	return time.Duration(pause)
+	return pause
 }
 
 // tellNow is tell for a job that has just failed for good, unless somebody is telling its instance already.

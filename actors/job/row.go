@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"troupe/actors/failure"
@@ -242,6 +243,35 @@ type Settled struct {
 	Attempts int    // that have begun
 	Message  string // of the last one that failed
 	attempt  attempt
+}
+
+// Data is event.data of what happened to the job of an instance; output is nil for none.
+func (s *Settled) Data(of key.ID, output data.Value) data.Value {
+	v := data.AppendString([]byte(`{"jobId":`), IDOf(of, s.ID))
+	switch {
+	case s.Failed:
+		v = data.AppendString(append(v, `,"message":`...), s.Message)
+	case output == nil:
+		v = append(v, `,"output":null`...)
+	default:
+		v = append(append(v, `,"output":`...), output...)
+	}
+	return append(strconv.AppendInt(append(v, `,"attempts":`...), int64(s.Attempts), 10), '}')
+}
+
+// CheckOutput holds that what a job of a type gives fits what the newest version of its workflow says: failure.ErrUnprocessable.
+func CheckOutput(rules *statemachine.Definition, typ string, output data.Value) error {
+	of := rules.Job(typ)
+	if of == nil {
+		return nil // NB: the newest version has no such jobs; those of others go on
+	}
+	if output == nil {
+		output = data.Value("null")
+	}
+	if err := of.Output.Check(output); err != nil {
+		return failure.Refuse(failure.ErrUnprocessable, "output: %w", err)
+	}
+	return nil
 }
 
 // Settle says whether a lease may end a job now. load reads rows, of which it has all that the instance and the holders of leases were

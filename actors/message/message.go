@@ -51,6 +51,14 @@ type Create struct {
 	Span    *trace.Span // of who asks; nil: nobody follows it
 }
 
+// May asks the workflow's rules of now whether the caller may create instances at all: failure.ErrForbidden.
+func (req *Create) May(rules *statemachine.Definition, now time.Time) error {
+	if rules.CreateRight(catalog.CallerOf(req.Caller), now) == statemachine.Denied {
+		return failure.Refuse(failure.ErrForbidden, "permission denied: you may not create instances of %s (allow.create)", req.WorkflowID)
+	}
+	return nil
+}
+
 // Submit asks to submit a form. Its Refusal answers a new request; a repetition still gets its first answer.
 type Submit struct {
 	form.Request
@@ -173,6 +181,14 @@ type Event struct {
 	// Counted: the caller's quota has counted it. It and what follows are set on the way.
 	Counted bool
 	Looked
+}
+
+// May asks the workflow's rules of now whether the caller may send events at all, and notes them: failure.ErrForbidden.
+func (req *Event) May(rules *statemachine.Definition, now time.Time) error {
+	if rules.SendRight(req.See(rules, req.Caller), now) == statemachine.Denied {
+		return failure.Refuse(failure.ErrForbidden, "permission denied: you may not send events to instances of %s (allow.send)", req.WorkflowID)
+	}
+	return nil
 }
 
 // Draft asks to keep a draft, or to drop it.

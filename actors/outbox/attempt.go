@@ -46,26 +46,34 @@ func (s *Service) try(ctx context.Context, sh key.Shard, epoch uint64, key key.D
 	if hook == nil {
 		hook = &statemachine.Webhook{}
 	}
-	next := *row
-	next.Attempts++
-	next.LastStatus, next.LastError = uint32(max(answer.Status, 0)), ""
-	event := hook.OnDone
+	now := s.o.Clock()
+	after, event := row.Settle(hook, answer, now)
 	switch {
-	case answer.Err == nil:
+	case after == nil:
 		s.metrics.ended(&s.metrics.delivered)
-	case answer.Final || int(next.Attempts) > hook.RetryLimit:
+	case after.State == Dead:
 		s.metrics.ended(&s.metrics.dead)
-		next.State, next.LastError, event = Dead, answer.Err.Error(), hook.OnError
 	default:
-		s.metrics.fail(s.o.Clock())
-		next.LastError, event = answer.Err.Error(), ""
-		next.Next = s.o.Clock().Add(max(pauseBefore(hook, next.Attempts), answer.After))
+		s.metrics.fail(now)
 	}
-	var after *Delivery
-	if answer.Err != nil {
-		after = &next
+	return s.write(&written{sh, epoch, key, row, after}, &Outcome{Event: event, Data: answer.Data(row.Attempts + 1), Span: span})
+}
+
+// Settle says what an attempt makes of a pending delivery: the delivery as it stays, nil for none, and the event that its instance is
+// told, "" for none.
+func (d *Delivery) Settle(hook *statemachine.Webhook, answer Answer, now time.Time) (after *Delivery, event statemachine.EventName) {
+	if answer.Err == nil {
+		return nil, hook.OnDone
 	}
-	return s.write(&written{sh, epoch, key, row, after}, &Outcome{Event: event, Data: outcomeData(answer, next.Attempts), Span: span})
+	next := *d
+	next.Attempts++
+	next.LastStatus, next.LastError = uint32(max(answer.Status, 0)), answer.Err.Error()
+	if answer.Final || int(next.Attempts) > hook.RetryLimit {
+		next.State = Dead
+		return &next, hook.OnError
+	}
+	next.Next = now.Add(max(pauseBefore(hook, next.Attempts), answer.After))
+	return &next, ""
 }
 
 // follow begins the span of an attempt, and returns the row as it is sent, which names the span to its receiver.
@@ -222,20 +230,15 @@ func (s *Service) tell(c *written, o *Outcome) error {
 }
 
 func pauseBefore(hook *statemachine.Webhook, attempts uint32) time.Duration {
-	pause := float64(hook.Delay)
-	for range attempts - 1 {
-		if pause *= hook.Backoff; pause >= float64(hook.MaxDelay) {
-			break
-		}
-	}
-	pause = min(pause, float64(hook.MaxDelay))
+	pause := hook.Pause(int(attempts))
 	if hook.Jitter {
-		pause -= pause / 2 * rand.Float64() //nolint:gosec // no secret
+		pause -= time.Duration(float64(pause/2) * rand.Float64()) //nolint:gosec // no secret
 	}
-	return time.Duration(pause)
+	return pause
 }
 
-func outcomeData(a Answer, attempts uint32) data.Value {
+// Data is event.data of what the instance is told of the attempt with this number.
+func (a Answer) Data(attempts uint32) data.Value {
 	out := fmt.Appendf(nil, `{"status":%d,"body":`, a.Status)
 	if len(a.Body) > 0 {
 		out = append(out, a.Body...)
@@ -368,5 +371,5 @@ func (s *Service) change(sh key.Shard, epoch uint64, a *ask) error {
 			event = hook.OnError
 		}
 	}
-	return failure.OfStore(s.write(c, &Outcome{Event: event, Data: outcomeData(Answer{Status: int(row.LastStatus)}, row.Attempts)}))
+	return failure.OfStore(s.write(c, &Outcome{Event: event, Data: Answer{Status: int(row.LastStatus)}.Data(row.Attempts)}))
 }

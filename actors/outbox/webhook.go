@@ -194,17 +194,21 @@ func (w *Webhooks) post(ctx context.Context, a Attempt, to Endpoint) Answer {
 		return Answer{Status: response.StatusCode, Err: errors.New("the answer was 101")}
 	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, AnswerBytesMax))
-	answer := Answer{Status: response.StatusCode, Body: bodyOf(response.Header.Get("Content-Type"), text)}
+	answer := AnswerOf(response.StatusCode, bodyOf(response.Header.Get("Content-Type"), text))
 	switch code := response.StatusCode; {
-	case code >= 200 && code < 300 && err == nil:
-	case code >= 200 && code < 300:
+	case answer.Err == nil && err != nil:
 		answer.Err = fmt.Errorf("the answer broke off: %w", err)
-	default:
-		answer.Err = fmt.Errorf("the answer was %d", code)
-		answer.Final = code == http.StatusGone
-		if code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable {
-			answer.After = retryAfter(response.Header.Get("Retry-After"), w.o.Clock())
-		}
+	case code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable:
+		answer.After = retryAfter(response.Header.Get("Retry-After"), w.o.Clock())
+	}
+	return answer
+}
+
+// AnswerOf is what a webhook has answered.
+func AnswerOf(status int, body data.Value) Answer {
+	answer := Answer{Status: status, Body: body}
+	if status < 200 || status >= 300 {
+		answer.Err, answer.Final = fmt.Errorf("the answer was %d", status), status == http.StatusGone
 	}
 	return answer
 }

@@ -27,7 +27,7 @@ func TestSchema(t *testing.T) {
 // TestTheFilesOfANewHomeNameTheirSchemas in their first lines, as a path that leads from the file to the schema.
 func TestTheFilesOfANewHomeNameTheirSchemas(t *testing.T) {
 	dir := clitest.ExampleHome(t)
-	folders := map[string]string{"workflows": "definition", "forms": "form", "checklists": "checklist"}
+	folders := map[string]string{"workflows": "definition", "forms": "form", "checklists": "checklist", "tests": "test"}
 	formats := map[string]string{"identity.yaml": "identity", "rights.yaml": "rights"}
 	for folder, format := range folders {
 		entries, err := os.ReadDir(filepath.Join(dir, folder))

@@ -15,11 +15,21 @@ type Picture struct {
 	Chart *statemachine.Chart
 	// Instance is marked; nil: none is.
 	Instance *Instance
+	// Reached is marked, as where an instance has been; nil: nothing is. It stands in a picture without an Instance.
+	Reached *Reached
 	// Languages are those of the reader, the preferred one first: labels are in the first that they are written in.
 	Languages []string
 	// Counts are how many instances stand at nodes, by the index of the node; nil: they are not shown.
 	Counts map[int]Count
 }
+
+// Reached says of the nodes and transitions of a chart, by index, which were entered and taken.
+type Reached struct {
+	Nodes       []bool
+	Transitions [][]bool
+}
+
+func (p *Picture) isMarked() bool { return p.Instance != nil || p.Reached != nil }
 
 func (p *Picture) translated() *statemachine.Chart {
 	c := *p.Chart
@@ -75,7 +85,7 @@ type phrases struct {
 	done, childDone, childFailed  string
 	jobDone, jobFailed            string
 	otherwise, always, runs, job  string
-	now, been                     string // of the legend
+	now, been, reached            string // of the legend
 	about, over                   string // before a number
 	version, instance, everywhere string // below the heading
 	chart, stands                 string // formats of the description
@@ -91,7 +101,7 @@ type unit struct {
 
 var english = &phrases{
 	after: "after ", done: "done", childDone: "child done", childFailed: "child failed", jobDone: "job done", jobFailed: "job failed", otherwise: "else", always: "always", runs: "runs ", job: "job ",
-	now: "where it is now", been: "where it has been", about: "about ", over: "over ",
+	now: "where it is now", been: "where it has been", reached: "reached", about: "about ", over: "over ",
 	version: " version ", instance: ", instance ", everywhere: ", with the instances of all versions",
 	chart: "Statechart of %s with the state machines %s.", stands: " The instance %s stands at %s.",
 	units: [...]unit{{24 * time.Hour, "day", "days"}, {time.Hour, "hour", "hours"}, {time.Minute, "minute", "minutes"}, {time.Second, "second", "seconds"}},
@@ -100,7 +110,7 @@ var english = &phrases{
 
 var german = &phrases{
 	after: "nach ", done: "fertig", childDone: "Kind fertig", childFailed: "Kind gescheitert", jobDone: "Auftrag erledigt", jobFailed: "Auftrag gescheitert", otherwise: "sonst", always: "immer", runs: "führt aus: ", job: "Auftrag ",
-	now: "steht jetzt hier", been: "war schon hier", about: "etwa ", over: "über ",
+	now: "steht jetzt hier", been: "war schon hier", reached: "erreicht", about: "etwa ", over: "über ",
 	version: " Version ", instance: ", Instanz ", everywhere: ", mit den Instanzen aller Versionen",
 	chart: "Zustandsdiagramm von %s mit den Zustandsmaschinen %s.", stands: " Die Instanz %s steht bei %s.",
 	units: [...]unit{{24 * time.Hour, "Tag", "Tagen"}, {time.Hour, "Stunde", "Stunden"}, {time.Minute, "Minute", "Minuten"}, {time.Second, "Sekunde", "Sekunden"}},

@@ -136,7 +136,7 @@ func (w *mermaidWriter) notes() {
 
 // classes mark where an instance is and where it has been, and tones elsewhere. Mermaid gives no style to single arrows of a state diagram.
 func (w *mermaidWriter) classes() {
-	if w.picture.Instance != nil {
+	if w.picture.isMarked() {
 		w.line(1, "classDef now fill:#2563eb,stroke:#1e40af,color:#ffffff")
 		w.line(1, "classDef visited fill:#eaf1ff,stroke:#2563eb,stroke-width:2px,color:#1d2433")
 	}

@@ -63,7 +63,7 @@ func (w *svgWriter) open() {
 	heading = font{size: 180, bold: true}.cut(clean(heading), max(320, w.width))
 	width := max(w.width, font{size: 180, bold: true}.width(heading), font{size: 120}.width(clean(under))) + 2*pagePad
 	height := w.top + w.height + pagePad
-	if w.picture.Instance != nil {
+	if w.picture.isMarked() {
 		now, been := w.legendWidths()
 		width = max(width, now+been+2*pagePad)
 		height += 30
@@ -98,7 +98,7 @@ func (w *svgWriter) description() string {
 
 func (w *svgWriter) classOf(class string, now, visited bool) string {
 	switch {
-	case w.picture.Instance == nil:
+	case !w.picture.isMarked():
 		return class
 	case now:
 		return class + " visited now"
@@ -392,21 +392,24 @@ func (w *svgWriter) legendWidths() (now, been int) {
 
 // legend explains the marks. Where it is now has the colours of the nodes that it stands at.
 func (w *svgWriter) legend() {
-	if w.picture.Instance == nil {
+	if !w.picture.isMarked() {
 		return
 	}
-	x, y := w.left, w.top+w.height+14
+	x, y, been := w.left, w.top+w.height+14, w.words.reached
 	w.f(`<g class="legend">`)
-	for _, class := range w.classesNow() {
-		w.f(`<g class="%s visited now"><rect class="box" x="%d" y="%d" width="26" height="16" rx="5"/></g>`, class, x, y)
-		x += 30
+	if w.picture.Reached == nil {
+		been = w.words.been
+		for _, class := range w.classesNow() {
+			w.f(`<g class="%s visited now"><rect class="box" x="%d" y="%d" width="26" height="16" rx="5"/></g>`, class, x, y)
+			x += 30
+		}
+		w.f(`<text class="key" x="%d" y="%d">%s</text>`, x+3, y+12, w.words.now)
+		now, _ := w.legendWidths()
+		x = w.left + now
 	}
-	w.f(`<text class="key" x="%d" y="%d">%s</text>`, x+3, y+12, w.words.now)
-	now, _ := w.legendWidths()
-	x = w.left + now
 	w.f(`<g class="leaf visited"><rect class="box" x="%d" y="%d" width="26" height="16" rx="5"/></g>`, x, y)
 	w.f(`<g class="visited"><path class="line" d="M%d %dh22"/><path class="head" d="M%d %dl-8 -4v8z"/></g>`, x+26, y+8, x+56, y+8)
-	w.f(`<text class="key" x="%d" y="%d">%s</text></g>`+"\n", x+63, y+12, w.words.been)
+	w.f(`<text class="key" x="%d" y="%d">%s</text></g>`+"\n", x+63, y+12, been)
 }
 
 func (w *svgWriter) classesNow() (classes []string) {

@@ -26,7 +26,14 @@ func marksOf(p *Picture) *marks {
 	for i := range c.Nodes {
 		m.taken[i] = make([]bool, len(c.Nodes[i].Transitions))
 	}
-	if p.Instance == nil {
+	switch {
+	case p.Reached != nil:
+		m.visited, m.taken = p.Reached.Nodes, p.Reached.Transitions
+		for i := range c.Nodes {
+			m.start[i] = m.visited[i] && !slices.ContainsFunc(c.Nodes[i].Initial, func(to int) bool { return !m.visited[to] })
+		}
+		return m
+	case p.Instance == nil:
 		return m
 	}
 	t := &tracer{c: c, m: m}

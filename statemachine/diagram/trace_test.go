@@ -45,6 +45,25 @@ func TestTrace(t *testing.T) {
 	})
 }
 
+// TestWhatIsReachedIsMarked: it has the colour of where an instance has been, and the rest is pale.
+func TestWhatIsReachedIsMarked(t *testing.T) {
+	d := parseFile(t, "../../cmd/troupe/example/workflows/leave-request.yaml")
+	c := statemachine.NewCoverage(d)
+	john := &statemachine.Caller{ID: "john", Roles: []string{"employee"}}
+	created, err := d.Covered(c).Create(statemachine.Creation{Caller: john, Now: time.Unix(1, 0)})
+	require.NoError(t, err)
+	_, err = d.Covered(c).Step(&created.Instance, statemachine.Event{Name: "withdraw", Caller: john, Now: time.Unix(1, 0)})
+	require.NoError(t, err)
+	nodes, transitions := c.Reached()
+	p := &Picture{Chart: d.Chart(), Reached: &Reached{nodes, transitions}}
+	assert.Equal(t, "draft withdraw withdrawn", takenIn(p))
+	svg := string(p.SVG())
+	for _, want := range []string{`class="node leaf good quiet" data-machine="main" data-node="approved"`, `class="node leaf visited" data-machine="main" data-node="withdrawn"`, ">reached<"} {
+		assert.Contains(t, svg, want)
+	}
+	assert.NotContains(t, svg, "where it")
+}
+
 // TestTraceIsNoLongerThanTheHistory: a long history takes the room of a short one.
 func TestTraceIsNoLongerThanTheHistory(t *testing.T) {
 	in := &Instance{}

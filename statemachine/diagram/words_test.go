@@ -48,7 +48,10 @@ func textsOf(t *testing.T, languages ...string) []string {
 	p.Chart.Nodes[1].Transitions = append(p.Chart.Nodes[1].Transitions, statemachine.ChartTransition{Trigger: statemachine.Always})
 	p.Instance.At = []statemachine.Position{{Machine: "m", Node: "a"}}
 	var texts []string
-	for _, found := range shownTexts.FindAllSubmatch(p.SVG(), -1) {
+	nodes, transitions := statemachine.NewCoverage(d).Reached()
+	transitions[1] = append(transitions[1], false)
+	reached := &Picture{Chart: p.Chart, Languages: languages, Reached: &Reached{nodes, transitions}}
+	for _, found := range shownTexts.FindAllSubmatch(append(p.SVG(), reached.SVG()...), -1) {
 		texts = append(texts, string(bytes.TrimSpace(found[1])))
 	}
 	return texts

@@ -4,6 +4,7 @@ package instanceid
 
 import (
 	"crypto/rand"
+	"encoding/binary"
 	"fmt"
 	"strconv"
 	"strings"
@@ -54,6 +55,14 @@ func (g Generator) DrawWhere(now time.Time, ok func(key.ID) bool) key.ID {
 			return id
 		}
 	}
+}
+
+// Numbered is an id for an instance created now that is the same each time, for a number that no other has.
+func Numbered(now time.Time, number uint64) key.ID {
+	var id ulid.ULID
+	_ = id.SetTime(uint64(max(now.UnixMilli(), 0)))
+	binary.BigEndian.PutUint64(id[8:], number)
+	return key.ID(id)
 }
 
 // PartText names something of an instance that came with one of its history entries: INSTANCE-SEQUENCE-NUMBER.

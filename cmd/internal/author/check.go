@@ -1,4 +1,4 @@
-// Package author has the commands for those who write the text files of a home: check, init, new, publish, diagram,
+// Package author has the commands for those who write the text files of a home: check, init, new, test, publish, diagram,
 // import, export, parameters and schema. Most of them need no server.
 package author
 
@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,6 +92,12 @@ func checkHome(c *config.Config) (all, warnings document.Faults, err error) {
 			warnings = append(warnings, c.WarnOfSending(set.Workflows)...)
 		}
 		warnings = append(warnings, warnOfDeletion(c, set.Workflows)...)
+		if err == nil {
+			_, err = home.LoadTests(os.DirFS(c.Home), set)
+			if err := all.Take(err); err != nil {
+				return nil, nil, err
+			}
+		}
 	}
 	all = append(all, checkStore(c)...)
 	all.Sort()
@@ -173,7 +180,7 @@ func settingFaults(err error) (faults document.Faults) {
 
 // Commands are those for who writes the text files of a home.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{newCheck(), newInit(), newNew(), newPublish(), newDiagram(), newImport(), newExport(), newParameters(), newSchema()}
+	return []*cobra.Command{newCheck(), newInit(), newNew(), newTest(), newSimulate(), newPublish(), newDiagram(), newImport(), newExport(), newParameters(), newSchema()}
 }
 
 func newPublish() *cobra.Command {

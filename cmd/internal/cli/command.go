@@ -38,6 +38,11 @@ func Usage(err error) error { return usageError{err} }
 // Usagef is Usage of a message.
 func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
+type faultyError struct{ error }
+
+// Faulty is the error of a command whose files cannot be used: its exit code is that of wrong usage.
+func Faulty(err error) error { return faultyError{err} }
+
 // Run carries out one command line and returns the exit code.
 func Run(root *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
@@ -58,6 +63,9 @@ func Run(root *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.
 		return ExitUsage
 	}
 	fmt.Fprintf(stderr, "troupe: %v\n", err)
+	if faulty := (faultyError{}); errors.As(err, &faulty) {
+		return ExitUsage
+	}
 	return ExitFailed
 }
 

@@ -3,6 +3,7 @@ package chart
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -29,6 +30,11 @@ type Retry struct {
 	Delay, MaxDelay time.Duration
 	Backoff         float64
 	Jitter          bool
+}
+
+// Pause is the longest time between two tries, after so many that have failed.
+func (r *Retry) Pause(failed int) time.Duration {
+	return time.Duration(math.Min(float64(r.Delay)*math.Pow(r.Backoff, float64(max(failed-1, 0))), float64(r.MaxDelay)))
 }
 
 // Job returns what the definition says of a type of jobs; nil when it has none of that name.

@@ -9063,7 +9063,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description The format of the file, followed by `.schema.json`. */
-                file: "definition.schema.json" | "form.schema.json" | "checklist.schema.json" | "identity.schema.json" | "rights.schema.json";
+                file: "definition.schema.json" | "form.schema.json" | "checklist.schema.json" | "identity.schema.json" | "rights.schema.json" | "test.schema.json";
             };
             cookie?: never;
         };

@@ -1,0 +1,62 @@
+package author
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"troupe/actors/simulation/script"
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/homedir"
+)
+
+// The bounds of an exploration.
+const (
+	walksMax = 100_000
+	stepsMax = 1_000
+)
+
+// exploring walks through the workflows and prints what it finds.
+func (t *testCommand) exploring(cmd *cobra.Command) error {
+	if t.walks.Walks > walksMax || t.walks.Steps > stepsMax {
+		return cli.Usagef("--walks is at most %d, and --steps at most %d", walksMax, stepsMax)
+	}
+	if t.out.Form == formJUnit {
+		return cli.Usagef("--output %s: --explore has %s and %s", formJUnit, cli.FormTable, cli.FormJSON)
+	}
+	set, err := homedir.Load(t.dir)
+	if err != nil {
+		return asFaulty(cmd, t.dir, err)
+	}
+	known, found := set.Known(), 0
+	all := []*script.Explored{}
+	for _, workflow := range known.Workflows() {
+		if !t.isMeant(workflow) {
+			continue
+		}
+		of := script.Explore(known, workflow, t.walks)
+		all, found = append(all, of), found+len(of.Findings)
+		if t.out.Form == cli.FormJSON {
+			continue
+		}
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s, %s, %s\n", workflow, cli.Plural(of.Walks, "walk"), cli.Plural(of.Steps, "step"), cli.Plural(len(of.Findings), "finding"))
+		if len(of.Findings) > 0 {
+			if _, err := t.out.To.Write(script.TestFile(workflow, of.Findings...)); err != nil {
+				return err
+			}
+		}
+	}
+	if len(all) == 0 {
+		return cli.Usagef("--run: there is no workflow %q%s", t.run, cli.DidYouMean(t.run, known.Workflows()))
+	}
+	if t.out.Form == cli.FormJSON {
+		if err := t.out.Marshaled(json.MarshalIndent(map[string]any{"workflows": all}, "", "  ")); err != nil {
+			return err
+		}
+	}
+	if found > 0 {
+		return fmt.Errorf("%s", cli.Plural(found, "finding"))
+	}
+	return nil
+}
