@@ -6,25 +6,25 @@ import (
 	"slices"
 
 	"troupe/statemachine/data"
+	"troupe/statemachine/expr"
 	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/internal/record"
+	"troupe/statemachine/internal/signal"
 )
 
 // beginChildren begins those of the nodes that were entered, and their jobs. It comes after everything else of the step, so that a node
 // which is left again in it has none (W3C SCXML, section 6.4).
 func (m *macrostep) beginChildren() {
-	entered := m.toInvoke
+	begun := m.toInvoke
 	m.toInvoke = nil
-	slices.SortFunc(entered, func(a, b *chart.Node) int { return cmp.Compare(a.Index, b.Index) })
-	for _, n := range entered {
-		for _, inv := range n.Invoke {
-			switch {
-			case m.failure != nil:
-			case inv.Job != nil:
-				m.beginJob(inv)
-			default:
-				m.beginChild(inv)
-			}
+	slices.SortStableFunc(begun, func(a, b *chart.Invoke) int { return cmp.Compare(a.Node.Index, b.Node.Index) })
+	for _, inv := range begun {
+		switch {
+		case m.failure != nil:
+		case inv.Job != nil:
+			m.beginJob(inv)
+		default:
+			m.beginChild(inv)
 		}
 	}
 }
@@ -46,8 +46,8 @@ func (m *macrostep) beginChild(inv *chart.Invoke) {
 		start.ID = m.nextPart()
 		of, err = m.invocation(inv, &start)
 	default:
-		if start.Public, err = m.childData(inv.Public); err == nil {
-			start.Private, err = m.childData(inv.Private)
+		if start.Public, err = childData(&m.scope, inv.Public); err == nil {
+			start.Private, err = childData(&m.scope, inv.Private)
 		}
 	}
 	if err != nil {
@@ -65,7 +65,7 @@ func (m *macrostep) endChildren(n *chart.Node) {
 	if len(n.Invoke) == 0 {
 		return
 	}
-	m.toInvoke = slices.DeleteFunc(m.toInvoke, func(other *chart.Node) bool { return other == n })
+	m.toInvoke = slices.DeleteFunc(m.toInvoke, func(inv *chart.Invoke) bool { return inv.Node == n })
 	m.cancelChildren(func(c *record.ChildState) bool { return c.Invoke.Node == n })
 	m.endJobs(n)
 	m.end(func(t record.TimerState) bool { return t.Child != nil && t.Child.Invoke.Node == n })
@@ -136,6 +136,17 @@ func (m *macrostep) outputAt(n *chart.Node) data.Value {
 	return v
 }
 
+func childData(s *expr.Scope, t *chart.Template) (data.Value, error) {
+	if t == nil {
+		return nil, nil
+	}
+	v, err := t.Eval(s)
+	if err == nil && v.Kind() != data.Object {
+		err = errChildData
+	}
+	return v, err
+}
+
 // invocation evaluates an invoke. start has an ID.
 func (m *macrostep) invocation(inv *chart.Invoke, start *ChildStart) (of record.Invoked, err error) {
 	if of.Name = inv.ID; of.Name == "" {
@@ -151,7 +162,7 @@ func (m *macrostep) invocation(inv *chart.Invoke, start *ChildStart) (of record.
 		if err != nil {
 			return of, err
 		}
-		if kind.Kind() != data.String || !slices.Contains(processors[1:4], kind.Text()) {
+		if kind.Kind() != data.String || !slices.Contains(signal.Processors[1:4], kind.Text()) {
 			return of, fmt.Errorf("invoke: type %s is not supported", data.Shorten(string(kind)))
 		}
 	}
@@ -166,11 +177,11 @@ func (m *macrostep) invocation(inv *chart.Invoke, start *ChildStart) (of record.
 		of.Workflow = v.Text()
 		start.Workflow = of.Workflow
 	}
-	if start.Public, err = m.payload(inv.Payload); err == nil && len(start.Public) > 0 && start.Public.Kind() != data.Object {
+	if start.Public, err = inv.Payload.Eval(&m.scope, m.raiseError); err == nil && len(start.Public) > 0 && start.Public.Kind() != data.Object {
 		err = errChildData
 	}
 	if err == nil {
-		start.Private, err = m.childData(inv.Private)
+		start.Private, err = childData(&m.scope, inv.Private)
 	}
 	return of, err
 }

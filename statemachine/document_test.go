@@ -56,7 +56,8 @@ var keyTables = []struct {
 	{"Top of the file", 4, clause.DocumentKeys, []string{"properties/context", "properties/create", "properties/schema", "$defs/instanceData"}},
 	{"Texts for people", 0, clause.ColumnKeys, []string{"$defs/column"}},
 	{"Webhooks", 0, clause.WebhookKeys, []string{"$defs/webhook"}},
-	{"Webhooks", 1, clause.RetryKeys, []string{"$defs/webhook/properties/retry"}},
+	{"Webhooks", 1, clause.RetryKeys, []string{"$defs/retry"}},
+	{"Types of jobs", 0, clause.JobKeys, []string{"$defs/jobType"}},
 	{"Schedules", 0, clause.ScheduleKeys, []string{"$defs/schedule"}},
 	{"Schedules", 1, clause.RetentionKeys, []string{"properties/retention"}},
 	{"Event declarations", 0, clause.EventKeys, []string{"$defs/event"}},
@@ -88,8 +89,8 @@ func TestTheDocumentHasEveryKey(t *testing.T) {
 		documented := firstCells(t, c.heading, c.table)
 		assert.True(t, slices.Equal(documented, c.keys), "%s, table %d: DEFINITION.md has\n%q, the parser knows\n%q", c.heading, c.table, documented, c.keys)
 	}
-	if all := len(markdown.Tables(markdown.Section(readDocument(t), "Keys"))); all != 25 { // NB: those of tones and styles are words, compared below
-		t.Errorf("%d tables below Keys, 25 are compared", all)
+	if all := len(markdown.Tables(markdown.Section(readDocument(t), "Keys"))); all != 26 { // NB: those of tones and styles are words, compared below
+		t.Errorf("%d tables below Keys, 26 are compared", all)
 	}
 }
 
@@ -209,7 +210,8 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 		"schedules":                         clause.MaxSchedules,
 		"name of a workflow, in characters": clause.MaxLabel,
 		"address of a webhook, in bytes":    clause.WebhookURLMax,
-		"retries of a webhook":              clause.RetryLimitMax,
+		"retries of a webhook or a job":     clause.RetryLimitMax,
+		"types of jobs":                     clause.MaxJobTypes,
 		"languages of a text":               chart.MaxLanguages,
 		"length of a label, and of a title as it is shown, in characters":  clause.MaxLabel,
 		"actions, named ones counted where they are used":                  parse.MaxParsedActions,
@@ -240,7 +242,8 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 		"recipients of a mail":                  grouped(chart.MaxMailTo),
 		"timers":                                grouped(maxTimers),
 		"data of all timers":                    mebibytes(maxTimerBytes),
-		"children that run":                     grouped(maxChildren),
+		"children that run, and jobs, together": grouped(maxChildren),
+		"data of all jobs":                      mebibytes(maxJobBytes),
 		"instances above a child":               grouped(MaxDepth),
 	} {
 		assert.Equal(t, want, running[limit], "%s: DEFINITION.md", limit)

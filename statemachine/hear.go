@@ -7,6 +7,7 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/internal/record"
+	"troupe/statemachine/internal/signal"
 )
 
 // Heard is an event that a Forward has brought. From says which it was, so that one that comes twice is taken once: the history
@@ -43,9 +44,9 @@ func (d *Definition) FailHear(in *Instance, h Heard, now time.Time) (Instance, e
 }
 
 // withHeard returns the instance as one that has heard the event, and from whom; nil when it takes none such.
-func (d *Definition) withHeard(in *Instance, h Heard) (*Instance, signal, error) {
+func (d *Definition) withHeard(in *Instance, h Heard) (*Instance, signal.Signal, error) {
 	next := *in
-	var from signal
+	var from signal.Signal
 	var last *ElementID
 	switch {
 	case in.State.Ended:
@@ -58,13 +59,13 @@ func (d *Definition) withHeard(in *Instance, h Heard) (*Instance, signal, error)
 		next.State.Children = slices.Clone(in.State.Children)
 		c := &next.State.Children[i]
 		last = &c.Heard
-		from = signal{sendID: h.SendID, origin: "#_" + c.Name, invokeID: c.Name}
+		from = signal.Signal{SendID: h.SendID, Origin: "#_" + c.Name, InvokeID: c.Name}
 	case in.State.Parent == nil:
 		return nil, from, ErrNoChild
 	default:
 		parent := *in.State.Parent
 		next.State.Parent, last = &parent, &parent.Heard
-		from = signal{sendID: h.SendID, origin: sessionPrefix + parent.Instance}
+		from = signal.Signal{SendID: h.SendID, Origin: signal.SessionPrefix + parent.Instance}
 	}
 	if h.From.Compare(*last) <= 0 || d.Semantics != chart.SCXMLSemantics && IsReserved(h.Event) || d.ServiceEvents[h.Event] {
 		return nil, from, nil

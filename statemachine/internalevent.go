@@ -7,6 +7,7 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/internal/record"
+	"troupe/statemachine/internal/signal"
 )
 
 // Callback takes what happened to a child or a job, as Receive takes an event. It returns ErrNoChild when nobody waits for it, and for a
@@ -28,7 +29,7 @@ func (d *Definition) Callback(in *Instance, id ElementID, failed bool, eventData
 // FailCallback returns the instance with what Callback could not take, as a timer that has failed. A job that has failed is kept with it.
 func (d *Definition) FailCallback(in *Instance, id ElementID, failed bool, eventData data.Value, now time.Time) (Instance, error) {
 	if at := in.State.JobAt(id); at >= 0 {
-		return failJob(in, at, failed, eventData, now), nil
+		return in.WithJobIncident(at, failed, eventData, now), nil
 	}
 	next, child, ok := in.WithoutChild(id, failed)
 	if !ok {
@@ -70,11 +71,11 @@ func (d *Definition) Cancel(in *Instance, by string, now time.Time) (Result, err
 	return result, err
 }
 
-func signalOf(t *record.TimerState, in *Instance) signal {
+func signalOf(t *record.TimerState, in *Instance) signal.Signal {
 	if t.After != nil || t.Child != nil {
-		return signal{}
+		return signal.Signal{}
 	}
-	return signal{sendID: t.Send, origin: sessionPrefix + in.ID}
+	return signal.Signal{SendID: t.Send, Origin: signal.SessionPrefix + in.ID}
 }
 
 func (d *Definition) fireOut(in *Instance, t *record.TimerState, now time.Time) (Result, error) {
@@ -103,7 +104,7 @@ func callbackName(in *Instance, id ElementID, failed bool) EventName {
 
 func callbackEvent(in *Instance, id ElementID, failed bool, eventData data.Value, now time.Time) *Event {
 	e := &Event{Name: callbackName(in, id, failed), Data: eventData, Caller: chart.SystemCaller, Now: now}
-	e.signal.invokeID = in.State.ChildName(id)
+	e.signal.InvokeID = in.State.ChildName(id)
 	if output, ok := eventData.Lookup("output"); ok && !failed {
 		e.Data = output
 		if output.Kind() == data.Null {
@@ -150,8 +151,12 @@ func (d *Definition) Fail(in *Instance, id ElementID) (Instance, error) {
 	})
 }
 
-// Drop returns the instance without a timer.
+// Drop returns the instance without a timer. Without its incident, a job that has failed is over.
 func (d *Definition) Drop(in *Instance, id ElementID) (Instance, error) {
+	if job, ok := in.FailedJob(id); ok {
+		next, _ := in.WithoutJob(in.State.JobAt(job), true)
+		return next, nil
+	}
 	return d.withTimers(in, id, func(ts []record.TimerState, i int) []record.TimerState { return slices.Delete(ts, i, i+1) })
 }
 

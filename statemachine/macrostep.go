@@ -8,6 +8,7 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/signal"
 	"troupe/statemachine/internal/transit"
 )
 
@@ -78,7 +79,7 @@ type macrostep struct {
 	ownsTasks           bool   // likewise
 	out                 []Delivery
 	outBytes            int
-	toInvoke            []*chart.Node   // with children that have not begun yet
+	toInvoke            []*chart.Invoke // of nodes that were entered, not begun yet
 	outputs             []machineOutput // of final nodes that were entered, for the parent
 	stopped             bool            // a final node at the top was entered, with the rules of SCXML
 	budget              expr.Budget
@@ -96,8 +97,8 @@ type internalEvent struct {
 	data data.Value
 	done *chart.Node // see trigger.done
 	// fault is why, of error.execution; nil for all others.
-	fault *Fault
-	signal
+	fault  *Fault
+	signal signal.Signal
 }
 
 // macrosteps are used again: a macrostep is a large value, and most of what it needs are buffers.
@@ -118,7 +119,7 @@ func (d *Definition) newMacrostep(in *Instance, active chart.NodeSet, caller *Ca
 	m.scope.Instance = d.exprInstance(in, m.scope.Instance.States)
 	m.scope.Parent = exprParent(in)
 	if d.Semantics == chart.SCXMLSemantics {
-		m.scope.Locals = noSignal
+		m.scope.Locals = signal.None
 	}
 	return m
 }
@@ -182,10 +183,10 @@ func (m *macrostep) raiseError(cause error) {
 	if m.isSpent() {
 		return
 	}
-	name, s := errorExecution, signal{}
+	name, s := errorExecution, signal.Signal{}
 	cause = m.place(cause, nil)
 	if of := (*dispatchError)(nil); errors.As(cause, &of) {
-		name, s = of.event, signal{sendID: of.sendID}
+		name, s = of.event, signal.Signal{SendID: of.sendID}
 	}
 	reason := append(data.Value(`{"message":`), data.AppendString(nil, data.Shorten(cause.Error()))...)
 	at := (*placed)(nil)
@@ -218,57 +219,10 @@ func (m *macrostep) setDocument(r chart.Document, v data.Value) error {
 	return nil
 }
 
-// processor is the type of events that SCXML sessions send each other (W3C SCXML, section C.1).
-const processor = "http://www.w3.org/TR/scxml/#SCXMLEventProcessor"
-
-// signalKind is _event.type.
-type signalKind uint8
-
-const (
-	platformSignal signalKind = iota
-	internalSignal
-	externalSignal
-)
-
-var signalKinds = [...]string{"platform", "internal", "external"}
-
-// signal is what SCXML knows of an event besides its name and data. Origin is where an answer goes to.
-type signal struct {
-	kind                     signalKind
-	sendID, origin, invokeID string
-}
-
-// setSignal sets the variable _event. What is not known is null.
-func (m *macrostep) setSignal(name EventName, s *signal, eventData data.Value) {
+func (m *macrostep) setSignal(name EventName, s *signal.Signal, eventData data.Value) {
 	m.budget.ChargeBytes(len(eventData))
-	v := data.AppendString(data.Value(`{"name":`), string(name))
-	v = data.AppendString(append(v, `,"type":`...), signalKinds[s.kind])
-	origin := ""
-	if s.origin != "" {
-		origin = processor
-	}
-	for _, member := range []struct{ key, text string }{
-		{"sendid", s.sendID}, {"origin", s.origin}, {"origintype", origin}, {"invokeid", s.invokeID},
-	} {
-		v = append(data.AppendString(append(v, ','), member.key), ':')
-		if member.text == "" {
-			v = append(v, "null"...)
-			continue
-		}
-		v = data.AppendString(v, member.text)
-	}
-	v = append(v, `,"data":`...)
-	if len(eventData) == 0 {
-		eventData = data.Value("null")
-	}
-	m.scope.Locals = map[string]data.Value{chart.SignalVariable: append(append(v, eventData...), '}')}
+	m.scope.Locals = s.Variables(name, eventData)
 }
-
-// noSignal are the variables before the first event.
-var noSignal = map[string]data.Value{chart.SignalVariable: data.Value("null")}
-
-// sessionPrefix is that of the name by which instances reach each other (W3C SCXML, section C.1).
-const sessionPrefix = "#_scxml_"
 
 func (m *macrostep) dropQueue() {
 	clear(m.queue)

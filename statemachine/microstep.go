@@ -148,9 +148,7 @@ func (m *macrostep) enterAll(enter chart.NodeSet) {
 		if n.Task != nil {
 			m.beginTask(n)
 		}
-		if len(n.Invoke) > 0 {
-			m.toInvoke = append(m.toInvoke, n)
-		}
+		m.toInvoke = append(m.toInvoke, n.Invoke...)
 		if n.Kind == Final {
 			m.finish(n)
 		}

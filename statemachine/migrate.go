@@ -116,8 +116,6 @@ func (p *Plan) beginNew(m *macrostep, in *Instance) {
 		if n.Task != nil && !slices.ContainsFunc(m.in.State.Tasks, func(t record.TaskState) bool { return t.Node == n }) {
 			m.beginTask(n)
 		}
-		if begins.Invoke {
-			m.toInvoke = append(m.toInvoke, n)
-		}
+		m.toInvoke = append(m.toInvoke, begins.Invoke...)
 	}
 }

@@ -101,6 +101,8 @@ const (
 	OnDone      = chart.OnDone
 	InvokeDone  = chart.InvokeDone
 	InvokeError = chart.InvokeError
+	JobDone     = chart.JobDone
+	JobError    = chart.JobError
 
 	Neutral      = chart.Neutral
 	Waiting      = chart.Waiting

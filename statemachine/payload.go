@@ -28,23 +28,7 @@ func (m *macrostep) setPath(r chart.Document, path data.Path, v data.Value) erro
 // data"). The first picked transition with into or apply decides, then the event's declaration, then the default: data that names svcPublic
 // and svcPrivate is merged into each, all other data into svcPublic. p is the result of chart.DocumentsOf.
 func (m *macrostep) applyData(picked []*chart.Transition, c *chart.EventDeclaration, given data.Value, p *chart.Documents) error {
-	into, how := chart.NoDocument, chart.ApplyUnset
-	for _, t := range picked {
-		if into == chart.NoDocument {
-			into = t.Into
-		}
-		if how == chart.ApplyUnset {
-			how = t.Apply
-		}
-	}
-	if c != nil {
-		if into == chart.NoDocument {
-			into = c.Into
-		}
-		if how == chart.ApplyUnset {
-			how = c.Apply
-		}
-	}
+	into, how := chart.IntoAndApply(picked, c)
 	switch {
 	case given.Kind() != data.Object || how == chart.ApplyNone:
 		return nil
@@ -82,56 +66,10 @@ func (m *macrostep) applyTo(r chart.Document, how chart.ApplyRule, v data.Value)
 	return m.d.CheckData(m.in.Public, m.in.Private)
 }
 
-func (m *macrostep) childData(t *chart.Template) (data.Value, error) {
-	if t == nil {
-		return nil, nil
-	}
-	v, err := t.Eval(&m.scope)
-	if err == nil && v.Kind() != data.Object {
-		err = errChildData
-	}
-	return v, err
-}
-
-var errPayload = errors.New("params can be added to an object only")
-
-func (m *macrostep) payload(p chart.Payload) (data.Value, error) {
-	var v data.Value
-	if p.Value != nil {
-		var err error
-		if v, err = p.Value.Eval(&m.scope); err != nil {
-			return nil, err
-		}
-	}
-	if p.Params == nil {
-		return v, nil
-	}
-	if len(v) > 0 && v.Kind() != data.Object {
-		return nil, errPayload
-	}
-	for _, param := range p.Params {
-		member, err := param.Value.Eval(&m.scope)
-		if err != nil {
-			m.raiseError(err)
-			continue
-		}
-		if len(v) == 0 {
-			v = chart.EmptyObject
-		}
-		if v, err = data.Set(v, data.Path{param.Name}, member); err != nil {
-			return nil, err
-		}
-	}
-	if len(v) > chart.MaxTemplateBytes {
-		return nil, chart.ErrTemplateTooLarge
-	}
-	return v, nil
-}
-
 func (m *macrostep) outputOf(n *chart.Node) (data.Value, error) {
 	switch {
 	case n.Params != nil:
-		return m.payload(chart.Payload{Value: n.Output, Params: n.Params})
+		return chart.Payload{Value: n.Output, Params: n.Params}.Eval(&m.scope, m.raiseError)
 	case n.Output != nil:
 		return n.Output.Eval(&m.scope)
 	}

@@ -58,6 +58,7 @@ type scenario struct {
 	versions map[uint64]*statemachine.Definition
 	d        *statemachine.Definition
 	in       statemachine.Instance
+	shown    statemachine.Instance // as jobs were shown last
 	now      time.Time
 }
 
@@ -88,6 +89,7 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 		body := clean(t, cmd.Input)
 		public, _ := body.Lookup("svcPublic")
 		private, _ := body.Lookup("svcPrivate")
+		s.shown = statemachine.Instance{}
 		c := statemachine.Creation{ID: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Caller: caller(cmd), Public: public, Private: private, Now: s.now}
 		if cmd.HasArg("parent") {
 			c.Caller, c.Internal, c.Parent = nil, true, &statemachine.Parent{Workflow: "above", Instance: "01ARZ3NDEKTSV4RRFFQ69G5FAA", Child: statemachine.ElementID{Sequence: 7, Number: 1}}
@@ -151,9 +153,16 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 			s.in, err = s.d.FailCallback(&s.in, id, failed, clean(t, cmd.Input), s.now)
 			require.NoError(t, err)
 			s.in = restored(t, s.d, &s.in)
-			return fmt.Sprintf("incident %v\n", s.in.Timers())
+			return fmt.Sprintf("incident %v\n%s", s.in.Timers(), s.jobs())
 		}
 		return s.show(r, err)
+	case "retry": // the incident of a timer
+		id, ok := s.in.FailedJob(s.in.Timers()[0].ID)
+		require.True(t, ok, "the incident is that of a job")
+		s.in, ok = s.in.RetryJob(id)
+		require.True(t, ok, "the job has failed")
+		s.in = restored(t, s.d, &s.in)
+		return fmt.Sprintf("%v\n%s", s.in.Timers(), s.jobs())
 	}
 	t.Fatalf("unknown command %q", cmd.Cmd)
 	return ""
@@ -361,13 +370,31 @@ func (s *scenario) show(r statemachine.Result, err error) string {
 	for _, timer := range r.Instance.Timers() {
 		fmt.Fprintf(&b, "timer %d.%d %s at %s\n", timer.ID.Sequence, timer.ID.Number, timer.Event, timer.Due.Format(statemachine.TimeLayout))
 	}
+	s.in = restored(s.t, s.d, &r.Instance)
+	b.WriteString(s.jobs())
 	if r.Instance.IsEnded() {
 		b.WriteString("ended\n")
 	}
 	if s.d.IsDone(&r.Instance) {
 		b.WriteString("done\n")
 	}
-	s.in = restored(s.t, s.d, &r.Instance)
+	return b.String()
+}
+
+// jobs are those that the instance waits for, with what has changed in them since they were shown last.
+func (s *scenario) jobs() string {
+	var b strings.Builder
+	ended, begun := s.in.JobChanges(&s.shown)
+	s.shown = s.in
+	for _, j := range ended {
+		fmt.Fprintf(&b, "job %s %s leaves\n", j.ID, j.Type)
+	}
+	for _, j := range begun {
+		fmt.Fprintf(&b, "job %s %s comes\n", j.ID, j.Type)
+	}
+	for _, j := range s.in.Jobs() {
+		fmt.Fprintf(&b, "job %s %s of %s priority %d data %s failed %t\n", j.ID, j.Type, j.At.Node, j.Priority, j.Data, j.Failed)
+	}
 	return b.String()
 }
 

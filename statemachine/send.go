@@ -9,6 +9,7 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/internal/record"
+	"troupe/statemachine/internal/signal"
 )
 
 func (m *macrostep) runRaise(a *chart.Raise) error {
@@ -19,7 +20,7 @@ func (m *macrostep) runRaise(a *chart.Raise) error {
 			return err
 		}
 	}
-	m.enqueue(internalEvent{name: a.Event, data: v, signal: signal{kind: internalSignal}})
+	m.enqueue(internalEvent{name: a.Event, data: v, signal: signal.Signal{Kind: signal.Internal}})
 	return nil
 }
 
@@ -57,9 +58,6 @@ func (m *macrostep) runSendMail(a *chart.SendMail) error {
 	m.putDelivery(Delivery{To: to, Subject: subject, Text: body}, len(subject)+len(body))
 	return nil
 }
-
-// processors are the names of the only way to send events.
-var processors = []string{"", "scxml", "http://www.w3.org/TR/scxml/", "http://www.w3.org/TR/scxml", processor}
 
 func (m *macrostep) runDispatch(a *chart.Dispatch) error {
 	id := a.ID
@@ -102,14 +100,14 @@ func (m *macrostep) sendAs(a *chart.Dispatch, id string) error {
 	if !ok {
 		return fmt.Errorf("%q is not an event name", data.Shorten(texts[0]))
 	}
-	if !slices.Contains(processors, texts[2]) {
+	if !slices.Contains(signal.Processors, texts[2]) {
 		return fmt.Errorf("type %q is not supported", data.Shorten(texts[2]))
 	}
 	due, err := a.Delay.Due(&m.scope)
 	if err != nil {
 		return err
 	}
-	v, err := m.payload(a.Payload)
+	v, err := a.Payload.Eval(&m.scope, m.raiseError)
 	if err != nil {
 		return err
 	}
@@ -118,7 +116,7 @@ func (m *macrostep) sendAs(a *chart.Dispatch, id string) error {
 
 // dispatch sends an event to where t.To says, now or when it is due.
 func (m *macrostep) dispatch(t *record.TimerState) error {
-	if t.To == sessionPrefix+m.in.ID {
+	if t.To == signal.SessionPrefix+m.in.ID {
 		t.To = ""
 	}
 	switch {
@@ -126,7 +124,7 @@ func (m *macrostep) dispatch(t *record.TimerState) error {
 		m.begin(*t)
 		return m.failure
 	case t.To == "#_internal":
-		m.enqueue(internalEvent{name: t.Event, data: t.Data, signal: signal{kind: internalSignal, sendID: t.Send}})
+		m.enqueue(internalEvent{name: t.Event, data: t.Data, signal: signal.Signal{Kind: signal.Internal, SendID: t.Send}})
 		return m.failure
 	}
 	f, err := m.aim(t)
@@ -147,7 +145,7 @@ func (m *macrostep) aim(t *record.TimerState) (*Forward, error) {
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("target %q is not supported", data.Shorten(t.To))
-	case name == "parent", m.in.State.Parent != nil && t.To == sessionPrefix+m.in.State.Parent.Instance:
+	case name == "parent", m.in.State.Parent != nil && t.To == signal.SessionPrefix+m.in.State.Parent.Instance:
 		if m.in.State.Parent == nil {
 			return nil, errUnreachable
 		}

@@ -9,6 +9,7 @@ import (
 	"troupe/statemachine/expr"
 	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/internal/record"
+	"troupe/statemachine/internal/signal"
 )
 
 // Outcome says what an event did.
@@ -49,7 +50,7 @@ type Event struct {
 	Data   data.Value // an object, or absent
 	Caller *Caller
 	Now    time.Time
-	signal signal // what else the rules of SCXML know of it
+	signal signal.Signal // what else the rules of SCXML know of it
 }
 
 // Step sends one event to an instance and runs to completion (statemachine/DEFINITION.md, "Run to completion"; W3C SCXML, Appendix D). It
@@ -242,8 +243,8 @@ func (d *Definition) checkChanged(before, after *Instance) error {
 // mainEventLoop). It reports whether that did something.
 func (m *macrostep) arrive(e *Event) (touched bool) {
 	s := e.signal
-	if s.kind = externalSignal; e.Name == errorCommunication {
-		s.kind = platformSignal // what the service finds out, and nobody has sent
+	if s.Kind = signal.External; e.Name == errorCommunication {
+		s.Kind = signal.Platform // what the service finds out, and nobody has sent
 	}
 	m.setSignal(e.Name, &s, e.Data)
 	for i := range m.in.State.Children {
@@ -251,12 +252,12 @@ func (m *macrostep) arrive(e *Event) (touched bool) {
 		if c.Invoke.SCXMLInvoke == nil {
 			continue
 		}
-		if c.Name == s.invokeID && s.invokeID != "" && c.Invoke.Finalize != nil {
+		if c.Name == s.InvokeID && s.InvokeID != "" && c.Invoke.Finalize != nil {
 			m.runBlock(c.Invoke.Finalize)
 			touched = true
 		}
-		if c.Status == ChildRuns && c.Invoke.Autoforward && e.Name != chart.ParentCancelled && s.kind == externalSignal {
-			m.forward(&Forward{Child: c.Cancellation(), Event: e.Name, Data: e.Data, SendID: s.sendID})
+		if c.Status == ChildRuns && c.Invoke.Autoforward && e.Name != chart.ParentCancelled && s.Kind == signal.External {
+			m.forward(&Forward{Child: c.Cancellation(), Event: e.Name, Data: e.Data, SendID: s.SendID})
 			touched = true
 		}
 	}

@@ -254,6 +254,7 @@ type Catalog struct {
 	builtin currentVersions
 	// versions has the definitions that instances asked for, and those that cannot be read with the reason.
 	versions concurrent.Map[versionKey, version]
+	jobs     atomic.Pointer[jobTypes] // nil: nobody has asked
 	// timeless are those that were not read yet and have no schedules, as far as somebody has looked.
 	timeless  concurrent.Map[versionKey, struct{}]
 	compiling turn // held while one of them is being compiled

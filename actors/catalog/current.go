@@ -227,8 +227,10 @@ func (c *Catalog) mayBeTimed(k versionKey) bool {
 		return isRead
 	}
 	text, err := c.store.Load(key.Definition(nil, k.workflow, k.version))
-	if err != nil || bytes.Contains(text, []byte("schedules")) || bytes.Contains(text, []byte("retention")) {
-		return err == nil
+	for _, word := range []string{"schedules", "retention", "jobs"} {
+		if err != nil || bytes.Contains(text, []byte(word)) {
+			return err == nil
+		}
 	}
 	c.timeless.Store(k, struct{}{})
 	return false

@@ -13,6 +13,7 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/internal/businesskey"
 	"troupe/actors/internal/retry"
+	"troupe/actors/job"
 	"troupe/actors/outbox"
 	"troupe/actors/retention"
 	"troupe/actors/task"
@@ -31,6 +32,7 @@ type Instance struct {
 	State    *statemachine.Instance
 	Form     *form.Form       // nil for one that is not a form
 	Indexes  []*catalog.Index // those that commits of the workflow maintain
+	Ended    []job.Change     // that Put has made of its jobs
 }
 
 // Refusal is failure.ErrInUse for an instance that others need, as far as it knows itself: those that it has invoked run,
@@ -87,6 +89,7 @@ func (in *Instance) Put(w *persistence.Batch, store *persistence.Store) error {
 		return err
 	}
 	timer.Put(w, &timer.Origin{Shard: in.Shard, Workflow: in.Workflow, Instance: in.ID}, in.State.Timers(), nil)
+	in.Ended = job.Remove(w, &job.Origin{Shard: in.Shard, Workflow: in.Workflow, Instance: in.ID}, in.State.Jobs())
 	var k []byte
 	for _, ix := range in.Indexes {
 		k = ix.Leave(w, k, in.Shard, in.ID, in.State)

@@ -30,21 +30,24 @@ const (
 	ErrNotAllowed
 	// ErrClaimed: the task is assigned to someone else (409 Claimed). Nothing was stored.
 	ErrClaimed
-	ErrEnded // the instance was stopped, or cancelled by its parent, and accepts no more events (409 Ended)
+	// ErrEnded: the instance was stopped, or cancelled by its parent, and accepts no more events, or a job has ended
+	// (409 Ended).
+	ErrEnded
 	// ErrConflict: this server is not run in a way that has what the request is about, or it belongs to somebody else
 	// (409 Conflict).
 	ErrConflict
 	ErrExists // there is something else under this name already, which is not replaced (409 AlreadyExists)
 	// ErrInUse: another instance needs this one, its parent or its child (409 InUse). Nothing was stored.
 	ErrInUse
-	ErrKeyTaken // another instance of the workflow that has not ended has the key (409 KeyTaken)
+	ErrKeyTaken  // another instance of the workflow that has not ended has the key (409 KeyTaken)
+	ErrLeaseLost // the job is no longer its worker's: another has it, or its lease ran out and it was taken (409 LeaseLost)
 	// ErrGone: what the request goes on from is no longer kept (410). Nothing was done.
 	ErrGone
 	ErrPrecondition  // If-Match names another sequence number of the instance, or another revision of the draft (412)
 	ErrTooLarge      // the record would exceed its limit, or a body or a file does (413)
 	ErrMediaType     // the body is not of a type that is read (415)
 	ErrKeyReused     // the idempotency key was used for another request (422)
-	ErrUnprocessable // the file is not a template that can be read (422)
+	ErrUnprocessable // the file is not a template that can be read, or the output of a job does not fit its schema (422)
 	ErrInstanceBusy  // too many requests wait for this one instance (429)
 	ErrQuota         // the caller asks for more than is allowed over time (429)
 	// ErrBusy: a limit of capacity is reached (503). Nothing was applied, a retry helps.
@@ -73,6 +76,7 @@ var texts = [Kinds]string{
 	ErrExists:         "exists already",
 	ErrInUse:          "in use",
 	ErrKeyTaken:       "key taken",
+	ErrLeaseLost:      "lease lost",
 	ErrGone:           "gone",
 	ErrPrecondition:   "precondition failed",
 	ErrTooLarge:       "too large",

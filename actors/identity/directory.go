@@ -50,7 +50,7 @@ type Directory struct {
 
 var knownPrivileges = []string{
 	string(FormPortal), string(Form), string(Checklist), string(RepositoryAdmin),
-	string(Workflows), string(APITokens), string(Admin),
+	string(Workflows), string(Jobs), string(APITokens), string(Admin),
 }
 
 // Privileges returns all privileges that there are, in alphabetical order.
@@ -361,6 +361,7 @@ const (
 	Checklist       Privilege = "mod-checklist"
 	RepositoryAdmin Privilege = "mod-repository-admin"
 	Workflows       Privilege = "mod-workflows"
+	Jobs            Privilege = "mod-jobs"
 	APITokens       Privilege = "mod-api-tokens"
 	Admin           Privilege = "mod-admin"
 )

@@ -7,6 +7,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/internal/wait"
+	"troupe/actors/job"
 	"troupe/actors/message"
 	"troupe/actors/task"
 	"troupe/actors/trace"
@@ -57,6 +58,7 @@ type notices struct {
 	// sent are the queues of what the commit sends out, and sentAt is when its first attempts are due.
 	sent   []string
 	sentAt time.Time
+	jobs   []job.Change // what it changes in jobs
 	// tasks are those that the commit changes, for who watches them.
 	tasks []*task.Change
 }
@@ -268,10 +270,13 @@ func EventOf(message any) string {
 	return ""
 }
 
-// tell tells the timers and the outbox of what a visible commit of an instance has added.
+// tell tells the timers, the jobs and the outbox of what a visible commit of an instance has added.
 func (e *Env) tell(i *Actor, n *notices) {
 	if !n.began.IsZero() {
 		e.Timers.Began(i.shard, n.began)
+	}
+	if len(n.jobs) > 0 {
+		e.Jobs.Changed(i.shard, n.jobs)
 	}
 	if e.Outbox == nil {
 		return

@@ -12,6 +12,7 @@ import (
 	"troupe/actors/internal/businesskey"
 	"troupe/actors/internal/history"
 	"troupe/actors/internal/retry"
+	"troupe/actors/job"
 	"troupe/actors/message"
 	"troupe/actors/retention"
 	"troupe/actors/watch"
@@ -29,6 +30,7 @@ type change struct {
 	form    *form.Form               // with created: what makes the instance a form
 	of      *statemachine.Definition // that the instance gets; nil: it keeps its own
 	writes  func(*persistence.Batch) // what other packages add to the commit; nil: nothing
+	settled *job.Settled             // how a job has ended; nil: none has by its worker
 	then    *change                  // with created: what the first event makes of the instance, in the same commit; nil: there is none
 }
 
@@ -149,6 +151,7 @@ func (i *Actor) put(w *persistence.Batch, c *Call, ch *change, before history.Jo
 	if ended, begun := i.state.TimerChanges(&was); len(ended)+len(begun) > 0 {
 		i.putTimers(w, c, ch, ended, begun)
 	}
+	i.putJobs(w, c, ch, &was)
 	if len(ch.sends) > 0 {
 		i.putDeliveries(w, c, &ch.outcome)
 	}

@@ -92,6 +92,9 @@ func (req Delete) run(i *Actor, c *Call) error {
 	if open := i.state.Tasks(); len(open) > 0 {
 		i.tellTasks(c, task.ChangeOf(&task.Origin{Workflow: i.workflowID, Instance: i.id, Before: i.of}, open, nil))
 	}
+	if len(of.Ended) > 0 {
+		c.withNotices().jobs = of.Ended
+	}
 	if feeds := i.env.Watches.Feeds(i.workflowID, i.id); feeds != nil {
 		n := c.withNotices()
 		n.feeds, n.items = feeds, []*watch.Item{{Gone: true, Shard: i.shard}}

@@ -15,6 +15,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/incident"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/job"
 	"troupe/actors/outbox"
 	"troupe/actors/pace"
 	"troupe/actors/quota"
@@ -45,6 +46,7 @@ type Env struct {
 	Watches   *watch.Service
 	Changes   *changefeed.Service
 	Timers    *timer.Service
+	Jobs      *job.Service
 	Outbox    *outbox.Service // nil: nothing leaves
 	Tasks     *task.Feed
 

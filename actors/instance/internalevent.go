@@ -115,6 +115,9 @@ func (req ChangeIncident) run(i *Actor, c *Call) error {
 		}
 		return i.commit(c, &change{outcome: outcome{next: next}, cause: internal}, false)
 	}
+	if failed, ok := i.state.FailedJob(req.ID); ok {
+		return i.retryJob(c, failed)
+	}
 	result, err := i.of.Fire(&i.state, req.ID, i.env.Clock())
 	if err != nil {
 		again := failure.Of(failure.OfStep(err)) // it stays an incident
@@ -126,6 +129,14 @@ func (req ChangeIncident) run(i *Actor, c *Call) error {
 		return err
 	}
 	return i.commitResult(c, &result, nil, 0)
+}
+
+func (i *Actor) retryJob(c *Call, id statemachine.ElementID) error {
+	next, ok := i.state.RetryJob(id)
+	if !ok {
+		return failure.ErrNotFound
+	}
+	return i.commit(c, &change{outcome: outcome{next: next}, cause: internal}, false)
 }
 
 // TellOutcome is the request to tell an instance what happened to what it sent out.

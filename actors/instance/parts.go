@@ -7,6 +7,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/job"
 	"troupe/actors/outbox"
 	"troupe/actors/task"
 	"troupe/actors/timer"
@@ -36,6 +37,18 @@ func (i *Actor) putTimers(w *persistence.Batch, c *Call, ch *change, ended, begu
 	if n := c.withNotices(); n.began.IsZero() || !began.IsZero() && began.Before(n.began) {
 		n.began = began
 	}
+}
+
+// putJobs writes what a step changes in the jobs of the instance. was is what it was.
+func (i *Actor) putJobs(w *persistence.Batch, c *Call, ch *change, was *statemachine.Instance) {
+	ended, begun := i.state.JobChanges(was)
+	if len(ended)+len(begun) == 0 {
+		return
+	}
+	n := c.withNotices()
+	n.jobs = append(n.jobs, job.Put(w, &job.Origin{
+		Shard: i.shard, Workflow: i.workflowID, Version: i.of.Version, Instance: i.id, At: i.env.Clock(), Trace: c.span.Parent(), Settled: ch.settled,
+	}, ended, begun)...)
 }
 
 // putTasks writes what a step changes in the tasks of the instance. before is its definition until now, and was what it was.

@@ -84,5 +84,13 @@ func (a *access) whyEvent(event string) (takes bool, why string) {
 			return false, of.why
 		}
 	}
-	return false, fmt.Sprintf("no transition takes it %s", in)
+	why = "no transition takes it " + in
+	for _, j := range a.state.Jobs() {
+		what := "waits for a job of the type "
+		if j.Failed {
+			what = "has an incident, of a job of the type "
+		}
+		why += fmt.Sprintf("; %s %s%s", j.At.Node, what, j.Type)
+	}
+	return false, why
 }

@@ -10,6 +10,7 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/internal/businesskey"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/job"
 	"troupe/actors/outbox"
 	"troupe/actors/retention"
 	"troupe/actors/task"
@@ -61,8 +62,9 @@ func (in *Instance) tasks() *task.Origin {
 	return &task.Origin{Shard: in.Shard, Workflow: in.Workflow, Instance: in.ID, Before: in.Of, Of: in.Of}
 }
 
-// Put writes the rows that follow from the record alone: nodes, indexes, timers, open tasks, and those of a form in lists.
-func (in *Instance) Put(w *persistence.Batch, indexes []*catalog.Index) {
+// Put writes the rows that follow from the record alone: nodes, indexes, timers, open tasks, jobs as those that nobody had, and those of a
+// form in lists.
+func (in *Instance) Put(w *persistence.Batch, indexes []*catalog.Index) []job.Change {
 	for _, p := range in.Of.Positions(&in.State) {
 		w.Set(key.Node(nil, in.Shard, in.Workflow, string(p.Node), string(p.Machine), in.ID), nil)
 	}
@@ -77,6 +79,7 @@ func (in *Instance) Put(w *persistence.Batch, indexes []*catalog.Index) {
 		row := form.Row{Form: *in.Form, WorkflowID: in.Workflow, Nodes: statemachine.NodeNames(in.Of.Positions(&in.State))}
 		row.Put(w, in.Spot(), nil)
 	}
+	return job.Put(w, &job.Origin{Shard: in.Shard, Workflow: in.Workflow, Version: in.Of.Version, Instance: in.ID, At: in.State.UpdatedAt}, nil, in.State.Jobs())
 }
 
 // PutBehind writes the row that follows from a row of the instance which the record does not give: the attempt of a delivery, the

@@ -10,6 +10,7 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/internal/history"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/job"
 	"troupe/actors/retention"
 	"troupe/actors/timer"
 	"troupe/persistence"
@@ -201,7 +202,14 @@ func (s *shardCheck) each(in *Instance, visit func(k, value []byte)) {
 	defer w.Discard()
 	in.Put(w, s.of[in.Workflow])
 	w.Each(func(k, value []byte) {
-		if parts, _ := key.Parse(k); parts.Table != "index" || s.indexes[uint32(parts.Number)] != nil { //nolint:gosec // of four bytes
+		parts, _ := key.Parse(k)
+		if parts.Table == "job" {
+			if parts.Kind == key.JobRow { // NB: the record does not know who follows it, and who has it
+				visit(k, nil)
+			}
+			return
+		}
+		if parts.Table != "index" || s.indexes[uint32(parts.Number)] != nil { //nolint:gosec // of four bytes
 			visit(k, value)
 		}
 	})
@@ -273,6 +281,8 @@ func (s *shardCheck) row(rowKey, value []byte) error {
 		}
 	case "list":
 		s.list(k, in, rowKey, value)
+	case "job":
+		s.job(k, in, rowKey, value)
 	case "draft", "taskdraft", "activity", "reply":
 		if k.ID != (key.ID{}) && in == nil {
 			s.Damage(k.String() + ": there is no such instance")
@@ -314,6 +324,21 @@ func (s *shardCheck) gives(k key.Parts, in *known, rowKey, value []byte) {
 		s.follows(k, in, rowKey, value)
 	default:
 		w.Each(func(k, value []byte) { s.expected[s.sum(k, value)] = struct{}{} })
+	}
+}
+
+// job checks a row of a job. NB: who gives jobs may write offers and attempts of one that has just ended.
+func (s *shardCheck) job(k key.Parts, in *known, rowKey, value []byte) {
+	switch k.Kind {
+	case key.JobRow:
+		s.follows(k, in, rowKey, nil)
+		if err := job.Check(s.at.Load, s.shard, rowKey, value); err != nil {
+			s.harm(k.ID, s.name(k.ID), "%v", errRow(rowKey, err))
+		}
+	case key.JobEnd:
+		if in == nil {
+			s.Damage(k.String() + ": there is no such instance")
+		}
 	}
 }
 

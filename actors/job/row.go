@@ -1,14 +1,150 @@
 package job
 
 import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/actors/internal/instanceid"
+	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/packed"
 )
 
-// Origin is the commit that changes the jobs of an instance.
+// The rows of a job, each under its name (key.Job), but for the offer:
+//
+//	job      what it is; the commit that enters its state writes it, the one that leaves it or ends it removes it
+//	offer    it waits for somebody; stands in the order in which jobs are given
+//	attempt  who has it, or had it last; there is none before the first lease
+//	end      how it has ended, so that a request that is repeated is answered as the first time; forgotten after a while
+//
+// The instance writes all of them without reading any. Whoever leads the shard writes offer and attempt, and may do so in
+// the moment in which the instance ends the job: an offer or attempt without a job means nothing, and is removed when it
+// is met.
+
+// row is what a job is.
+type row struct {
+	Type, Workflow string
+	Version        uint64
+	Machine, Node  string
+	Priority       int
+	Created        time.Time
+	Trace          string
+	Data           data.Value
+}
+
+func (r *row) append(dst []byte) []byte {
+	dst = packed.AppendText(packed.AppendText(dst, r.Type), r.Workflow)
+	dst = binary.AppendUvarint(dst, r.Version)
+	dst = packed.AppendText(packed.AppendText(dst, r.Machine), r.Node)
+	dst = packed.AppendTime(append(dst, byte(r.Priority)), r.Created) //nolint:gosec // 0 to 100
+	return append(packed.AppendText(dst, r.Trace), r.Data...)
+}
+
+func parseRow(value []byte) (r row, err error) {
+	p := packed.NewReader(value)
+	r = row{Type: string(p.Text()), Workflow: string(p.Text()), Version: p.Uvarint(), Machine: string(p.Text()), Node: string(p.Text())}
+	r.Priority, r.Created, r.Trace = int(p.Byte()), p.Time(), string(p.Text())
+	if r.Data = data.Value(p.Rest()); p.Failed() {
+		err = fmt.Errorf("job: %w", persistence.ErrCorrupt)
+	}
+	return r, err
+}
+
+func (r *row) offer(j key.Job) key.Offer {
+	return key.Offer{Type: r.Type, Priority: uint8(r.Priority), Workflow: r.Workflow, Created: max(r.Created.UnixMilli(), 0), Job: j} //nolint:gosec // 0 to 100
+}
+
+// The states of an attempt.
+const (
+	leased  byte = 'l'
+	waits   byte = 'w' // for its offer, or until it gets one
+	failing byte = 'g' // for good; its instance does not know yet
+	failed  byte = 'f' // for good, and nothing took that
+)
+
+// attempt is the last attempt at a job.
+type attempt struct {
+	State byte
+	// Returned: whoever had the lease gave it back, or somebody else took it away. Else who had it may complete the job, also when it ran out.
+	Returned bool
+	Attempts int // that have begun
+	Lease    string
+	Worker   string
+	At       time.Time // leased: the deadline; waits: when it is offered
+	Message  string    // of the last attempt that failed
+}
+
+func (a *attempt) append(dst []byte) []byte {
+	var returned byte
+	if a.Returned {
+		returned = 1
+	}
+	dst = binary.AppendUvarint(append(dst, a.State, returned), uint64(a.Attempts)) //nolint:gosec // not negative
+	dst = packed.AppendTime(packed.AppendText(packed.AppendText(dst, a.Lease), a.Worker), a.At)
+	return packed.AppendText(dst, a.Message)
+}
+
+func parseAttempt(value []byte) (a attempt, err error) {
+	p := packed.NewReader(value)
+	a = attempt{State: p.Byte(), Returned: p.Byte() == 1, Attempts: int(min(p.Uvarint(), 1<<31-1))} //nolint:gosec // bounded
+	a.Lease, a.Worker, a.At, a.Message = string(p.Text()), string(p.Text()), p.Time(), string(p.Text())
+	if !p.Whole() {
+		err = fmt.Errorf("attempt at a job: %w", persistence.ErrCorrupt)
+	}
+	return a, err
+}
+
+// The ways in which a job ends.
+const (
+	ended      byte = 'l' // its state was left
+	completed  byte = 'd'
+	failedOver byte = 'f' // for good, and its instance took that
+)
+
+// end is how a job has ended.
+type end struct {
+	How            byte
+	At             time.Time
+	Type, Workflow string
+	Lease          string // that has ended it; "" of none
+}
+
+func (e *end) append(dst []byte) []byte {
+	dst = packed.AppendTime(append(dst, e.How), e.At)
+	return packed.AppendText(packed.AppendText(packed.AppendText(dst, e.Type), e.Workflow), e.Lease)
+}
+
+func parseEnd(value []byte) (e end, err error) {
+	p := packed.NewReader(value)
+	e = end{How: p.Byte(), At: p.Time(), Type: string(p.Text()), Workflow: string(p.Text()), Lease: string(p.Text())}
+	if !p.Whole() {
+		err = fmt.Errorf("end of a job: %w", persistence.ErrCorrupt)
+	}
+	return e, err
+}
+
+// settles is nil when the job ended as the holder of a lease wants it to, else why it cannot any more.
+func (e *end) settles(lease string, failed bool) error {
+	switch {
+	case e.How == ended:
+		return failure.Refuse(failure.ErrEnded, "the state that has made the job was left")
+	case e.Lease != lease:
+		return errLeaseLost
+	case failed != (e.How == failedOver):
+		return failure.Refuse(failure.ErrEnded, "the job has ended")
+	}
+	return nil
+}
+
+var errLeaseLost = failure.Refuse(failure.ErrLeaseLost, "another one has the job, or its lease is over")
+
+// Origin is the event that changes jobs of an instance.
 type Origin struct {
 	Shard    key.Shard
 	Workflow string
@@ -16,15 +152,225 @@ type Origin struct {
 	Instance key.ID
 	At       time.Time
 	Trace    string   // the value of trace.Header for the jobs that it begins; "": nobody follows it
-	Settled  *Settled    // nil: no lease has ended with it
+	Settled  *Settled // the job that the event ends; nil: none
 }
 
-// Settled is how a job has come to its end, in the commit that takes that.
+func (of *Origin) job(id statemachine.ElementID) key.Job {
+	return key.Job{ID: of.Instance, Sequence: id.Sequence, Number: id.Number}
+}
+
+// Change is what a commit changes in a job: it waits from now on, it has ended, or it has failed and nothing took that.
+type Change struct {
+	how   byte
+	offer key.Offer
+}
+
+const (
+	hasBegun  byte = 'b'
+	hasEnded  byte = 'e'
+	hasFailed byte = 'f'
+)
+
+// Put writes what an event changes in the jobs of its instance, as statemachine.Instance.JobChanges has it, into the commit
+// of that event. Service.Changed is told the changes when they are visible.
+func Put(w *persistence.Batch, of *Origin, over, begun []statemachine.Job) []Change {
+	changes := make([]Change, 0, len(over)+len(begun))
+	isBegun := func(id statemachine.ElementID) bool {
+		for i := range begun {
+			if begun[i].ID == id {
+				return true
+			}
+		}
+		return false
+	}
+	for i := range over {
+		if !isBegun(over[i].ID) { // else it has failed, or begins again
+			changes = append(changes, of.end(w, &over[i]))
+		}
+	}
+	for i := range begun {
+		changes = append(changes, of.begin(w, &begun[i]))
+	}
+	return changes
+}
+
+func (of *Origin) end(w *persistence.Batch, j *statemachine.Job) Change {
+	name, r := of.job(j.ID), of.row(j)
+	offer, e := r.offer(name), end{How: ended, At: of.At, Type: j.Type, Workflow: of.Workflow}
+	if s := of.Settled; s != nil && s.ID == j.ID {
+		if e.How, e.Lease = completed, s.attempt.Lease; s.Failed {
+			e.How = failedOver
+		}
+	}
+	w.Delete(name.Key(nil, of.Shard, key.JobRow))
+	w.Delete(name.Key(nil, of.Shard, key.JobAttempt))
+	w.Delete(offer.Key(nil, of.Shard))
+	w.Set(name.Key(nil, of.Shard, key.JobEnd), e.append(nil))
+	return Change{hasEnded, offer}
+}
+
+func (of *Origin) begin(w *persistence.Batch, j *statemachine.Job) Change {
+	name, r := of.job(j.ID), of.row(j)
+	offer := r.offer(name)
+	if !j.Failed {
+		w.Set(name.Key(nil, of.Shard, key.JobRow), r.append(nil))
+		w.Delete(name.Key(nil, of.Shard, key.JobAttempt)) // of before an incident
+		w.Set(offer.Key(nil, of.Shard), nil)
+		return Change{hasBegun, offer}
+	}
+	a := attempt{}
+	if s := of.Settled; s != nil && s.ID == j.ID {
+		a = s.attempt
+	} else { // it comes from elsewhere
+		w.Set(name.Key(nil, of.Shard, key.JobRow), r.append(nil))
+	}
+	a.State = failed
+	w.Set(name.Key(nil, of.Shard, key.JobAttempt), a.append(nil))
+	return Change{hasFailed, offer}
+}
+
+func (of *Origin) row(j *statemachine.Job) row {
+	return row{
+		Type: j.Type, Workflow: of.Workflow, Version: of.Version, Machine: string(j.At.Machine), Node: string(j.At.Node),
+		Priority: j.Priority, Created: j.Begun, Trace: of.Trace, Data: j.Data,
+	}
+}
+
+// Settled is an end that the holder of a lease may give a job.
 type Settled struct {
-	ID      statemachine.ElementID
-	Lease   string // "": nobody had it
-	Failed  bool
-	Message string // why
+	ID       statemachine.ElementID
+	Failed   bool
+	Attempts int    // that have begun
+	Message  string // of the last one that failed
+	attempt  attempt
+}
+
+// Data is event.data of what happened to the job of an instance; output is nil for none.
+func (s *Settled) Data(of key.ID, output data.Value) data.Value {
+	v := data.AppendString([]byte(`{"jobId":`), IDOf(of, s.ID))
+	switch {
+	case s.Failed:
+		v = data.AppendString(append(v, `,"message":`...), s.Message)
+	case output == nil:
+		v = append(v, `,"output":null`...)
+	default:
+		v = append(append(v, `,"output":`...), output...)
+	}
+	return append(strconv.AppendInt(append(v, `,"attempts":`...), int64(s.Attempts), 10), '}')
+}
+
+// CheckOutput holds that what a job of a type gives fits what the newest version of its workflow says: failure.ErrUnprocessable.
+func CheckOutput(rules *statemachine.Definition, typ string, output data.Value) error {
+	of := rules.Job(typ)
+	if of == nil {
+		return nil // NB: the newest version has no such jobs; those of others go on
+	}
+	if output == nil {
+		output = data.Value("null")
+	}
+	if err := of.Output.Check(output); err != nil {
+		return failure.Refuse(failure.ErrUnprocessable, "output: %w", err)
+	}
+	return nil
+}
+
+// Settle says whether a lease may end a job now. load reads rows, of which it has all that the instance and the holders of leases were
+// told. Without an error, nil: the lease has ended it before in the same way. The errors are failure.ErrNotFound, failure.ErrLeaseLost and failure.ErrEnded.
+func Settle(load func(key []byte) ([]byte, error), sh key.Shard, id key.ID, part statemachine.ElementID, lease string, failed bool) (*Settled, error) {
+	name := key.Job{ID: id, Sequence: part.Sequence, Number: part.Number}
+	_, err := load(name.Key(nil, sh, key.JobRow))
+	if errors.Is(err, persistence.ErrNotFound) {
+		e, err := loadEnd(load, sh, name)
+		if err == nil {
+			err = e.settles(lease, failed)
+		}
+		return nil, err
+	}
+	if err != nil {
+		return nil, failure.OfStore(err)
+	}
+	a, err := loadAttempt(load, sh, name)
+	if err != nil {
+		return nil, err
+	}
+	mayComplete := !a.Returned && (a.State == leased || a.State == waits)
+	if a.Lease != lease || a.Lease == "" || failed && a.State != failing || !failed && !mayComplete {
+		return nil, errLeaseLost
+	}
+	return &Settled{ID: part, Failed: failed, Attempts: a.Attempts, Message: a.Message, attempt: a}, nil
+}
+
+// loadEnd returns how a job has ended, failure.ErrNotFound when nothing is known of it.
+func loadEnd(load func(key []byte) ([]byte, error), sh key.Shard, name key.Job) (e end, err error) {
+	value, err := load(name.Key(nil, sh, key.JobEnd))
+	if err == nil {
+		e, err = parseEnd(value)
+	}
+	return e, found(err)
+}
+
+// loadAttempt returns the last attempt at a job, an empty one when there was none.
+func loadAttempt(load func(key []byte) ([]byte, error), sh key.Shard, name key.Job) (a attempt, err error) {
+	value, err := load(name.Key(nil, sh, key.JobAttempt))
+	if errors.Is(err, persistence.ErrNotFound) {
+		return a, nil
+	}
+	if err == nil {
+		a, err = parseAttempt(value)
+	}
+	return a, failure.OfStore(err)
+}
+
+func loadRow(load func(key []byte) ([]byte, error), sh key.Shard, name key.Job) (r row, err error) {
+	value, err := load(name.Key(nil, sh, key.JobRow))
+	if err == nil {
+		r, err = parseRow(value)
+	}
+	return r, found(err)
+}
+
+func found(err error) error {
+	if errors.Is(err, persistence.ErrNotFound) {
+		return failure.ErrNotFound
+	}
+	return failure.OfStore(err)
+}
+
+// Remove removes the offers of the jobs of an instance that is deleted; its other rows begin with its id.
+func Remove(w *persistence.Batch, of *Origin, open []statemachine.Job) (changes []Change) {
+	for i := range open {
+		r := of.row(&open[i])
+		offer := r.offer(of.job(open[i].ID))
+		w.Delete(offer.Key(nil, of.Shard))
+		changes = append(changes, Change{hasEnded, offer})
+	}
+	return changes
+}
+
+// Check says what is wrong with the rows of a job, of which rowKey and value are its own: nobody would ever get it.
+func Check(load func(key []byte) ([]byte, error), sh key.Shard, rowKey, value []byte) error {
+	name, ok := key.ParseJob(rowKey)
+	r, err := parseRow(value)
+	if !ok || err != nil {
+		return errors.Join(persistence.ErrCorrupt, err)
+	}
+	a, err := loadAttempt(load, sh, name)
+	if err != nil || a.State != 0 {
+		return err
+	}
+	o := r.offer(name)
+	if _, err = load(o.Key(nil, sh)); errors.Is(err, persistence.ErrNotFound) {
+		err = errors.New("a job waits and is offered to nobody")
+	}
+	return err
+}
+
+// Forget removes what is known of jobs that ended before a time.
+func Forget(store *persistence.Store, before time.Time) error {
+	return store.DeleteWhere(key.JobsPrefix(nil, key.EveryShard, key.JobEnd), func(value []byte) (bool, error) {
+		e, err := parseEnd(value)
+		return err == nil && e.At.Before(before), err
+	})
 }
 
 // IDOf is what programs call a job of an instance.

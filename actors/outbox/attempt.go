@@ -230,17 +230,11 @@ func (s *Service) tell(c *written, o *Outcome) error {
 }
 
 func pauseBefore(hook *statemachine.Webhook, attempts uint32) time.Duration {
-	pause := float64(hook.Delay)
-	for range attempts - 1 {
-		if pause *= hook.Backoff; pause >= float64(hook.MaxDelay) {
-			break
-		}
-	}
-	pause = min(pause, float64(hook.MaxDelay))
+	pause := hook.Pause(int(attempts))
 	if hook.Jitter {
-		pause -= pause / 2 * rand.Float64() //nolint:gosec // no secret
+		pause -= time.Duration(float64(pause/2) * rand.Float64()) //nolint:gosec // no secret
 	}
-	return time.Duration(pause)
+	return pause
 }
 
 // Data is event.data of what the instance is told of the attempt with this number.

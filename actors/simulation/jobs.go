@@ -1,12 +1,11 @@
 package simulation
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"troupe/actors/failure"
-	"troupe/actors/internal/instanceid"
+	"troupe/actors/job"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -35,81 +34,78 @@ func (in *Instance) Jobs() (out []Job) {
 		if of.next.IsZero() {
 			of.next = j.Begun
 		}
-		out = append(out, Job{j, instanceid.PartText(in.id, j.ID.Sequence, j.ID.Number), of.failed, of.next})
+		out = append(out, Job{j, job.IDOf(in.id, j.ID), of.failed, of.next})
 	}
 	slices.SortStableFunc(out, func(a, b Job) int { return b.Priority - a.Priority })
 	return out
 }
 
-// CompleteJob has a program complete the next job of a type that the instance waits for. failure.ErrNotFound: there is none;
-// failure.ErrNotAllowed: its next attempt comes later; failure.ErrUnprocessable: the output does not fit.
-func (w *World) CompleteJob(in *Instance, kind string, output data.Value) error {
-	j, policy, err := w.nextJob(in, kind)
+// CompleteJob has a program complete the next job of a type that the instance waits for; absent: without output. failure.ErrNotFound: there
+// is none; failure.ErrNotAllowed: its next attempt comes later; failure.ErrUnprocessable: the output does not fit.
+func (w *World) CompleteJob(in *Instance, typ string, output data.Value) error {
+	rules, j, err := w.nextJob(in, typ)
+	if err == nil {
+		err = job.CheckOutput(rules, typ, output)
+	}
 	if err != nil {
 		return err
 	}
-	if len(output) == 0 {
-		output = data.Value("null")
-	}
-	if err := policy.Output.Check(output); err != nil {
-		return failure.Refuse(failure.ErrUnprocessable, "output: %w", err)
-	}
-	in.settleJob(j, false, "output", output)
+	in.hearJob(&job.Settled{ID: j.ID, Attempts: j.Attempts + 1}, output)
 	return w.settle()
 }
 
 // FailJob has a program fail it, as CompleteJob does. Final: it is not tried again.
-func (w *World) FailJob(in *Instance, kind, message string, final bool) error {
-	j, policy, err := w.nextJob(in, kind)
+func (w *World) FailJob(in *Instance, typ, message string, final bool) error {
+	rules, j, err := w.nextJob(in, typ)
 	if err != nil {
 		return err
 	}
+	of := rules.Job(typ)
+	if of == nil { // NB: the newest version has no such jobs any more
+		of = in.of.Job(typ)
+	}
 	j.Attempts++
-	if !final && j.Attempts <= policy.RetryLimit {
-		if in.attempts == nil {
-			in.attempts = map[statemachine.ElementID]attempts{}
+	if final || j.Attempts > of.RetryLimit {
+		in.hearJob(&job.Settled{ID: j.ID, Failed: true, Attempts: j.Attempts, Message: message}, nil)
+		return w.settle()
+	}
+	if in.attempts == nil {
+		in.attempts = map[statemachine.ElementID]attempts{}
+	}
+	in.attempts[j.ID] = attempts{j.Attempts, w.now.Add(of.Pause(j.Attempts))}
+	return nil
+}
+
+// nextJob is the first that a program may have now, with the rules that hold for it.
+func (w *World) nextJob(in *Instance, typ string) (rules *statemachine.Definition, first Job, err error) {
+	if rules, err = w.Definition(in.Workflow(), 0); err != nil {
+		return nil, first, err
+	}
+	for _, j := range in.Jobs() {
+		switch {
+		case j.Type != typ || j.Failed:
+		case !j.Next.After(w.now):
+			return rules, j, nil
+		case first.JobID == "":
+			first = j
 		}
-		in.attempts[j.ID] = attempts{j.Attempts, w.now.Add(longest(policy.Delay, policy.MaxDelay, policy.Backoff, j.Attempts))}
-		return nil
 	}
-	j.Attempts-- // NB: settleJob counts it
-	in.settleJob(j, true, "message", data.AppendString(nil, message))
-	return w.settle()
+	if first.JobID == "" {
+		return nil, first, failure.Refuse(failure.ErrNotFound, "no job %s waits", typ)
+	}
+	return nil, first, failure.Refuse(failure.ErrNotAllowed, "the next attempt at job %s comes at %s", typ, first.Next.Format(statemachine.TimeLayout))
 }
 
-// longest is how long the attempt behind so many waits at most.
-func longest(delay, most time.Duration, backoff float64, failed int) time.Duration {
-	pause := float64(delay)
-	for range failed - 1 {
-		pause = min(pause*backoff, float64(most))
+// hearJob takes the end of a job.
+func (in *Instance) hearJob(s *job.Settled, output data.Value) {
+	now, brought := in.world.now, s.Data(in.id, output)
+	delete(in.attempts, s.ID)
+	result, err := in.of.Callback(&in.state, s.ID, s.Failed, brought, now)
+	if err == nil { // NB: it is no step of the instance's own
+		in.adopt(&result, 0)
+		return
 	}
-	return time.Duration(min(pause, float64(most)))
-}
-
-func (w *World) nextJob(in *Instance, kind string) (j Job, policy *statemachine.JobType, err error) {
-	rules, err := w.Definition(in.Workflow(), 0)
-	if err != nil {
-		return j, nil, err
-	}
-	jobs := in.Jobs()
-	i := slices.IndexFunc(jobs, func(j Job) bool { return j.Type == kind && !j.Failed && !j.Next.After(w.now) })
-	if i < 0 {
-		i = slices.IndexFunc(jobs, func(j Job) bool { return j.Type == kind && !j.Failed })
-		if i < 0 {
-			return j, nil, failure.Refuse(failure.ErrNotFound, "no job %s waits", kind)
-		}
-		return j, nil, failure.Refuse(failure.ErrNotAllowed, "the next attempt at job %s comes at %s", kind, jobs[i].Next.Format(statemachine.TimeLayout))
-	}
-	if policy = rules.Job(kind); policy == nil { // NB: the newest version has no such jobs any more
-		policy = in.of.Job(kind)
-	}
-	return jobs[i], policy, nil
-}
-
-func (in *Instance) settleJob(j Job, failed bool, key string, value data.Value) {
-	delete(in.attempts, j.ID)
-	brought := data.AppendString(data.Value(`{"jobId":`), j.JobID)
-	brought = append(data.AppendString(append(brought, ','), key), ':')
-	brought = fmt.Appendf(append(brought, value...), `,"attempts":%d}`, j.Attempts+1)
-	in.hearNotice(j.ID, failed, brought)
+	in.take(result, err, func() (statemachine.Instance, error) {
+		return in.of.FailCallback(&in.state, s.ID, s.Failed, brought, now)
+	})
 }

@@ -23,6 +23,7 @@ import (
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/internal/retry"
 	"troupe/actors/inventory"
+	"troupe/actors/job"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
@@ -47,7 +48,7 @@ type Imported struct {
 type Running interface {
 	// Arrived is told of an instance that has come, when it is visible: the first deadline of its timers, zero for none, and
 	// the queues in which it has deliveries.
-	Arrived(sh key.Shard, workflow string, first time.Time, queues []string)
+	Arrived(sh key.Shard, workflow string, first time.Time, queues []string, jobs []job.Change)
 	// HoldKey keeps a business key from all others who would give it to an instance, until release is called.
 	HoldKey(workflow, business string) (release func(), err error)
 }
@@ -55,7 +56,7 @@ type Running interface {
 // alone is for an import on whose store nothing else works.
 type alone struct{ keys retry.Keys }
 
-func (alone) Arrived(key.Shard, string, time.Time, []string) {}
+func (alone) Arrived(key.Shard, string, time.Time, []string, []job.Change) {}
 
 func (a alone) HoldKey(workflow, business string) (release func(), err error) {
 	return a.keys.Hold(retry.DigestOf(workflow, business), func(done <-chan struct{}) error {
@@ -182,6 +183,7 @@ type arriving struct {
 	stored  []byte // the record
 	entries [][]byte
 	rows    []row           // with whole keys
+	jobs    []job.Change    // that begin
 	listed  form.CreatorRow // of one that is not a form
 }
 
@@ -310,7 +312,7 @@ func (m *importing) prepare(it *arriving) (commit func() error, err error) {
 				first = t.Due
 			}
 		}
-		m.running.Arrived(it.Shard, it.Workflow, first, queues)
+		m.running.Arrived(it.Shard, it.Workflow, first, queues, it.jobs)
 		return nil
 	}, nil
 }
@@ -360,7 +362,7 @@ func (it *arriving) fill(w *persistence.Batch, indexes []*catalog.Index) (queues
 	for n, entry := range it.entries {
 		w.Set(key.Entry(nil, it.Shard, it.ID, uint64(n)+1), entry) //nolint:gosec // not negative
 	}
-	it.Put(w, indexes)
+	it.jobs = it.Put(w, indexes)
 	for _, r := range it.rows {
 		w.Set(r.Key, r.Value)
 		if _, err := it.PutBehind(w, r.Key, r.Value); err != nil {

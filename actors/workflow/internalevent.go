@@ -7,9 +7,11 @@ import (
 	"troupe/actors/bulk"
 	"troupe/actors/failure"
 	"troupe/actors/hold"
+	"troupe/actors/identity"
 	"troupe/actors/instance"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/invoke"
+	"troupe/actors/job"
 	"troupe/actors/message"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
@@ -45,6 +47,17 @@ func (r *Router) makeInternal() {
 		Elsewhere: r.o.Elsewhere,
 	})
 	r.Waiting = pending.New(r.o.Store, r.Queries, r.o.Catalog, r.env.Outbox, r.o.Clock, r.Fanout)
+	r.Jobs = job.New(job.Options{
+		Store: r.o.Store, Clock: r.o.Clock, Log: r.o.Log, Types: r.o.Catalog.JobTypes, Queries: r.Queries, Fanout: r.Fanout, Peers: r.o.Peers,
+		Finish: r.finishJob,
+		Again: func(workflow string, of key.Job, done func(error)) {
+			r.postInternal(workflow, of.ID, instance.RetryJob{ID: statemachine.ElementID{Sequence: of.Sequence, Number: of.Number}}, done)
+		},
+		MayRead: func(caller *identity.Principal, workflow, instance string) bool {
+			return r.View(&message.Load{Caller: caller, WorkflowID: workflow, InstanceID: instance}, func(message.View) {}) == nil
+		},
+	})
+	r.env.Jobs = r.Jobs
 	r.env.Timers = timer.New(timer.Options{Store: r.o.Store, Clock: r.o.Clock, Fire: r.fire, Log: r.o.Log})
 	r.Bulk = bulk.New(bulk.Options{
 		Store: r.o.Store, Clock: r.o.Clock, Log: r.o.Log, Queries: r.Queries, Principal: r.principal, MaySend: r.env.MaySend, Send: r.Send, Current: r.o.Current, Audit: r.o.Audit,
@@ -61,7 +74,7 @@ func (r *Router) makeInternal() {
 }
 
 func (r *Router) background() []shard.Background {
-	works := []shard.Background{{Name: "timers", Begin: r.env.Timers.Begin}, {Name: "schedules", Begin: r.schedules.Begin}, {Name: "retention", Begin: r.retention.Begin}, {Name: "bulk", Begin: r.Bulk.Begin}}
+	works := []shard.Background{{Name: "timers", Begin: r.env.Timers.Begin}, {Name: "schedules", Begin: r.schedules.Begin}, {Name: "retention", Begin: r.retention.Begin}, {Name: "bulk", Begin: r.Bulk.Begin}, {Name: "jobs", Begin: r.Jobs.Begin}}
 	if r.env.Outbox != nil {
 		works = append(works, shard.Background{Name: "outbox", Begin: r.env.Outbox.Begin})
 	}
@@ -81,6 +94,24 @@ func (r *Router) fire(row timer.Row, done func(error)) {
 		span.End(err) // NB: where its instance has not come to it
 		done(err)
 	})
+}
+
+// finishJob gives an instance the end of a job. Those of workers are bounded as other requests are.
+func (r *Router) finishJob(f *job.Finish, done func(error)) {
+	if f.Failed {
+		r.postInternal(f.Workflow, f.Job.ID, instance.FinishJob{Finish: f}, done)
+		return
+	}
+	err := r.accepting()
+	if err == nil {
+		var at shard.Place
+		if at, err = r.shards.At(f.Job.ID); err == nil {
+			_, err = r.post(at, f.Workflow, instance.FinishJob{Finish: f}, told{done})
+		}
+	}
+	if err != nil {
+		done(err)
+	}
 }
 
 // postInternal gives an instance what nobody sent. It is not refused because many others ask: what comes on its own

@@ -37,6 +37,7 @@ import (
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/internal/retry"
 	"troupe/actors/invoke"
+	"troupe/actors/job"
 	"troupe/actors/message"
 	"troupe/actors/outbox"
 	"troupe/actors/pace"
@@ -74,6 +75,7 @@ type Router struct {
 	Changes     *changefeed.Service
 	Incidents   *incident.Service
 	Bulk        *bulk.Service
+	Jobs        *job.Service // work for programs
 	// Fanout asks other nodes what these need of their shards, and answers them; nil without Options.Peers.
 	Fanout *fanout.Service
 
@@ -93,12 +95,13 @@ type Router struct {
 	endBuilding context.CancelFunc
 }
 
-// Arrived has the timers and deliveries of an instance begin that was written by another than its actor, and is visible.
+// Arrived has the timers, deliveries and jobs of an instance begin that was written by another than its actor, and is visible.
 // first is the first deadline of its timers, zero for none.
-func (r *Router) Arrived(sh key.Shard, workflowID string, first time.Time, queues []string) {
+func (r *Router) Arrived(sh key.Shard, workflowID string, first time.Time, queues []string, jobs []job.Change) {
 	if !first.IsZero() {
 		r.env.Timers.Began(sh, first)
 	}
+	r.Jobs.Changed(sh, jobs)
 	for _, queue := range queues {
 		if r.env.Outbox != nil {
 			r.env.Outbox.Began(sh, workflowID, queue, r.o.Clock())
@@ -181,6 +184,7 @@ func (r *Router) makeServices() {
 func (r *Router) Stop(ctx context.Context) error {
 	r.shards.Refuse()
 	r.endBuilding()
+	r.Jobs.Stop()
 	r.shards.StopBackground()
 	r.StopWatching()
 	r.Queries.Stop()
@@ -228,10 +232,13 @@ const (
 	trimEvery  = time.Minute
 )
 
-// clean forgets the keys of old creates. Those of events go with a commit of their instance.
+// clean forgets the keys of old creates, and how jobs have ended. The keys of events go with a commit of their instance.
 func (r *Router) clean() {
 	if err := retry.CleanCreates(r.o.Store, r.env.ForgetBefore()); err != nil {
 		r.o.Log.Warn().Err(err).Msg("keys of creates cannot be cleaned")
+	}
+	if err := job.Forget(r.o.Store, r.o.Clock().Add(-r.o.KeysKeptFor)); err != nil {
+		r.o.Log.Warn().Err(err).Msg("ends of jobs cannot be cleaned")
 	}
 }
 

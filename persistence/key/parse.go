@@ -10,21 +10,21 @@ import (
 //
 // Which fields are set depends on Table; the others are zero.
 type Parts struct {
-	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential", "timer", "incident", "delivery", "attempt", "schedule", "task", "taskdraft", "work", "activity", "business", "feed", "done", "donetime", "audit", "bulk", "export" or "replica"
+	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential", "timer", "incident", "delivery", "attempt", "schedule", "task", "taskdraft", "work", "activity", "business", "feed", "done", "donetime", "audit", "bulk", "export", "job" or "replica"
 	Shard    Shard
-	Workflow string   // record, node, count, definition, schedule, business, done; work of an upper-case kind
+	Workflow string   // record, node, count, definition, schedule, business, done; work of an upper-case kind, job of an offer
 	Node     string   // node
 	Machine  string   // node
-	ID       ID       // record, entry, draft, node, list, index, timer, incident, delivery, attempt, task, taskdraft, work, activity, done, donetime; the scope of a reply
+	ID       ID       // record, entry, draft, node, list, index, timer, incident, delivery, attempt, task, taskdraft, work, activity, done, donetime, job; the scope of a reply
 	Value    string   // index
 	Reply    [16]byte // reply; the job of bulk
-	Number   uint64   // sequence of an entry; version of a count or definition; number of an index or index state; time of a list; index of a replica's log; sequence of a timer, incident, delivery, attempt, task, taskdraft, work or activity; place in a feed; number of a row of the audit log
-	Due      int64    // timer, attempt; time of done
-	Place    uint32   // number of a timer, incident, delivery, attempt, task, taskdraft, work or activity
+	Number   uint64   // sequence of an entry; version of a count or definition; number of an index or index state; time of a list; index of a replica's log; sequence of a timer, incident, delivery, attempt, task, taskdraft, work, activity or job; place in a feed; number of a row of the audit log
+	Due      int64    // timer, attempt; time of done; when the job of an offer began
+	Place    uint32   // number of a timer, incident, delivery, attempt, task, taskdraft, work, activity or job
 	Sorted   uint64   // work: the value by which it is sorted
-	Order    byte     // work
-	Name     string   // setting; the id of a credential; the user of a draft, taskdraft or list; the queue of a delivery or attempt; that of a schedule, worklist or export; the key of an instance
-	Kind     byte     // credential, list, replica, work
+	Order    byte     // work; priority of an offer
+	Name     string   // setting; the id of a credential; the user of a draft, taskdraft or list; the queue of a delivery or attempt; that of a schedule, worklist or export; the type of an offer; the key of an instance
+	Kind     byte     // credential, list, replica, work, job
 }
 
 // layout says which parts a key has behind its table, in their order, and how people are told of it.
@@ -63,6 +63,7 @@ var layouts = map[table]layout{
 	doneTimeTable:   {"donetime", "i", "time when %[3]x was done in shard %[1]d"},
 	auditTable:      {"audit", "q", "row %[4]d of the audit log"},
 	bulkTable:       {"bulk", "r", "bulk job in shard %[1]d"},
+	jobTable:        {"job", "J", "row %[7]q of job %[4]d.%[5]d of %[3]x in shard %[1]d"},
 	replicaTable:    {"replica", "R", "row %[7]q %[4]d of the replica of shard %[1]d"},
 }
 
@@ -121,6 +122,8 @@ func (p *parser) part(letter byte, k *Parts) {
 		if isByWorkflow(k.Kind) {
 			k.Workflow = p.text()
 		}
+	case 'J':
+		p.job(k)
 	case 'R':
 		p.replica(k)
 	}

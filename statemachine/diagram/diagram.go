@@ -83,7 +83,8 @@ func (in *Instance) Add(s Step) {
 type phrases struct {
 	after                         string // before a duration
 	done, childDone, childFailed  string
-	otherwise, always, runs       string
+	jobDone, jobFailed            string
+	otherwise, always, runs, job  string
 	now, been, reached            string // of the legend
 	about, over                   string // before a number
 	version, instance, everywhere string // below the heading
@@ -99,7 +100,7 @@ type unit struct {
 }
 
 var english = &phrases{
-	after: "after ", done: "done", childDone: "child done", childFailed: "child failed", otherwise: "else", always: "always", runs: "runs ",
+	after: "after ", done: "done", childDone: "child done", childFailed: "child failed", jobDone: "job done", jobFailed: "job failed", otherwise: "else", always: "always", runs: "runs ", job: "job ",
 	now: "where it is now", been: "where it has been", reached: "reached", about: "about ", over: "over ",
 	version: " version ", instance: ", instance ", everywhere: ", with the instances of all versions",
 	chart: "Statechart of %s with the state machines %s.", stands: " The instance %s stands at %s.",
@@ -108,7 +109,7 @@ var english = &phrases{
 }
 
 var german = &phrases{
-	after: "nach ", done: "fertig", childDone: "Kind fertig", childFailed: "Kind gescheitert", otherwise: "sonst", always: "immer", runs: "führt aus: ",
+	after: "nach ", done: "fertig", childDone: "Kind fertig", childFailed: "Kind gescheitert", jobDone: "Auftrag erledigt", jobFailed: "Auftrag gescheitert", otherwise: "sonst", always: "immer", runs: "führt aus: ", job: "Auftrag ",
 	now: "steht jetzt hier", been: "war schon hier", reached: "erreicht", about: "etwa ", over: "über ",
 	version: " Version ", instance: ", Instanz ", everywhere: ", mit den Instanzen aller Versionen",
 	chart: "Zustandsdiagramm von %s mit den Zustandsmaschinen %s.", stands: " Die Instanz %s steht bei %s.",

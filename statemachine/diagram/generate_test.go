@@ -99,10 +99,10 @@ func (g *generator) transitions() {
 			continue
 		}
 		if rapid.IntRange(0, 9).Draw(g.t, "invokes") == 0 {
-			n.Invokes = []string{name(g.t)}
+			n.Invokes, n.Jobs = []string{name(g.t)}, []string{name(g.t)}
 		}
 		for range rapid.IntRange(0, 3).Draw(g.t, "transitions") {
-			tr := statemachine.ChartTransition{Trigger: statemachine.Trigger(rapid.IntRange(0, 5).Draw(g.t, "trigger")), Event: name(g.t), Label: g.label()}
+			tr := statemachine.ChartTransition{Trigger: statemachine.Trigger(rapid.IntRange(0, 7).Draw(g.t, "trigger")), Event: name(g.t), Label: g.label()}
 			if rapid.Bool().Draw(g.t, "guarded") {
 				tr.Guard = name(g.t)
 			}

@@ -132,6 +132,10 @@ func (w *phrases) trigger(t *statemachine.ChartTransition) string {
 		return w.childDone
 	case statemachine.InvokeError:
 		return w.childFailed
+	case statemachine.JobDone:
+		return w.jobDone
+	case statemachine.JobError:
+		return w.jobFailed
 	}
 	if text := t.Label.For(); text != "" {
 		return text
@@ -181,10 +185,14 @@ func (w *phrases) transition(n *statemachine.ChartNode, k int) string {
 	return text
 }
 
-// notes are what a node does that is drawn inside it: the children that it has, and the reactions that do not leave it.
+// notes are what a node does that is drawn inside it: the children and jobs that it has, and the reactions that do not leave it.
 func (w *phrases) notes(n *statemachine.ChartNode) (notes []note) {
 	for _, workflow := range n.Invokes {
 		text := w.runs + workflow
+		notes = append(notes, note{text: text, full: text, transition: -1})
+	}
+	for _, job := range n.Jobs {
+		text := w.job + job
 		notes = append(notes, note{text: text, full: text, transition: -1})
 	}
 	for k := range n.Transitions {

@@ -20,6 +20,7 @@ import (
 const everyWord = `
 id: w
 name: W
+jobs: {j: }
 events: {e: {label: {en: "E!", de: "Ä!"}}}
 stateMachines:
   m:
@@ -28,7 +29,7 @@ stateMachines:
         invoke: {workflow: v, onDone: b, onError: c}
         on: {e: [{guard: svcPublic.k, target: b}, {target: c}]}
         after: {P1D: b, P2DT3H: b, PT1H: c, PT2M: c, PT1M1S: c, PT1.5S: d, PT20S: d, "${svcPublic.t}": d}
-      b: {on: {e: {}}}
+      b: {on: {e: {}}, invoke: {job: j, onDone: c, onError: c}}
       c: {initial: f, states: {f: {type: final}}, onDone: d}
       d: {type: final}
 `

@@ -230,13 +230,21 @@ func (e *exporter) invokes(n *document.Node, name string) {
 	}
 }
 
-func (e *exporter) invoke(n *document.Node) {
-	workflow := textOf(n.Field("workflow"))
+func (e *exporter) invokeWorkflow(workflow string) {
 	e.start("invoke", attribute{"type", "http://www.w3.org/TR/scxml/"})
 	if strings.HasPrefix(workflow, "${") {
 		e.attribute("srcexpr", unwrap(workflow))
 	} else {
 		e.attribute("src", workflow+".scxml")
+	}
+}
+
+func (e *exporter) invoke(n *document.Node) {
+	if job := n.Field("job"); job != nil {
+		e.note(job, "a job is not part of SCXML: only troupe has it done")
+		e.start("invoke", attribute{"type", "urn:troupe:job"})
+	} else {
+		e.invokeWorkflow(textOf(n.Field("workflow")))
 	}
 	e.attribute("id", textOf(n.Field("id")))
 	e.attribute("idlocation", textOf(n.Field("idTo")))
@@ -251,7 +259,7 @@ func (e *exporter) invoke(n *document.Node) {
 	}
 	e.attribute("troupe:invoke", e.jsonOf(whole.Node))
 	public := n.Field("data").Field("svcPublic")
-	if public != nil && public.Kind == document.Mapping {
+	if public != nil && n.Field("job") == nil && public.Kind == document.Mapping {
 		e.params(public)
 	}
 	e.params(n.Field("params"))

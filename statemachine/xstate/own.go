@@ -247,7 +247,7 @@ func (r *reader) invoke(s *state, n *document.Node) *document.Node {
 		r.add(src, `give the workflow that does it at the top: "actors": {"`+tree.Clipped(src.Text, 60)+`": {"workflow": "id"}}`, "the actor %q is not known: JSON has no functions", tree.Clipped(src.Text, 100))
 		return nil
 	}
-	if !r.known(actor, []string{"workflow", "version", "data"}, nil) {
+	if !r.known(actor, []string{"workflow", "version", "job", "priority", "data"}, nil) {
 		return nil
 	}
 	out := tree.Mapping(n)
@@ -258,7 +258,11 @@ func (r *reader) invoke(s *state, n *document.Node) *document.Node {
 		if actor.Field("data") != nil {
 			r.add(input, "leave one of them out", "the actor %q has input and data", tree.Clipped(src.Text, 100))
 		}
-		tree.Put(out, "data", tree.Only(input, "svcPublic", input))
+		if actor.Field("job") != nil {
+			tree.Put(out, "data", input)
+		} else {
+			tree.Put(out, "data", tree.Only(input, "svcPublic", input))
+		}
 	}
 	for _, key := range []string{"onDone", "onError"} {
 		if v := n.Field(key); v != nil {

@@ -88,22 +88,30 @@ func (p *parser) steps(n *document.Node) (steps []Step) {
 	if n == nil {
 		return nil
 	}
-	if n.Kind != document.Sequence {
-		p.Add(n, "expected a list of steps, found %s", n.Kind)
-		return nil
-	}
-	if len(n.Items) == 0 {
+	if n.Kind == document.Sequence && len(n.Items) == 0 {
 		p.Add(n, "there are no steps")
 	}
+	steps = p.stepList(n)
 	created := false
-	for _, item := range n.Items {
-		s := p.step(item)
+	for i, s := range steps {
+		item := n.Items[i]
 		if !created && item.Kind == document.Mapping && s.Action != Create && s.Action != Advance {
 			p.Advise(item, "{as: USER, create: {}}", "no step has created an instance yet")
 			created = true // one fault is enough
 		}
 		created = created || s.Action == Create
-		steps = append(steps, s)
+	}
+	return steps
+}
+
+// stepList reads a list of steps, whatever comes before them.
+func (p *parser) stepList(n *document.Node) (steps []Step) {
+	if n.Kind != document.Sequence {
+		p.Add(n, "expected a list of steps, found %s", n.Kind)
+		return nil
+	}
+	for _, item := range n.Items {
+		steps = append(steps, p.step(item))
 	}
 	return steps
 }

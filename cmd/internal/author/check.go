@@ -180,7 +180,7 @@ func settingFaults(err error) (faults document.Faults) {
 
 // Commands are those for who writes the text files of a home.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{newCheck(), newInit(), newNew(), newTest(), newPublish(), newDiagram(), newImport(), newExport(), newParameters(), newSchema()}
+	return []*cobra.Command{newCheck(), newInit(), newNew(), newTest(), newSimulate(), newPublish(), newDiagram(), newImport(), newExport(), newParameters(), newSchema()}
 }
 
 func newPublish() *cobra.Command {

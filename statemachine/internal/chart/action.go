@@ -74,18 +74,6 @@ type SendMail struct {
 	Subject, Body *Prose
 }
 
-// Parameter is one member of data; the member is missing when its expression fails (W3C SCXML, section 5.7).
-type Parameter struct {
-	Name  string
-	Value *Template
-}
-
-// Payload is data for others: a value, with more members when it is an object.
-type Payload struct {
-	Value  *Template // nil: none
-	Params []Parameter
-}
-
 // Place is a path that an action sets. SCXML tells only when the action runs that nothing can be set there.
 type Place struct {
 	Root Document

@@ -132,3 +132,24 @@ func (d *Definition) CheckData(public, private data.Value) error {
 	}
 	return nil
 }
+
+// IntoAndApply say where event.data goes and how: the first transition with either decides, then the declaration, which may be nil.
+func IntoAndApply(picked []*Transition, c *EventDeclaration) (into Document, how ApplyRule) {
+	for _, t := range picked {
+		if into == NoDocument {
+			into = t.Into
+		}
+		if how == ApplyUnset {
+			how = t.Apply
+		}
+	}
+	if c != nil {
+		if into == NoDocument {
+			into = c.Into
+		}
+		if how == ApplyUnset {
+			how = c.Apply
+		}
+	}
+	return into, how
+}

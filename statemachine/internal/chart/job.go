@@ -2,19 +2,12 @@ package chart
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
-	"troupe/statemachine/data"
 	"troupe/statemachine/schema"
-)
-
-// JobPriorityDefault is the priority of a job that says none, and JobPriorityMax the highest.
-const (
-	JobPriorityDefault = 50
-	JobPriorityMax     = 100
 )
 
 // JobType is what a definition says of the jobs of one type (statemachine/DEFINITION.md, "Jobs"). That of the newest version
@@ -39,6 +32,11 @@ type Retry struct {
 	Jitter          bool
 }
 
+// Pause is the longest time between two tries, after so many that have failed.
+func (r *Retry) Pause(failed int) time.Duration {
+	return time.Duration(math.Min(float64(r.Delay)*math.Pow(r.Backoff, float64(max(failed-1, 0))), float64(r.MaxDelay)))
+}
+
 // Job returns what the definition says of a type of jobs; nil when it has none of that name.
 func (d *Definition) Job(name string) *JobType { return d.JobByType[name] }
 
@@ -50,21 +48,4 @@ func (d *Definition) JobTypes() []*JobType {
 // Lets reports whether the definition lets the caller have jobs of the type, whatever else the caller may.
 func (t *JobType) Lets(c *Caller, now time.Time) bool {
 	return t.Allow != nil && t.Allow.without(c, now) == Granted
-}
-
-// JobInvoke is an invoke that has a job done instead of a child.
-type JobInvoke struct {
-	Type           string
-	Data, Priority *Template // nil: none, and JobPriorityDefault
-}
-
-var errJobPriority = fmt.Errorf("priority must be a whole number from 0 to %d", JobPriorityMax)
-
-// JobPriority reads a priority.
-func JobPriority(v data.Value) (int, error) {
-	i, ok := v.Truncate()
-	if v.Kind() != data.Number || !ok || i < 0 || i > JobPriorityMax || float64(i) != v.Float64() {
-		return 0, errJobPriority
-	}
-	return int(i), nil
 }

@@ -49,6 +49,8 @@ type PictureNode struct {
 	Default []int
 	// Invokes are the workflows of the children that run while the node is active.
 	Invokes []string
+	// Jobs are the types of those that the node has done.
+	Jobs []string
 	// Transitions are in the order in which they are tried.
 	Transitions []PictureTransition
 }
@@ -64,6 +66,8 @@ const (
 	OnDone                     // the completion of the node
 	InvokeDone                 // the end of a child
 	InvokeError                // the failure of a child
+	JobDone                    // the end of a job
+	JobError                   // the failure of a job
 )
 
 // PictureTransition is one way out of a node, or, without targets, a reaction in it.
@@ -116,6 +120,10 @@ func (d *Definition) Chart() *Picture {
 			Initial: indexesOf(n.Initial), Default: indexesOf(n.Fallback),
 		}
 		for _, inv := range n.Invoke {
+			if inv.Job != nil {
+				out.Jobs = append(out.Jobs, inv.Job.Type)
+				continue
+			}
 			out.Invokes = append(out.Invokes, inv.Workflow)
 		}
 		for _, t := range n.On {
@@ -155,10 +163,8 @@ func (d *Definition) pictureOf(t *Transition) PictureTransition {
 	case t.After != nil:
 		out.Trigger, out.Event = AfterDelay, string(t.After.Event)
 		out.Delay, out.Wait = t.After.Delay.Text, t.After.Delay.Constant
-	case t.Child != nil && t.Child.Failed:
-		out.Trigger, out.Event = InvokeError, string(t.Child.Event())
 	case t.Child != nil:
-		out.Trigger, out.Event = InvokeDone, string(t.Child.Event())
+		out.Trigger, out.Event = t.Child.trigger(), string(t.Child.Event())
 	case t.OnDone != nil:
 		out.Trigger = OnDone
 	case t.Event == EventPattern{}:
@@ -169,6 +175,18 @@ func (d *Definition) pictureOf(t *Transition) PictureTransition {
 		}
 	}
 	return out
+}
+
+func (t *ChildTransition) trigger() Trigger {
+	switch {
+	case t.Invoke.Job != nil && t.Failed:
+		return JobError
+	case t.Invoke.Job != nil:
+		return JobDone
+	case t.Failed:
+		return InvokeError
+	}
+	return InvokeDone
 }
 
 // String is the pattern as it stands in a file.

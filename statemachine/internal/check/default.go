@@ -25,6 +25,7 @@ func (c *Checker) Warn(doubts document.Collector) document.Faults {
 	c.warnOfOwnSteps(&w)
 	c.warnOfKeywords(&w)
 	c.warnOfSlips(&w)
+	c.warnOfJobs(&w)
 	if w.Err() == nil {
 		return nil
 	}

@@ -299,6 +299,23 @@ func (c *Checker) schemasOf(root string) []*schema.Schema {
 	return slices.DeleteFunc(schemas, func(s *schema.Schema) bool { return s == nil })
 }
 
+// warnOfJobs tells types of jobs that no state has done.
+func (c *Checker) warnOfJobs(w *document.Collector) {
+	used := map[string]bool{}
+	for _, n := range c.Definition.Nodes {
+		for _, inv := range n.Invoke {
+			if inv.Job != nil {
+				used[inv.Job.Type] = true
+			}
+		}
+	}
+	for _, t := range c.Definition.JobTypes() {
+		if !used[t.Name] {
+			w.Add(at(t.Line), "no state has a job of the type %s", data.Quote(t.Name))
+		}
+	}
+}
+
 // warnOfKeywords tells those of all schemas that the file writes.
 func (c *Checker) warnOfKeywords(w *document.Collector) {
 	for _, n := range c.SchemaNodes {

@@ -41,6 +41,7 @@ func Carry(p *chart.Plan, in *record.Instance) (next record.Instance, active cha
 		next.State.Children, err = childrenOf(p, &in.State)
 	}
 	if err == nil {
+		next.State.Jobs = jobsOf(p, &in.State, active)
 		next.State.Timers, err = timersOf(p, &in.State, active)
 	}
 	carryTasks(p, &next.State, &in.State, active)
@@ -125,7 +126,7 @@ func memoryOf(p *chart.Plan, s *record.State) (out []record.Memory, err error) {
 func childrenOf(p *chart.Plan, s *record.State) (out []record.ChildState, err error) {
 	for _, c := range s.Children {
 		old := c.Invoke
-		if n := p.Counterparts[old.Node.Index]; n != nil && old.Number < len(n.Invoke) && n.Invoke[old.Number].Workflow == old.Workflow {
+		if n := p.Counterparts[old.Node.Index]; n != nil && old.Number < len(n.Invoke) && n.Invoke[old.Number].Job == nil && n.Invoke[old.Number].Workflow == old.Workflow {
 			c.Invoke = n.Invoke[old.Number]
 			out = append(out, c)
 			continue
@@ -135,6 +136,28 @@ func childrenOf(p *chart.Plan, s *record.State) (out []record.ChildState, err er
 		}
 	}
 	return out, nil
+}
+
+// jobsOf are the jobs that the new version has done at the same place. The others end.
+func jobsOf(p *chart.Plan, s *record.State, active chart.NodeSet) (out []record.JobState) {
+	for _, j := range s.Jobs {
+		n := p.Counterparts[j.Invoke.Node.Index]
+		if j.Invoke = counterpartJob(j.Invoke, n); j.Invoke != nil && active.Has(n.Index) {
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+// counterpartJob returns the invoke of n that has the same job done as inv, at the same place; nil when there is none.
+func counterpartJob(inv *chart.Invoke, n *chart.Node) *chart.Invoke {
+	if n == nil || inv.Job == nil || inv.Number >= len(n.Invoke) {
+		return nil
+	}
+	if other := n.Invoke[inv.Number]; other.Job != nil && other.Job.Type == inv.Job.Type {
+		return other
+	}
+	return nil
 }
 
 // carryTasks keeps the open tasks of nodes that have work in the new version, with who has them, and ends the timers of the others.
@@ -157,6 +180,12 @@ func carryTasks(p *chart.Plan, next, s *record.State, active chart.NodeSet) {
 func timersOf(p *chart.Plan, s *record.State, active chart.NodeSet) (out []record.TimerState, err error) {
 	for _, t := range s.Timers {
 		switch {
+		case t.Child != nil && t.Child.Failed && t.Child.Invoke.Job != nil: // it goes where the job goes
+			n := p.Counterparts[t.Child.Invoke.Node.Index]
+			if inv := counterpartJob(t.Child.Invoke, n); inv != nil && active.Has(n.Index) {
+				t.Child = &chart.ChildTransition{Invoke: inv, Failed: true}
+				out = append(out, t)
+			}
 		case t.Child != nil:
 			return nil, refuse("it has an incident of a child: retry or drop that first")
 		case p.Timers == chart.TimersDropped:
@@ -186,7 +215,7 @@ func counterpartOf(a *chart.After, n *chart.Node) *chart.After {
 // New is what the new version has at a node that is active already, and the old one has not.
 type New struct {
 	After  []*chart.After
-	Invoke bool
+	Invoke []*chart.Invoke
 }
 
 // NewAt is what begins at an active node of the new version.
@@ -203,6 +232,12 @@ func NewAt(p *chart.Plan, s *record.State, n *chart.Node) (begins New) {
 			begins.After = append(begins.After, a)
 		}
 	}
-	begins.Invoke = len(n.Invoke) > 0 && !slices.ContainsFunc(olds, func(old *chart.Node) bool { return len(old.Invoke) > 0 })
+	invoked := slices.ContainsFunc(olds, func(old *chart.Node) bool { return len(old.Invoke) > 0 })
+	for _, inv := range n.Invoke {
+		had := slices.ContainsFunc(olds, func(old *chart.Node) bool { return counterpartJob(inv, old) != nil })
+		if !invoked || inv.Job != nil && !had {
+			begins.Invoke = append(begins.Invoke, inv)
+		}
+	}
 	return begins
 }

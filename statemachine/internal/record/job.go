@@ -75,15 +75,62 @@ func jobAt(jobs []JobState, id ElementID) int {
 // JobAt is the place of a job; -1: the instance does not wait for it.
 func (s *State) JobAt(id ElementID) int { return jobAt(s.Jobs, id) }
 
-// JobOf is the place of the job of an invoke; -1: there is none.
-func (s *State) JobOf(inv *chart.Invoke) int {
-	return slices.IndexFunc(s.Jobs, func(j JobState) bool { return j.Invoke == inv })
+// WithoutJob returns the instance without the job at a place and its incident, and what takes its end.
+func (in *Instance) WithoutJob(at int, failed bool) (next Instance, end *chart.ChildTransition) {
+	next = in.withoutJobIncident(at)
+	next.State.Jobs = slices.Delete(slices.Clone(in.State.Jobs), at, at+1)
+	return next, &chart.ChildTransition{Invoke: in.State.Jobs[at].Invoke, Failed: failed}
 }
 
-// SetJobFailed has a job be failed for good, or wait again.
-func (s *State) SetJobFailed(at int, failed bool) {
-	s.Jobs = slices.Clone(s.Jobs)
-	s.Jobs[at].Failed = failed
+// WithJobIncident returns the instance with the end of a job that could not be taken. One that has failed stays, so that it can begin again.
+func (in *Instance) WithJobIncident(at int, failed bool, eventData data.Value, now time.Time) Instance {
+	next, end := in.WithoutJob(at, failed)
+	if failed {
+		next.setJobFailed(in, at, true)
+	}
+	return next.WithIncident(TimerState{Due: now, Child: end, Data: eventData})
+}
+
+func (in *Instance) withoutJobIncident(at int) Instance {
+	next := *in
+	if j := &in.State.Jobs[at]; j.Failed {
+		next.State.Timers = slices.DeleteFunc(slices.Clone(in.State.Timers), func(t TimerState) bool { return j.isOf(&t) })
+	}
+	return next
+}
+
+func (in *Instance) setJobFailed(before *Instance, at int, failed bool) {
+	in.State.Jobs = slices.Clone(before.State.Jobs)
+	in.State.Jobs[at].Failed = failed
+}
+
+// FailedJob is the job whose failure is the incident of that timer; false when it is another incident, or none.
+func (in *Instance) FailedJob(timer ElementID) (id ElementID, ok bool) {
+	if at := in.State.TimerAt(timer); at >= 0 {
+		for i := range in.State.Jobs {
+			if in.State.Jobs[i].isOf(&in.State.Timers[at]) {
+				return in.State.Jobs[i].ID, true
+			}
+		}
+	}
+	return id, false
+}
+
+// isOf reports whether the timer is the incident of the job.
+func (j *JobState) isOf(t *TimerState) bool {
+	return j.Failed && t.Child != nil && t.Child.Failed && t.Child.Invoke == j.Invoke
+}
+
+// RetryJob returns the instance with a job that has failed for good as one that waits again, and without its incident; false when it has no
+// such job.
+func (in *Instance) RetryJob(id ElementID) (next Instance, ok bool) {
+	at := in.State.JobAt(id)
+	if at < 0 || !in.State.Jobs[at].Failed {
+		return *in, false
+	}
+	next = in.withoutJobIncident(at)
+	next.setJobFailed(in, at, false)
+	return next, true
 }
 
 // The flags of a job.

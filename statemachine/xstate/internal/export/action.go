@@ -99,10 +99,14 @@ func (w *writer) invokes(p *place, n *document.Node) *document.Node {
 	var list []*document.Node
 	for _, i := range tree.Items(n) {
 		out, actor := tree.Mapping(i), tree.Mapping(i)
-		for _, key := range []string{"workflow", "version", "data"} {
+		for _, key := range []string{"workflow", "version", "job", "priority", "data"} {
 			tree.Put(actor, key, i.Field(key))
 		}
-		tree.Put(out, "src", tree.Text(i, w.entry(w.actors, "actor", i.Field("workflow").Text, actor)))
+		name := i.Field("workflow")
+		if job := i.Field("job"); job != nil {
+			name = job
+		}
+		tree.Put(out, "src", tree.Text(i, w.entry(w.actors, "actor", name.Text, actor)))
 		for _, key := range []string{"onDone", "onError"} {
 			if v := i.Field(key); v != nil {
 				tree.Put(out, key, w.transitions(p, v))

@@ -1,0 +1,92 @@
+package instance
+
+import (
+	"errors"
+	"slices"
+
+	"troupe/actors/failure"
+	"troupe/actors/job"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+)
+
+var errNoJob = failure.Refuse(failure.ErrEnded, "the instance does not wait for the job any more")
+
+// FinishJob is the request to end a job, of who has its lease.
+type FinishJob struct{ *job.Finish }
+
+func (req FinishJob) part() statemachine.ElementID {
+	return statemachine.ElementID{Sequence: req.Job.Sequence, Number: req.Job.Number}
+}
+
+func (req FinishJob) run(i *Actor, c *Call) error {
+	if err := i.ensureLoaded(); err != nil {
+		return err
+	}
+	store, err := i.rows()
+	if err != nil {
+		return err
+	}
+	settled, err := job.Settle(store.Load, i.shard, i.id, req.part(), req.Lease, req.Failed)
+	if err != nil {
+		return err
+	}
+	if settled == nil { // it is answered as the first time
+		i.deliver(c, nil)
+		return nil
+	}
+	if !req.Failed {
+		if err := i.mayOutput(req.part(), req.Output); err != nil {
+			return err
+		}
+	}
+	return i.hearJob(c, settled, settled.Data(i.id, req.Output))
+}
+
+// mayOutput holds that what a job gives fits what the newest version says of its type. An error leaves the lease as it is.
+func (i *Actor) mayOutput(part statemachine.ElementID, output data.Value) error {
+	rules, err := i.env.Catalog.Newest(i.workflowID)
+	if err != nil {
+		return err
+	}
+	jobs := i.state.Jobs()
+	at := slices.IndexFunc(jobs, func(j statemachine.Job) bool { return j.ID == part })
+	if at < 0 {
+		return errNoJob
+	}
+	return job.CheckOutput(rules, jobs[at].Type, output)
+}
+
+// hearJob takes the end of a job. Nothing takes it, or an action fails: it becomes an incident.
+func (i *Actor) hearJob(c *Call, s *job.Settled, brought data.Value) error {
+	now := i.env.Clock()
+	result, err := i.of.Callback(&i.state, s.ID, s.Failed, brought, now)
+	if err == nil {
+		err = i.mayAdd(&result)
+	}
+	if err == nil {
+		ch := &change{outcome: outcomeOf(&result), cause: internal, settled: s}
+		i.log(result.Logs)
+		i.env.Counts.Events.Add(1)
+		return i.commit(c, ch, false)
+	}
+	if errors.Is(err, statemachine.ErrEnded) || errors.Is(err, statemachine.ErrNoChild) {
+		return errNoJob
+	}
+	next, restored := i.of.FailCallback(&i.state, s.ID, s.Failed, brought, now)
+	if restored != nil {
+		return failure.Errorf(failure.ErrInternal, "%w", restored)
+	}
+	i.env.Counts.Incidents.Add(1)
+	return i.commit(c, &change{outcome: outcome{next: next, fault: err}, cause: internal, settled: s}, false)
+}
+
+// RetryJob is the request to have a job begin again that has failed for good.
+type RetryJob struct{ ID statemachine.ElementID }
+
+func (req RetryJob) run(i *Actor, c *Call) error {
+	if err := i.ensureLoaded(); err != nil {
+		return err
+	}
+	return i.retryJob(c, req.ID)
+}

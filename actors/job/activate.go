@@ -1,0 +1,331 @@
+package job
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"time"
+
+	"troupe/actors/catalog"
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/persistence"
+	"troupe/persistence/key"
+	"troupe/statemachine"
+)
+
+// Activate gives jobs to their caller, whose leases are durable: the highest priority first, of that the workflows in turn,
+// and of those the oldest; of a cluster in one node after the other. Without any it waits, for the time that the caller
+// says; when ctx ends meanwhile, nothing was given and the error is that of ctx. failure.ErrNotFound: no definition has
+// such jobs. failure.ErrForbidden: the caller may have none of them. failure.ErrInvalid: a bound.
+func (s *Service) Activate(ctx context.Context, a *Activation) ([]Leased, error) {
+	switch {
+	case len(a.Types) == 0:
+		return nil, failure.Refuse(failure.ErrInvalid, "types must have at least one type")
+	case a.Max < 1 || a.Max > ActivatedMax:
+		return nil, failure.Refuse(failure.ErrInvalid, "max must be 1 to %d", ActivatedMax)
+	case a.Wait < 0 || a.Wait > WaitMax:
+		return nil, failure.Refuse(failure.ErrInvalid, "wait must be 0 to %s", WaitMax)
+	case a.Lease != 0 && a.Lease < LeaseMin:
+		return nil, failure.Refuse(failure.ErrInvalid, "lease must be at least %s", LeaseMin)
+	}
+	w := s.listen(a)
+	defer s.ignore(w)
+	for {
+		leased, at, err := s.try(ctx, a)
+		if err != nil || len(leased) > 0 || a.Wait == 0 {
+			return leased, err
+		}
+		if err := s.waits.wait(ctx, s.stopped, w, at); err != nil {
+			return nil, err
+		}
+		if w.isOver {
+			return nil, nil
+		}
+	}
+}
+
+// Grant is what a caller may have of the jobs of a type and workflow.
+type Grant struct {
+	Type, Workflow string
+	Timeout        time.Duration
+	Retries        int
+	Running        int     // limits of the type; 0: none
+	PerSecond      float64 // likewise
+	Most           int     // that are given; below 0: any number
+}
+
+// grants says what a caller may have.
+func (s *Service) grants(caller *identity.Principal, types []string) (grants []Grant, err error) {
+	now := s.o.Clock()
+	for i, typ := range types {
+		if slices.Contains(types[:i], typ) {
+			continue
+		}
+		known := s.o.Types(typ)
+		if len(known) == 0 {
+			return nil, failure.Refuse(failure.ErrNotFound, "no definition has jobs of the type %q", typ)
+		}
+		before := len(grants)
+		for _, t := range known {
+			if mayHave(caller, t.JobType, now) {
+				grants = append(grants, Grant{typ, t.Workflow, t.Timeout, t.RetryLimit, t.Running, t.PerSecond, -1})
+			}
+		}
+		if len(grants) == before {
+			return nil, failure.Refuse(failure.ErrForbidden, "permission denied: jobs of the type %s need %s, or a right of jobs.%s.allow", typ, identity.Jobs, typ)
+		}
+	}
+	return grants, nil
+}
+
+// mayHave: t is nil for a type that the newest version does not have.
+func mayHave(caller *identity.Principal, t *statemachine.JobType, now time.Time) bool {
+	return caller.Has(identity.Jobs) || t != nil && t.Lets(catalog.CallerOf(caller), now)
+}
+
+// asked are jobs that a node is to give.
+type asked struct {
+	Grants []Grant
+	Max    int
+	Lease  time.Duration // 0: as long as the type says
+	Worker string
+}
+
+// try looks for jobs once. at is when limits let more be given, zero when that is not known.
+func (s *Service) try(ctx context.Context, a *Activation) (leased []Leased, at time.Time, err error) {
+	grants, err := s.grants(a.Caller, a.Types)
+	if err != nil {
+		return nil, at, err
+	}
+	in := &asked{grants, a.Max, a.Lease, a.Worker}
+	if s.kinds != nil {
+		return s.tryCluster(ctx, in)
+	}
+	return s.within(in, s.localRunning, func(in *asked) ([]Leased, error) { return s.take(ctx, in) })
+}
+
+// take gives jobs of the shards that are led here.
+func (s *Service) take(ctx context.Context, in *asked) ([]Leased, error) {
+	if err := failure.OfStore(s.o.Store.Accepting()); err != nil {
+		return nil, err
+	}
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	g := &giving{service: s, in: in, by: map[*shard]*given{}}
+	err := g.choose()
+	for _, of := range g.by { // NB: also after an error, so that what was taken is not lost
+		of.done = make(chan error, 1)
+		s.o.Store.Append(of.w, of)
+	}
+	<-s.turn
+	leased, failed := g.settle()
+	if err = errors.Join(err, failed); err != nil && len(leased) == 0 {
+		return nil, err
+	}
+	return leased, nil
+}
+
+// giving is one call of take.
+type giving struct {
+	service *Service
+	in      *asked
+	by      map[*shard]*given
+	leased  []*Leased // in their order; what is not durable has no lease in the end
+}
+
+// given are leases of one shard that become durable together.
+type given struct {
+	w       *persistence.Batch
+	entries []*entry
+	leased  []*Leased
+	done    chan error
+}
+
+// Committed implements persistence.Waiter.
+func (g *given) Committed(err error) { g.done <- err }
+
+// choose takes jobs out of their lines, and writes their leases.
+func (g *giving) choose() error {
+	for len(g.leased) < g.in.Max {
+		e, grant, err := g.next()
+		if e == nil || err != nil {
+			return err
+		}
+		if err := g.lease(e, grant); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// next takes the job whose turn it is out of its line; nil: there is none.
+func (g *giving) next() (*entry, *Grant, error) {
+	s := g.service
+	for {
+		s.mu.Lock()
+		k, name, grant := g.bestLocked()
+		if k == nil {
+			s.mu.Unlock()
+			return nil, nil, nil
+		}
+		at := key.Offer{Type: grant.Type, Priority: name.priority, Workflow: name.workflow}
+		var empty []*shard
+		var first *head
+		var of *shard
+		for sh, h := range k.lines[name].heads {
+			switch {
+			case len(h.next) == 0:
+				empty = append(empty, s.led[sh])
+			case first == nil || compareOffers(h.next[0], first.next[0]) < 0:
+				first, of = h, s.led[sh]
+			}
+		}
+		if len(empty) == 0 {
+			o := first.next[0]
+			first.next = first.next[1:]
+			first.count = max(first.count-1, int64(len(first.next)))
+			k.prune(of.number, &o)
+			e := s.takeLocked(of, o, attempt{State: waits})
+			e.busy = true
+			s.servings++
+			k.shareOf(o.Workflow).served = s.servings
+			s.mu.Unlock()
+			return e, grant, nil
+		}
+		s.mu.Unlock()
+		for _, x := range empty {
+			if err := s.fill(x, k, &at); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+}
+
+// bestLocked is the line of the highest priority; of those that have it, the one of the workflow that was served the longest
+// time ago, and of those that never were the one of the oldest job.
+func (g *giving) bestLocked() (best *kind, at lineName, grant *Grant) {
+	var served uint64
+	var front int64
+	for i := range g.in.Grants {
+		of := &g.in.Grants[i]
+		k := g.service.types[of.Type]
+		if k == nil || of.Most == 0 {
+			continue
+		}
+		for name, l := range k.lines {
+			if name.workflow != of.Workflow || best != nil && name.priority < at.priority {
+				continue
+			}
+			turn, first := k.shareOf(name.workflow).served, l.front()
+			if best == nil || name.priority > at.priority || turn < served || turn == served && first < front {
+				best, at, grant, served, front = k, name, of, turn, first
+			}
+		}
+	}
+	return best, at, grant
+}
+
+// lease writes the lease of a job that was taken out of its line. One that has ended is passed over.
+func (g *giving) lease(e *entry, grant *Grant) error {
+	s, x := g.service, e.shard
+	of := g.by[x]
+	if of == nil {
+		of = &given{w: s.o.Store.NewBatchIn(x.number, x.epoch)}
+		g.by[x] = of
+	}
+	name := e.offer.Job
+	r, err := loadRow(s.rows.Load, x.number, name)
+	var a attempt
+	if err == nil {
+		a, err = loadAttempt(s.rows.Load, x.number, name)
+	}
+	switch {
+	case errors.Is(err, failure.ErrNotFound):
+		of.w.Delete(e.offer.Key(nil, x.number))
+		s.mu.Lock()
+		s.dropLocked(e)
+		s.mu.Unlock()
+		return nil
+	case err != nil:
+		s.mu.Lock()
+		s.dropLocked(e)
+		s.offerLocked(x, e.offer)
+		s.mu.Unlock()
+		return err
+	}
+	now := s.o.Clock()
+	length := grant.Timeout
+	if g.in.Lease != 0 {
+		length = min(length, g.in.Lease)
+	}
+	a = attempt{State: leased, Attempts: a.Attempts + 1, Lease: newLease(), Worker: g.in.Worker, At: now.Add(length).Truncate(time.Millisecond), Message: a.Message}
+	of.w.Delete(e.offer.Key(nil, x.number))
+	of.w.Set(name.Key(nil, x.number, key.JobAttempt), a.append(nil))
+	s.mu.Lock()
+	s.countLocked(e, -1)
+	e.attempt = a
+	s.countLocked(e, 1)
+	s.mu.Unlock()
+	of.entries = append(of.entries, e)
+	l := &Leased{
+		JobID: IDOf(name.ID, elementOf(name)), Lease: a.Lease, Type: r.Type, WorkflowID: r.Workflow, Version: r.Version, InstanceID: textOf(name.ID),
+		StateMachineID: r.Machine, NodeID: r.Node, Attempt: a.Attempts, AttemptsLeft: left(grant.Retries, a.Attempts), Priority: r.Priority,
+		Created: r.Created, Deadline: a.At.UTC(), Data: r.Data, Traceparent: r.Trace,
+	}
+	of.leased, g.leased = append(of.leased, l), append(g.leased, l)
+	if grant.Most > 0 {
+		grant.Most--
+	}
+	return nil
+}
+
+// settle waits until the leases are durable. What is not goes back into its line.
+func (g *giving) settle() (all []Leased, failed error) {
+	s := g.service
+	for x, of := range g.by {
+		err := failure.OfStore(<-of.done)
+		failed = errors.Join(failed, err)
+		var ghosts []*entry
+		s.mu.Lock()
+		for i, e := range of.entries {
+			switch e.busy = false; {
+			case err == nil && !e.gone:
+				s.counts.Activated++
+				s.moveLocked(e, e.attempt)
+				continue
+			case err == nil:
+				ghosts = append(ghosts, e)
+			default:
+				if s.dropLocked(e); !e.gone {
+					s.offerLocked(x, e.offer)
+				}
+			}
+			of.leased[i].Lease = ""
+		}
+		s.mu.Unlock()
+		if len(ghosts) > 0 {
+			s.sweep(x, ghosts)
+		}
+	}
+	for _, l := range g.leased {
+		if l.Lease != "" {
+			all = append(all, *l)
+		}
+	}
+	return all, failed
+}
+
+// newLease draws what nobody can guess.
+func newLease() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+func left(retries, attempts int) int { return max(retries+1-attempts, 0) }

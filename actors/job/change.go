@@ -1,0 +1,411 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/actors/internal/instanceid"
+	"troupe/persistence/key"
+	"troupe/statemachine"
+)
+
+// messageMax is how many bytes of a message are kept.
+const messageMax = 4 << 10
+
+func elementOf(j key.Job) statemachine.ElementID {
+	return statemachine.ElementID{Sequence: j.Sequence, Number: j.Number}
+}
+
+func textOf(id key.ID) string { return instanceid.Text(id) }
+
+// parseID reads the one spelling that IDOf writes.
+func parseID(text string) (j key.Job, ok bool) {
+	j.ID, j.Sequence, j.Number, ok = instanceid.ParsePart(text)
+	return j, ok
+}
+
+// Change carries out an action, and has one error for each item, in order; nil: done, and durable. Of an item: failure.ErrNotFound without such
+// a job, failure.ErrForbidden for who may not have jobs of its type, failure.ErrLeaseLost and failure.ErrEnded,
+// failure.ErrConflict for a job to be retried that somebody has, failure.ErrUnprocessable for output that does not fit its schema, and
+// failure.ErrBusy while another change of the job goes on.
+func (s *Service) Change(ctx context.Context, req *Request) ([]error, error) {
+	in := &changing{Caller: req.Caller, Action: req.Action, Items: req.Items}
+	out := make([]error, len(req.Items))
+	for i := range req.Items {
+		it := &req.Items[i]
+		switch name, ok := parseID(it.JobID); {
+		case !ok:
+			out[i] = failure.ErrNotFound
+		case it.RetryIn != nil && *it.RetryIn < 0, req.Action == Extend && it.By < LeaseMin:
+			out[i] = failure.Refuse(failure.ErrInvalid, "a time must not be negative, and a lease be extended by %s at least", LeaseMin)
+		default:
+			it.Message = shortened(it.Message)
+			in.places = append(in.places, place{i, s.o.Store.ShardOf(name.ID), name})
+		}
+	}
+	if s.kinds != nil {
+		return out, s.changeCluster(ctx, in, out)
+	}
+	s.changeHere(ctx, in, in.places, out)
+	return out, nil
+}
+
+func shortened(text string) string {
+	if len(text) > messageMax {
+		text = text[:messageMax]
+	}
+	return strings.ToValidUTF8(text, "")
+}
+
+// changing is a Request with where its jobs are.
+type changing struct {
+	Caller *identity.Principal
+	Action Action
+	Items  []Item
+	places []place // of those that can be
+}
+
+type place struct {
+	at    int // among the items
+	shard key.Shard
+	name  key.Job
+}
+
+// changeHere carries out what is about jobs of shards that are led here.
+func (s *Service) changeHere(ctx context.Context, in *changing, places []place, out []error) {
+	by := map[key.Shard][]place{}
+	for _, p := range places {
+		by[p.shard] = append(by[p.shard], p)
+	}
+	var all sync.WaitGroup
+	for sh, places := range by {
+		all.Go(func() { s.changeIn(ctx, sh, in, places, out) })
+	}
+	all.Wait()
+}
+
+func (s *Service) changeIn(ctx context.Context, sh key.Shard, in *changing, places []place, out []error) {
+	err := failure.OfStore(s.o.Store.Accepting())
+	x, of := (*shard)(nil), error(nil)
+	if err == nil {
+		if x, of = s.ready(ctx, sh); of != nil {
+			err = of
+		}
+	}
+	if err != nil {
+		for _, p := range places {
+			out[p.at] = err
+		}
+		return
+	}
+	var updates []*update
+	var items []int
+	var waiting sync.WaitGroup
+	for _, p := range places {
+		it := &in.Items[p.at]
+		var u *update
+		switch in.Action {
+		case Complete:
+			waiting.Add(1)
+			s.complete(in, it, x, p.name, func(err error) { out[p.at] = err; waiting.Done() })
+		case Retry:
+			waiting.Add(1)
+			u = s.retry(in, x, p.name, func(err error) { out[p.at] = err; waiting.Done() })
+		case Fail, Extend, Cancel:
+			u, out[p.at] = s.change(in, it, x, p.name)
+		default:
+			out[p.at] = failure.Errorf(failure.ErrInvalid, "action %q", in.Action)
+		}
+		if u != nil {
+			updates, items = append(updates, u), append(items, p.at)
+		}
+	}
+	err = s.write(x, updates)
+	for i, u := range updates {
+		if out[items[i]] = err; err == nil && u.next.State == failing && !u.e.gone {
+			waiting.Add(1)
+			s.tellNow(u.e, func(err error) { out[items[i]] = err; waiting.Done() })
+		}
+	}
+	waiting.Wait()
+}
+
+// ready returns what is known of a shard, when its rows were read.
+func (s *Service) ready(ctx context.Context, sh key.Shard) (*shard, error) {
+	s.mu.Lock()
+	x := s.led[sh]
+	s.mu.Unlock()
+	if x == nil || x.epoch != s.o.Store.Epoch(sh) {
+		if s.o.Store.Epoch(sh) != 0 {
+			return nil, failure.ErrUnavailable // it is about to be led
+		}
+		return nil, failure.Elsewhere(uint16(sh))
+	}
+	select {
+	case <-x.loaded:
+		return x, nil
+	case <-x.ctx.Done():
+		return nil, failure.Elsewhere(uint16(sh))
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// may says whether a caller may change a job. A nil one may.
+func (s *Service) may(in *changing, typ, workflow string) error {
+	if in.Caller == nil || in.Caller.Has(identity.Workflows) && (in.Action == Retry || in.Action == Cancel) {
+		return nil
+	}
+	var of *statemachine.JobType
+	for _, t := range s.o.Types(typ) {
+		if t.Workflow == workflow {
+			of = t.JobType
+		}
+	}
+	if !mayHave(in.Caller, of, s.o.Clock()) {
+		return failure.Refuse(failure.ErrForbidden, "permission denied: jobs of the type %s of %s need %s, or a right of jobs.%s.allow", typ, workflow, identity.Jobs, typ)
+	}
+	return nil
+}
+
+// known returns an offer of a job, wherever it is; with how it has ended.
+func (s *Service) known(x *shard, name key.Job) (o key.Offer, over *end, err error) {
+	s.mu.Lock()
+	e := x.taken[name]
+	s.mu.Unlock()
+	if e != nil {
+		return e.offer, nil, nil
+	}
+	r, err := loadRow(s.rows.Load, x.number, name)
+	if errors.Is(err, failure.ErrNotFound) {
+		var how end
+		if how, err = loadEnd(s.rows.Load, x.number, name); err == nil {
+			over, o = &how, key.Offer{Type: how.Type, Workflow: how.Workflow, Job: name}
+		}
+		return o, over, err
+	}
+	return r.offer(name), nil, err
+}
+
+func (s *Service) complete(in *changing, it *Item, x *shard, name key.Job, done func(error)) {
+	o, over, err := s.known(x, name)
+	if err == nil {
+		err = s.may(in, o.Type, o.Workflow)
+	}
+	if err == nil && over != nil {
+		if err = over.settles(it.Lease, false); err == nil {
+			err = failure.OfStore(s.o.Store.AwaitDurable())
+		}
+		done(err)
+		return
+	}
+	if err != nil {
+		done(err)
+		return
+	}
+	s.o.Finish(&Finish{Workflow: o.Workflow, Job: name, Lease: it.Lease, Output: it.Output}, func(err error) {
+		if err == nil {
+			s.mu.Lock()
+			s.counts.Completed++
+			s.mu.Unlock()
+		}
+		done(err)
+	})
+}
+
+// seize makes a job busy, whether it is in a line or not.
+func (s *Service) seize(x *shard, name key.Job) (u *update, over *end, err error) {
+	for {
+		s.mu.Lock()
+		seized, e := x.seized, x.taken[name]
+		if e != nil {
+			if e.busy {
+				s.mu.Unlock()
+				return nil, nil, failure.ErrBusy
+			}
+			e.busy = true
+			s.mu.Unlock()
+			return &update{e: e, next: e.attempt}, nil, nil
+		}
+		s.mu.Unlock()
+		r, err := loadRow(s.rows.Load, x.number, name)
+		if errors.Is(err, failure.ErrNotFound) {
+			how, err := loadEnd(s.rows.Load, x.number, name)
+			return nil, &how, err
+		}
+		var a attempt
+		if err == nil {
+			a, err = loadAttempt(s.rows.Load, x.number, name)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		s.mu.Lock()
+		if x.over || x.seized == seized { // NB: else somebody may have had it meanwhile
+			if x.over {
+				s.mu.Unlock()
+				return nil, nil, failure.Elsewhere(uint16(x.number))
+			}
+			a.State = waits
+			o := r.offer(name)
+			s.withdrawLocked(x, &o)
+			e := s.takeLocked(x, o, a)
+			e.busy = true
+			s.mu.Unlock()
+			return &update{e: e, next: a, pulled: true}, nil, nil
+		}
+		s.mu.Unlock()
+	}
+}
+
+// release is the end of an update that is not written.
+func (s *Service) release(u *update) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := u.e
+	e.busy = false
+	switch {
+	case e.gone:
+	case u.pulled:
+		s.dropLocked(e)
+		s.offerLocked(e.shard, e.offer)
+	case e.State != failed:
+		s.moveLocked(e, e.attempt) // NB: its time may have come meanwhile
+	}
+}
+
+// change makes the update of an action upon a job that its instance needs not hear of; nil without an error: there is nothing to do.
+func (s *Service) change(in *changing, it *Item, x *shard, name key.Job) (*update, error) {
+	u, over, err := s.seize(x, name)
+	if err != nil {
+		return nil, err
+	}
+	if over != nil {
+		if err = s.may(in, over.Type, over.Workflow); err != nil {
+			return nil, err
+		}
+		if err = over.settles(it.Lease, true); in.Action != Fail && err == nil {
+			err = failure.ErrEnded
+		}
+		return nil, err
+	}
+	done := false
+	e := u.e
+	holds := e.Lease != "" && e.Lease == it.Lease
+	switch err = s.may(in, e.offer.Type, e.offer.Workflow); {
+	case err != nil:
+	case in.Action == Cancel:
+		if done = e.State == failed || e.State == failing; !done {
+			u.next.State, u.next.Returned, u.next.Lease, u.next.At, u.next.Message = failing, true, newLease(), s.o.Clock(), "cancelled"
+			if in.Caller != nil {
+				u.next.Message += " by " + string(in.Caller.ID)
+			}
+		}
+	case in.Action == Fail && holds && e.Returned: // it was said before
+		done = true
+	case !holds, e.Returned, e.State != leased && e.State != waits:
+		err = errLeaseLost
+	case in.Action == Fail:
+		s.fail(u, it)
+		s.mu.Lock()
+		s.counts.Failed++
+		s.mu.Unlock()
+	default:
+		by := min(it.By, s.policyOf(&e.offer).Timeout)
+		u.next.State, u.next.At = leased, s.o.Clock().Add(by)
+	}
+	if err != nil || done {
+		s.release(u)
+		return nil, err
+	}
+	return u, nil
+}
+
+// fail makes the update of an attempt that has failed.
+func (s *Service) fail(u *update, it *Item) {
+	of, a := s.policyOf(&u.e.offer), &u.next
+	now := s.o.Clock()
+	a.Returned, a.Message = true, it.Message
+	if it.Later {
+		a.State, a.Attempts, a.At = waits, max(a.Attempts-1, 0), now.Add(of.Delay)
+		return
+	}
+	if it.Final || a.Attempts > of.RetryLimit {
+		a.State, a.At = failing, now
+		return
+	}
+	pause := pauseBefore(&of.Retry, a.Attempts)
+	if it.RetryIn != nil {
+		pause = *it.RetryIn
+	}
+	a.State, a.At = waits, now.Add(pause)
+	u.offer = pause <= 0
+}
+
+// pauseBefore is the time before the next attempt, after so many.
+func pauseBefore(of *statemachine.Retry, attempts int) time.Duration {
+	pause := of.Pause(attempts)
+	if of.Jitter {
+		pause -= time.Duration(float64(pause/2) * rand.Float64())
+	}
+	return pause
+}
+
+// tellNow is tell for a job that has just failed for good, unless somebody is telling its instance already.
+func (s *Service) tellNow(e *entry, done func(error)) {
+	s.mu.Lock()
+	isMine := !e.busy && e.State == failing && e.shard.taken[e.offer.Job] == e
+	if isMine {
+		e.busy = true
+		e.shard.due.remove(e)
+	}
+	s.mu.Unlock()
+	if !isMine {
+		done(nil) // it is durable that it has failed
+		return
+	}
+	s.tell(e, done)
+}
+
+// retry has a job that has failed for good begin again, and one that comes later come now. done is called with what it has come to, and
+// the update that it is, if it is one, has none then.
+func (s *Service) retry(in *changing, x *shard, name key.Job, done func(error)) *update {
+	u, over, err := s.seize(x, name)
+	switch {
+	case err != nil:
+	case over != nil:
+		if err = s.may(in, over.Type, over.Workflow); err == nil {
+			err = failure.Refuse(failure.ErrEnded, "the job has ended")
+		}
+	default:
+		err = s.may(in, u.e.offer.Type, u.e.offer.Workflow)
+	}
+	if err != nil || over != nil {
+		if u != nil {
+			s.release(u)
+		}
+		done(err)
+		return nil
+	}
+	switch {
+	case u.e.State == failed:
+		s.release(u)
+		s.o.Again(u.e.offer.Workflow, name, done)
+		return nil
+	case u.e.State == waits && !u.pulled:
+		u.offer = true
+		done(nil)
+		return u
+	case u.e.State == leased, u.e.State == failing:
+		err = failure.Refuse(failure.ErrConflict, "somebody has the job")
+	}
+	s.release(u)
+	done(err)
+	return nil
+}

@@ -1,0 +1,396 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors/catalog"
+	"troupe/actors/failure"
+	"troupe/actors/fanout"
+	"troupe/actors/identity"
+	"troupe/actors/internal/wait"
+	"troupe/actors/query"
+	"troupe/persistence"
+	"troupe/persistence/key"
+	"troupe/statemachine/data"
+)
+
+// Options configures a Service. All fields but the last two are required.
+type Options struct {
+	Store *persistence.Store
+	Clock func() time.Time
+	Log   zerolog.Logger
+	// Types returns what the newest versions say of a type, by workflow.
+	Types func(typ string) []catalog.JobType
+	// Finish gives an instance the end of a job, and Again has it begin one again that has failed for good. done is called once, when that is
+	// durable, or with the reason why it is not. They must not block.
+	Finish  func(f *Finish, done func(error))
+	Again   func(workflow string, of key.Job, done func(error))
+	Queries *query.Service
+	// MayRead reports whether a caller may read an instance.
+	MayRead func(caller *identity.Principal, workflow, instance string) bool
+	// Fanout and Peers reach the nodes that lead other shards. Nil: the store is standalone.
+	Fanout *fanout.Service
+	Peers  fanout.Peers
+}
+
+// Finish is the end of a job, by the holder of a lease.
+type Finish struct {
+	Workflow string
+	Job      key.Job
+	Lease    string
+	Failed   bool
+	Output   data.Value // nil for none
+}
+
+// Service gives jobs of the shards that are led here to programs. Its methods are safe for concurrent use.
+//
+// What is in memory decides who has a job; the rows beside it are what the next leader begins with, and no lease leaves
+// before its row is durable. In memory are the first offers of each line (line.go), and the jobs that are not offered: those
+// that somebody has, that come later, and that have failed.
+type Service struct {
+	o     Options
+	rows  rows          // those of the store
+	turn  chan struct{} // has an entry while somebody takes jobs: one after the other, since that reads the store
+	waits waiting
+	kinds *kinds // nil: standalone
+
+	stopped   context.Context //nolint:containedctx // of all that waits
+	stop      context.CancelFunc
+	following sync.WaitGroup
+
+	mu       sync.Mutex
+	led      map[key.Shard]*shard // in the latest epoch
+	types    map[string]*kind
+	limits   map[typeOf]*limit
+	servings uint64 // jobs that were given
+	counts   Metrics
+}
+
+// rows are those of the store, which tests count.
+type rows interface {
+	Load(key []byte) ([]byte, error)
+	Scan(prefix []byte, visit func(key, value []byte) error) error
+	ScanRanges(visit func(key, value []byte) error, ranges ...key.Range) error
+}
+
+// shard is what is known of the jobs of one shard in one epoch. Service.mu guards what can change.
+type shard struct {
+	number key.Shard
+	epoch  uint64
+	ctx    context.Context //nolint:containedctx // of the epoch
+	wake   chan struct{}   // has room for one
+	loaded chan struct{}   // closed when its rows were read
+
+	isLoaded bool
+	over     bool
+	early    []Change // that came before
+	taken    map[key.Job]*entry
+	seized   uint64 // counts what came to taken
+	due      dueHeap
+}
+
+// entry is a job that is not offered.
+type entry struct {
+	shard *shard
+	offer key.Offer
+	attempt
+	busy  bool          // a write is on its way, or its instance is being told
+	gone  bool          // it has ended while it was busy
+	pause time.Duration // before its instance is told again
+	place int           // in the heap; -1: it is not there
+}
+
+// New returns a service that has no jobs before Begin.
+func New(o Options) *Service {
+	s := &Service{
+		o: o, rows: o.Store, turn: make(chan struct{}, 1),
+		led: map[key.Shard]*shard{}, types: map[string]*kind{}, limits: map[typeOf]*limit{},
+	}
+	s.stopped, s.stop = context.WithCancel(context.Background())
+	if o.Fanout != nil {
+		s.share()
+	}
+	return s
+}
+
+// Stop ends all waits with failure.ErrUnavailable.
+func (s *Service) Stop() {
+	s.stop()
+	s.following.Wait()
+}
+
+// Begin is that of shard.Background.
+func (s *Service) Begin(ctx context.Context, sh key.Shard, epoch uint64) (run func()) {
+	x := s.enter(ctx, sh, epoch)
+	return func() {
+		if x.over { // after a panic
+			x = s.enter(ctx, sh, epoch)
+		}
+		s.run(x)
+	}
+}
+
+func (s *Service) enter(ctx context.Context, sh key.Shard, epoch uint64) *shard {
+	x := &shard{
+		number: sh, epoch: epoch, ctx: ctx, wake: make(chan struct{}, 1), loaded: make(chan struct{}), taken: map[key.Job]*entry{},
+	}
+	s.mu.Lock()
+	if before := s.led[sh]; before != nil {
+		s.leaveLocked(before)
+	}
+	s.led[sh] = x
+	s.mu.Unlock()
+	return x
+}
+
+// leaveLocked forgets what was known of a shard.
+func (s *Service) leaveLocked(x *shard) {
+	if x.over {
+		return
+	}
+	x.over = true
+	if s.kinds != nil {
+		for f := range s.kinds.followers { // NB: the shard may be led elsewhere now
+			wait.Notify(f.rung)
+		}
+	}
+	for _, e := range x.taken {
+		s.countLocked(e, -1)
+	}
+	x.taken, x.due = map[key.Job]*entry{}, nil
+	for _, k := range s.types {
+		for name, l := range k.lines {
+			delete(l.heads, x.number)
+			if len(l.heads) == 0 {
+				delete(k.lines, name)
+			}
+		}
+	}
+}
+
+// Changed is told what a commit has changed, when it is visible.
+func (s *Service) Changed(sh key.Shard, changes []Change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.led[sh]
+	if x == nil || x.over {
+		return // NB: whoever leads next reads what is there
+	}
+	if !x.isLoaded {
+		x.early = append(x.early, changes...)
+		return
+	}
+	for i := range changes {
+		s.changeLocked(x, &changes[i])
+	}
+}
+
+func (s *Service) changeLocked(x *shard, c *Change) {
+	e := x.taken[c.offer.Job]
+	switch {
+	case c.how == hasBegun:
+		if e != nil {
+			s.dropLocked(e)
+		}
+		s.offerLocked(x, c.offer)
+	case c.how == hasFailed:
+		if e == nil {
+			e = s.takeLocked(x, c.offer, attempt{})
+		}
+		s.countLocked(e, -1)
+		e.State = failed
+		x.due.remove(e)
+	case e == nil:
+		s.withdrawLocked(x, &c.offer)
+	case e.busy:
+		e.gone = true
+		fallthrough
+	default:
+		s.dropLocked(e)
+	}
+}
+
+// takeLocked makes an entry of a job.
+func (s *Service) takeLocked(x *shard, o key.Offer, a attempt) *entry {
+	e := &entry{shard: x, offer: o, attempt: a, place: -1}
+	x.taken[o.Job] = e
+	x.seized++
+	s.countLocked(e, 1)
+	return e
+}
+
+// dropLocked forgets the entry of a job.
+func (s *Service) dropLocked(e *entry) {
+	if x := e.shard; x.taken[e.offer.Job] == e {
+		delete(x.taken, e.offer.Job)
+		x.due.remove(e)
+		s.countLocked(e, -1)
+	}
+}
+
+// countLocked counts the leases of a workflow.
+func (s *Service) countLocked(e *entry, by int) {
+	if e.State == leased {
+		s.kindLocked(e.offer.Type).shareOf(e.offer.Workflow).running += by
+		if by < 0 {
+			s.ringLocked(e.offer.Type) // there may be room for another one
+		}
+	}
+}
+
+// moveLocked gives an entry another attempt.
+func (s *Service) moveLocked(e *entry, to attempt) {
+	s.countLocked(e, -1)
+	e.attempt = to
+	s.countLocked(e, 1)
+	if e.State == failed {
+		e.shard.due.remove(e)
+	} else if e.shard.due.put(e) {
+		wait.Notify(e.shard.wake)
+	}
+}
+
+const (
+	// Instances that cannot be told that a job has failed are told again after againMin, and at last every againMax.
+	againMin = 50 * time.Millisecond
+	againMax = 10 * time.Second
+	lateMax  = 256 // jobs whose time has come that are handled together
+)
+
+// run is the goroutine of a shard.
+func (s *Service) run(x *shard) {
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.leaveLocked(x)
+	}()
+	for x.ctx.Err() == nil && !x.isLoaded {
+		if err := s.load(x); err != nil {
+			if !errors.Is(err, persistence.ErrClosed) {
+				s.o.Log.Error().Err(err).Uint16("shard", uint16(x.number)).Msg("jobs cannot be read")
+			}
+			wait.Sleep(x.ctx, againMax)
+		}
+	}
+	for x.ctx.Err() == nil {
+		late, next := s.late(x)
+		if len(late) > 0 {
+			s.handle(x, late)
+			continue
+		}
+		at, stop := wait.Until(next, s.o.Clock)
+		select {
+		case <-x.wake:
+		case <-at:
+		case <-x.ctx.Done():
+		}
+		stop()
+	}
+}
+
+// load reads the rows of a shard.
+func (s *Service) load(x *shard) error {
+	load := s.rows.Load
+	var taken []entry
+	var ghosts [][]byte
+	err := s.rows.Scan(key.JobsPrefix(nil, x.number, key.JobAttempt), func(rowKey, value []byte) error {
+		name, ok := key.ParseJob(rowKey)
+		a, err := parseAttempt(value)
+		if !ok || err != nil {
+			return errors.Join(persistence.ErrCorrupt, err)
+		}
+		r, err := loadRow(load, x.number, name)
+		if errors.Is(err, failure.ErrNotFound) {
+			ghosts = append(ghosts, slices.Clone(rowKey))
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		e := entry{shard: x, offer: r.offer(name), attempt: a, place: -1}
+		if a.State == waits {
+			switch _, err := load(e.offer.Key(nil, x.number)); {
+			case err == nil: // it is in a line
+				return nil
+			case !errors.Is(err, persistence.ErrNotFound):
+				return err
+			}
+		}
+		taken = append(taken, e)
+		return nil
+	})
+	lines := newLines()
+	if err == nil {
+		err = s.rows.Scan(key.JobsPrefix(nil, x.number, key.JobOffer), func(rowKey, _ []byte) error {
+			o, ok := key.ParseOffer(rowKey)
+			if !ok {
+				return persistence.ErrCorrupt
+			}
+			lines.add(o)
+			return nil
+		})
+	}
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x.over {
+		return nil
+	}
+	for i := range taken {
+		e := &taken[i]
+		s.withdrawnFrom(lines, e)
+		x.taken[e.offer.Job] = e
+		s.countLocked(e, 1)
+		if e.State != failed {
+			x.due.put(e)
+		}
+	}
+	s.adoptLocked(x, lines)
+	x.isLoaded = true
+	close(x.loaded)
+	for i := range x.early {
+		s.changeLocked(x, &x.early[i])
+	}
+	x.early = nil
+	if len(ghosts) > 0 {
+		w := s.o.Store.NewBatchIn(x.number, x.epoch)
+		for _, k := range ghosts {
+			w.Delete(k)
+		}
+		s.o.Store.Append(w, unheard{})
+	}
+	return nil
+}
+
+// unheard is the waiter of who removes what means nothing: it may be removed again.
+type unheard struct{}
+
+// Committed implements persistence.Waiter.
+func (unheard) Committed(error) {}
+
+// late returns jobs whose time has come, as busy, and the next time of the others.
+func (s *Service) late(x *shard) (late []*entry, next int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.o.Clock()
+	for len(x.due) > 0 && len(late) < lateMax {
+		e := x.due[0]
+		if e.At.After(now) {
+			return late, e.At.UnixMilli() + 1
+		}
+		x.due.remove(e) // NB: a busy one comes back with what it becomes
+		if !e.busy {
+			e.busy = true
+			late = append(late, e)
+		}
+	}
+	return late, wait.Never
+}

@@ -1,0 +1,151 @@
+package job
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/actors/internal/wait"
+	"troupe/persistence"
+	"troupe/persistence/key"
+	"troupe/statemachine"
+)
+
+// handle does what is to be done with jobs whose time has come.
+func (s *Service) handle(x *shard, late []*entry) {
+	var updates []*update
+	var told sync.WaitGroup
+	for _, e := range late {
+		if _, err := s.rows.Load(e.offer.Job.Key(nil, x.number, key.JobRow)); errors.Is(err, persistence.ErrNotFound) {
+			s.sweep(x, []*entry{e}) // NB: of an instance that was deleted
+			continue
+		}
+		switch u := (&update{e: e, next: e.attempt}); e.State {
+		case leased:
+			s.mu.Lock()
+			s.counts.Expired++
+			s.mu.Unlock()
+			s.fail(u, &Item{Message: "the lease ran out"})
+			u.next.Returned = false // whoever had it may complete it still
+			updates = append(updates, u)
+		case waits:
+			u.offer = true
+			updates = append(updates, u)
+		case failing:
+			told.Add(1)
+			s.tell(e, func(error) { told.Done() })
+		}
+	}
+	if err := s.write(x, updates); err != nil && x.ctx.Err() == nil {
+		s.o.Log.Warn().Err(err).Uint16("shard", uint16(x.number)).Msg("jobs whose time has come cannot be changed")
+		wait.Sleep(x.ctx, againMin) // NB: they are late still
+	}
+	told.Wait()
+}
+
+// sweep removes what is left of jobs that have ended.
+func (s *Service) sweep(x *shard, ghosts []*entry) {
+	w := s.o.Store.NewBatchIn(x.number, x.epoch)
+	s.mu.Lock()
+	for _, e := range ghosts {
+		w.Delete(e.offer.Job.Key(nil, x.number, key.JobAttempt))
+		w.Delete(e.offer.Key(nil, x.number))
+		s.dropLocked(e)
+	}
+	s.mu.Unlock()
+	s.o.Store.Append(w, unheard{})
+}
+
+// tell tells the instance of a job that has failed for good. What it cannot take now, it is told again.
+func (s *Service) tell(e *entry, done func(error)) {
+	f := &Finish{Workflow: e.offer.Workflow, Job: e.offer.Job, Lease: e.Lease, Failed: true}
+	s.o.Finish(f, func(err error) {
+		isOver := err == nil || errors.Is(err, failure.ErrLeaseLost) || errors.Is(err, failure.ErrEnded) || errors.Is(err, failure.ErrNotFound)
+		s.mu.Lock()
+		e.busy = false
+		switch {
+		case e.shard.taken[e.offer.Job] != e || e.State != failing:
+		case isOver:
+			s.dropLocked(e)
+		default:
+			e.pause = max(againMin, min(2*e.pause, againMax))
+			e.At = s.o.Clock().Add(e.pause)
+			if e.shard.due.put(e) {
+				wait.Notify(e.shard.wake)
+			}
+		}
+		s.mu.Unlock()
+		if isOver {
+			err = nil
+		}
+		done(err)
+	})
+}
+
+// update is what becomes of an entry that is busy.
+type update struct {
+	e      *entry
+	next   attempt
+	offer  bool // it is offered from now on
+	pulled bool // it was taken out of its line
+	err    error
+}
+
+// write makes updates durable. After an error nothing is changed.
+func (s *Service) write(x *shard, updates []*update) error {
+	if len(updates) == 0 {
+		return nil
+	}
+	w := s.o.Store.NewBatchIn(x.number, x.epoch)
+	for _, u := range updates {
+		w.Set(u.e.offer.Job.Key(nil, x.number, key.JobAttempt), u.next.append(nil))
+		if u.offer {
+			w.Set(u.e.offer.Key(nil, x.number), nil)
+		} else if u.pulled {
+			w.Delete(u.e.offer.Key(nil, x.number))
+		}
+	}
+	err := failure.OfStore(s.o.Store.Commit(w))
+	var ghosts []*entry
+	s.mu.Lock()
+	for _, u := range updates {
+		e := u.e
+		e.busy = false
+		switch {
+		case e.gone:
+			if err == nil {
+				ghosts = append(ghosts, e)
+			}
+		case x.over:
+		case err != nil && u.pulled:
+			s.dropLocked(e)
+			s.offerLocked(x, e.offer)
+		case err != nil:
+			s.moveLocked(e, e.attempt)
+		case u.offer:
+			s.dropLocked(e)
+			s.offerLocked(x, e.offer)
+		default:
+			s.moveLocked(e, u.next)
+		}
+	}
+	s.mu.Unlock()
+	if len(ghosts) > 0 {
+		s.sweep(x, ghosts)
+	}
+	return err
+}
+
+// policyOf is what the newest version of a workflow says of a type. One that says nothing any more leaves what is usual.
+func (s *Service) policyOf(o *key.Offer) *statemachine.JobType {
+	for _, t := range s.o.Types(o.Type) {
+		if t.Workflow == o.Workflow {
+			return t.JobType
+		}
+	}
+	return &statemachine.JobType{
+		Retry:   statemachine.Retry{RetryLimit: 3, Delay: 5 * time.Second, MaxDelay: time.Hour, Backoff: 2, Jitter: true},
+		Timeout: LeaseDefault,
+	}
+}

@@ -1,0 +1,149 @@
+package author
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"troupe/actors/simulation/script"
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/homedir"
+	"troupe/statemachine/document"
+)
+
+func newSimulate() *cobra.Command {
+	var out *cli.Output
+	cmd := &cobra.Command{
+		Use:   "simulate FILE",
+		Short: "Try a workflow out, step by step",
+		Long: `Reads steps from standard input, one a line, and shows after each what the instance is like then: its states, data and
+tasks, what each user who was named can send, and what comes or leaves. Steps are those of tests (troupe test), such as
+
+  {as: john.doe, create: {}}
+  {as: john.doe, send: submit, data: {days: 9}}
+  {advance: P2D}
+
+FILE is a file in the folder workflows of a home, whose users there are. Nothing is kept, and no server is needed. It ends
+at the end of its input. What a step has wrong is told, and the next one can be given.`,
+		Example: "  troupe simulate troupe-home/workflows/leave-request.yaml\n" +
+			"  troupe simulate troupe-home/workflows/leave-request.yaml -o json < steps",
+		Args: cobra.ExactArgs(1),
+	}
+	out = cli.AddOutput(cmd, cli.FormTable, cli.FormJSON)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		dir := filepath.Dir(filepath.Dir(args[0]))
+		if !homedir.HasText(dir) {
+			return cli.Usagef("%s is not in the folder workflows of a home", args[0])
+		}
+		text, err := os.ReadFile(args[0])
+		if err != nil {
+			return err
+		}
+		set, err := homedir.Load(dir)
+		if err != nil {
+			return asFaulty(cmd, dir, err)
+		}
+		root, err := document.Parse(args[0], text)
+		if err != nil {
+			return asFaulty(cmd, dir, err)
+		}
+		return simulate(cmd, out, set.Known(), root.Field("id").Text)
+	}
+	return cmd
+}
+
+func simulate(cmd *cobra.Command, out *cli.Output, known *script.Known, workflow string) error {
+	d, lines := script.NewDialogue(known, workflow, time.Now()), bufio.NewScanner(cmd.InOrStdin())
+	for n := 1; lines.Scan(); n++ {
+		if strings.TrimSpace(lines.Text()) == "" {
+			continue
+		}
+		steps, err := script.ParseSteps(fmt.Sprintf("line %d", n), []byte("- "+lines.Text()), workflow, known)
+		if err != nil {
+			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), err)
+			continue
+		}
+		for i := range steps {
+			shown := d.Do(&steps[i])
+			if out.Form == cli.FormJSON {
+				err = out.Line(shown)
+			} else {
+				err = tellStep(cmd.OutOrStdout(), shown)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return lines.Err()
+}
+
+// tellStep writes what a step has come to in some lines.
+func tellStep(w io.Writer, shown []byte) error {
+	var step struct {
+		State struct {
+			Public json.RawMessage `json:"svcPublic"`
+			States []struct{ StateMachineID, NodeID string }
+		}
+		Tasks []struct {
+			Title string
+			For   []string
+		}
+		Events map[string][]string
+		Timers []struct{ Event, Due string }
+		Jobs   []struct{ Job string }
+		Sent   []struct {
+			Webhook, Subject string
+			Mail             []string
+			Body             json.RawMessage
+		}
+		Error *struct {
+			Status  int
+			Message string
+		}
+	}
+	if err := json.Unmarshal(shown, &step); err != nil {
+		return err
+	}
+	var out strings.Builder
+	put := func(what, format string, args ...any) { fmt.Fprintf(&out, "  %-8s "+format+"\n", append([]any{what}, args...)...) }
+	if e := step.Error; e != nil {
+		fmt.Fprintf(&out, "refused with %d: %s\n", e.Status, e.Message)
+	}
+	for _, s := range step.State.States {
+		fmt.Fprintf(&out, "%s: %s\n", s.StateMachineID, s.NodeID)
+	}
+	if len(step.State.Public) > 0 {
+		put("data", "%s", step.State.Public)
+	}
+	for _, t := range step.Tasks {
+		put("task", "%s (%s)", t.Title, strings.Join(t.For, ", "))
+	}
+	for _, user := range slices.Sorted(maps.Keys(step.Events)) {
+		put("events", "%s: %s", user, strings.Join(step.Events[user], ", "))
+	}
+	for _, t := range step.Timers {
+		put("timer", "%s at %s", t.Event, t.Due)
+	}
+	for _, j := range step.Jobs {
+		put("job", "%s", j.Job)
+	}
+	for _, s := range step.Sent {
+		if s.Webhook != "" {
+			put("sent", "webhook %s %s", s.Webhook, s.Body)
+			continue
+		}
+		put("sent", "mail to %s: %s", strings.Join(s.Mail, ", "), s.Subject)
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
