@@ -53,8 +53,8 @@ exit code is 1 if a test fails, and 2 if the files of the home or of the tests h
 
 --coverage draws which states and transitions the tests reach, and lists what they miss.
 
---record prints a test that goes the way of a real instance, which the service of --address or --context has, or the
-server that runs on the home. Private data is masked unless --private is given.
+--record prints a test that goes the way of a real instance, which the service of --address or --context has and your
+token can read. Private data is masked unless --private is given.
 
 --explore walks through each workflow at random and prints what it finds as a file of tests that fail: actions that
 fail, states that nobody can leave, tasks for nobody, states and transitions that no walk reaches.`,

@@ -20,8 +20,9 @@ import (
 	"troupe/gateway/servertest"
 )
 
-func init() {
+func TestMain(m *testing.M) {
 	clitest.Program = func() *cobra.Command { return cli.NewRoot("", "", Commands()...) }
+	os.Exit(m.Run())
 }
 
 // TestTheExampleIsTested runs the tests of the example home: they pass, and reach all of its workflows.

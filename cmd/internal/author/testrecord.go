@@ -24,16 +24,12 @@ func (t *testCommand) recording(cmd *cobra.Command) error {
 	if err != nil {
 		return asFaulty(cmd, t.dir, err)
 	}
-	ctx := cmd.Context()
-	if t.at.Address == "" && t.at.Context == "" && t.at.TokenFile == "" && homedir.IsServed(ctx, t.dir) {
-		t.at.Home = t.dir
-	}
 	service, err := t.at.Client(0)
 	if err != nil {
 		return err
 	}
 	defer service.Close()
-	of, err := recorded(ctx, service, set, t.record)
+	of, err := recorded(cmd.Context(), service, set, t.record)
 	if err != nil {
 		return connect.Explain(err)
 	}
