@@ -116,11 +116,12 @@ test("a worker tells again what nobody heard, and is drained when it is stopped"
   let over = false;
   const ended = worker.stop().then(() => (over = true));
   await pass(t, 3 * seconds);
-  assert.deepEqual([board.told, over], [[], false]);
+  assert.deepEqual([board.told, over], [[], false]); // half of the lease is 5 s
   away = false;
   await pass(t, 10 * seconds);
   await ended;
-  assert.deepEqual([board.told, board.waiting], [["complete a {}"], ["b"]]);
+  const told = board.told.filter((line) => !line.startsWith("extend")); // the lease may have been as well
+  assert.deepEqual([told, board.waiting], [["complete a {}"], ["b"]]);
 });
 
 test("a worker that is refused ends", async (t) => {
