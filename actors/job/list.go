@@ -198,12 +198,9 @@ func (l *listing) job(sh key.Shard, rowKey, value []byte) (*Listed, error) {
 		return nil, nil
 	}
 	a, err := loadAttempt(l.from.Load, sh, name)
-	if err != nil {
-		return nil, err
-	}
 	j := l.listed(name, &r, &a)
-	if l.in.State != "" && l.in.State != j.State {
-		return nil, nil
+	if err != nil || l.in.State != "" && l.in.State != j.State {
+		return nil, err
 	}
 	if l.in.JobID != "" {
 		j.Data = bytes.Clone(r.Data)
