@@ -41,11 +41,15 @@ var foreman = workflowtest.Principal("foreman", nil, "mod-jobs")
 // worker may have all jobs, and does what it has them for.
 type worker struct {
 	*harness
-	types []string
+	types  []string
+	settle func() // waits for what comes behind the answers; nil: nothing waits
 }
 
 func (w worker) take(most int) []job.Leased {
 	w.t.Helper()
+	if w.settle != nil {
+		w.settle()
+	}
 	leased, err := w.Jobs.Activate(context.Background(), &job.Activation{Caller: foreman, Types: w.types, Worker: "w", Max: most})
 	assert.NoError(w.t, err)
 	return leased
@@ -62,6 +66,9 @@ func (w worker) do(action job.Action, it job.Item) error {
 
 func (w worker) incidents() []pending.Incident {
 	w.t.Helper()
+	if w.settle != nil {
+		w.settle()
+	}
 	page, err := w.Waiting.Incidents(context.Background(), &pending.IncidentList{Caller: boss, Limit: 10})
 	assert.NoError(w.t, err)
 	return page.Incidents
@@ -71,7 +78,7 @@ func (w worker) incidents() []pending.Incident {
 // to drop it is the end of the job.
 func TestAnIncidentOfAJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := worker{&harness{workflowtest.Start(t, workflowtest.Options{Disk: storetest.NewDisk()}), t}, []string{"dig"}}
+		w := worker{&harness{workflowtest.Start(t, workflowtest.Options{Disk: storetest.NewDisk()}), t}, []string{"dig"}, synctest.Wait}
 		w.Publish(labor)
 		id := w.Make(boss, "labor", `{"deep":3}`)
 		w.MustSend(boss, "labor", id, "begin", "")
@@ -107,7 +114,7 @@ func TestAnIncidentOfAJob(t *testing.T) {
 // TestAJobIsDoneAlsoWhenAnActionFails: what comes of it is an incident, and the worker is not asked again.
 func TestAJobIsDoneAlsoWhenAnActionFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := worker{&harness{workflowtest.Start(t, workflowtest.Options{}), t}, []string{"carry"}}
+		w := worker{&harness{workflowtest.Start(t, workflowtest.Options{}), t}, []string{"carry"}, synctest.Wait}
 		w.Publish(labor)
 		id := w.Make(boss, "labor", `{"deep":3}`)
 		w.MustSend(boss, "labor", id, "begin", "")
@@ -128,7 +135,7 @@ func TestAJobIsDoneAlsoWhenAnActionFails(t *testing.T) {
 func TestAMigrationKeepsALease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := startMigrations(t)
-		w := worker{&harness{m.Router, t}, nil}
+		w := worker{&harness{m.Router, t}, nil, synctest.Wait}
 		const head, states = "id: order\nversion: ", "owners: {users: [mary, john]}\nstateMachines: {m: {initial: "
 		m.Publish(head + "3\njobs: {dig: , carry: }\n" + states + "a, states: {a: {invoke: [{job: dig, onDone: end}, {job: carry}], on: {x: end}}, end: {type: final}}}}\n")
 		id := m.Make(mary, "order", "")
@@ -153,7 +160,7 @@ func TestAMigrationKeepsALease(t *testing.T) {
 func TestEveryCrashLeavesJobsWhole(t *testing.T) {
 	const workers, acts, crashes = 3, 120, 6
 	disk := storetest.NewDisk()
-	w := worker{&harness{workflowtest.Start(t, workflowtest.Options{Disk: disk}), t}, []string{"dig", "carry"}}
+	w := worker{&harness{workflowtest.Start(t, workflowtest.Options{Disk: disk}), t}, []string{"dig", "carry"}, nil}
 	w.Publish(labor)
 	var mu sync.Mutex
 	var crashed []*storetest.Disk
@@ -205,7 +212,7 @@ func TestEveryCrashLeavesJobsWhole(t *testing.T) {
 	w.checkJobs()
 	repeated := 0
 	for n, disk := range crashed {
-		again := worker{&harness{workflowtest.Start(t, workflowtest.Options{Disk: disk}), t}, w.types}
+		again := worker{&harness{workflowtest.Start(t, workflowtest.Options{Disk: disk}), t}, w.types, nil}
 		again.Publish(labor)
 		again.checkJobs()
 		again.checkNoLeftovers()
