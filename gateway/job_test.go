@@ -12,6 +12,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/job"
+	"troupe/gateway/internal/kernel"
 )
 
 // changing are credentials whose users change.
@@ -98,4 +99,11 @@ func TestAnActivationThatIsCut(t *testing.T) {
 	}})
 	got := s.do(t, request{Method: http.MethodPost, Path: "/workflow/api/v1/jobs/activate", Headers: []string{withToken, jsonLine}, Body: `{"types":["charge"],"wait":"PT20S"}`})
 	assert.Equal(t, 503, got.Status)
+}
+
+// TestTheOperatorHasJobs: who runs the service has workers without a token.
+func TestTheOperatorHasJobs(t *testing.T) {
+	for _, p := range []identity.Privilege{identity.Admin, identity.Jobs, identity.Workflows} {
+		assert.True(t, kernel.Operator.Has(p), p)
+	}
 }

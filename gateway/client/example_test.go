@@ -35,10 +35,10 @@ func (e *exampleTest) TempDir() string {
 	return dir
 }
 
-func startExample() (s *servertest.Server, stop func()) {
+func startExample(start func(testing.TB) *servertest.Server) (s *servertest.Server, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &exampleTest{ctx: ctx}
-	s = servertest.Start(e)
+	s = start(e)
 	return s, func() {
 		cancel()
 		for i := len(e.cleanup) - 1; i >= 0; i-- {
@@ -49,7 +49,7 @@ func startExample() (s *servertest.Server, stop func()) {
 
 // A client creates an instance, sends it an event, and reads it.
 func Example() {
-	service, stop := startExample()
+	service, stop := startExample(servertest.Start)
 	defer stop()
 
 	c, err := client.New(client.Options{Address: service.URL, Token: service.Token})
@@ -81,4 +81,47 @@ func Example() {
 	// Output:
 	// review {"days":5} 2
 	// 409 EventNotAllowed
+}
+
+// A worker charges the cards of orders, until it is stopped.
+func ExampleWorker() {
+	service, stop := startExample(servertest.StartOrder)
+	defer stop()
+
+	c, err := client.New(client.Options{Address: service.URL, Token: service.Token})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+
+	made, err := c.Create(context.Background(), client.CreateRequest{WorkflowID: "order", Public: json.RawMessage(`{"amount":12.50}`)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	worker := client.Worker{
+		Client: c, Types: []string{"charge"}, Concurrency: 4,
+		Handle: func(_ context.Context, job *client.Job) (any, error) {
+			fmt.Println("charge", string(job.Data))
+			cancel() // one is enough here
+			return map[string]string{"id": "r-1"}, nil
+		},
+	}
+	if err := worker.Run(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	paid, err := c.Instance(context.Background(), client.InstanceRequest{WorkflowID: "order", InstanceID: made.ID})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(paid.States[0].NodeID, string(paid.Public))
+	// Output:
+	// charge {"amount":12.50}
+	// paid {"amount":12.50,"receipt":"r-1"}
 }

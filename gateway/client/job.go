@@ -31,8 +31,8 @@ type ActivateRequest struct {
 	Wait  time.Duration // how long the service waits for the first, up to a minute
 }
 
-// Activate takes jobs. After an error of the network some may have a lease that nobody knows, and come back when it has
-// ended.
+// Activate takes jobs. After an error of the network some may have been leased, and come back when their leases
+// have ended.
 func (c *Client) Activate(ctx context.Context, r ActivateRequest) (jobs []*Job, err error) {
 	defer asking(&err, "activate %s", strings.Join(r.Types, ", "))
 	body, err := encode(api.JobActivation{Types: r.Types, Worker: r.Worker, Max: r.Max, Lease: isoOf(r.Lease), Wait: isoOf(r.Wait)})

@@ -38,7 +38,7 @@ type Worker struct {
 // Final marks an error of Handle after which there are no more attempts.
 func Final(err error) error { return mark(err, JobFailure{Final: true}) }
 
-// Later marks an error of Handle that is no failed attempt: the job comes back after the delay of its type.
+// Later marks an error of Handle that does not count as an attempt: the job comes back after the delay of its type.
 func Later(err error) error { return mark(err, JobFailure{Later: true}) }
 
 // RetryIn marks an error of Handle after which the next attempt may begin so much later.

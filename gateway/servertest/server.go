@@ -51,6 +51,8 @@ var (
 	definition []byte
 	//go:embed notice.yaml
 	notice []byte
+	//go:embed order.yaml
+	order []byte
 	//go:embed identity.yaml
 	users []byte
 )
@@ -77,6 +79,12 @@ type Server struct {
 func Start(t testing.TB) *Server {
 	t.Helper()
 	return start(t, map[string]string{"workflows/leave.yaml": string(definition)})
+}
+
+// StartOrder runs a service with the workflow order, whose instances wait for a job of the type charge, until the test ends.
+func StartOrder(t testing.TB) *Server {
+	t.Helper()
+	return start(t, map[string]string{"workflows/order.yaml": string(order)})
 }
 
 // StartNotice runs a service with the workflow notice until the test ends. It returns an instance whose event "tell" has

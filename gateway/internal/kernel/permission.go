@@ -129,7 +129,8 @@ func sameRights(a, b *identity.Principal) bool {
 // Operator is who runs the service on its own machine, and shows no credential. Anyone who can open the socket can change the
 // home's files, so there is no more to give than mod-admin.
 var Operator = &identity.Principal{
-	ID: statemachine.System, Privileges: []string{string(identity.Admin), string(identity.Workflows), string(identity.Jobs)},
+	// NB: in order, as Has needs them.
+	ID: statemachine.System, Privileges: []string{string(identity.Admin), string(identity.Jobs), string(identity.Workflows)},
 }
 
 type operatorKey struct{}
