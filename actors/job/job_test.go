@@ -59,7 +59,7 @@ func TestJobsComeByPriorityThenWorkflowThenAge(t *testing.T) {
 	})
 }
 
-// TestAJobIsDoneOnce: whatever workers, leases that run out and instances that leave do at the same time, a job has one
+// TestAJobIsDoneOnce holds persistence/PROMISES.md, "P35": whatever workers, leases that run out and instances that leave do at the same time, a job has one
 // holder at a time, is completed at most once, and by its last holder; and nothing is left of it but its end.
 func TestAJobIsDoneOnce(t *testing.T) {
 	checkInBubbles(t, func(t *testing.T, rt *rapid.T) {

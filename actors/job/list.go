@@ -198,12 +198,9 @@ func (l *listing) job(sh key.Shard, rowKey, value []byte) (*Listed, error) {
 		return nil, nil
 	}
 	a, err := loadAttempt(l.from.Load, sh, name)
-	if err != nil {
-		return nil, err
-	}
 	j := l.listed(name, &r, &a)
-	if l.in.State != "" && l.in.State != j.State {
-		return nil, nil
+	if err != nil || l.in.State != "" && l.in.State != j.State {
+		return nil, err
 	}
 	if l.in.JobID != "" {
 		j.Data = bytes.Clone(r.Data)
@@ -215,14 +212,11 @@ func (l *listing) job(sh key.Shard, rowKey, value []byte) (*Listed, error) {
 func (l *lister) OfInstance(id key.ID) (jobs []Listed, err error) {
 	sh := l.Store.ShardOf(id)
 	err = l.Store.Scan(key.JobsOf(nil, sh, id), func(k, value []byte) error {
-		name, ok := key.ParseJob(k)
+		name, _ := key.ParseJob(k)
 		r, err := parseRow(value)
-		if !ok || err != nil {
-			return errors.Join(persistence.ErrCorrupt, err)
-		}
-		a, err := loadAttempt(l.Store.Load, sh, name)
+		a, failed := loadAttempt(l.Store.Load, sh, name)
 		jobs = append(jobs, *l.listed(name, &r, &a))
-		return err
+		return errors.Join(err, failed)
 	})
 	return jobs, failure.OfStore(err)
 }

@@ -40,7 +40,7 @@ func TestPublishingADefinitionInACluster(t *testing.T) {
 	a := put(door)
 	assert.True(t, a.Status == 200 && a.Body == `{"id":"door","version":2,"current":true,"warnings":[]}`, "got %d %s", a.Status, a.Body)
 	put(strings.Replace(door, "go:", "move:", 1)).WantFault(t, 409, "AlreadyExists")
-	says(t, "in use now: 3 workflows, 3 templates and 4 users\n", "publish", "--home", dir)
+	says(t, "in use now: 3 workflows, 3 templates and 5 users\n", "publish", "--home", dir)
 	o.wants("a home was published", 4, 3)
 	clitest.PutFile(t, dir, "workflows/door.yaml", door)
 	for _, args := range [][]string{{"publish", "--home", dir}, {"publish", "--home", dir, "--dry-run"}, {"check", "--home", dir}} {

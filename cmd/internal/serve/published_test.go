@@ -59,7 +59,7 @@ func TestOwnFilesOfANodeOfACluster(t *testing.T) {
 	assert.True(t, err != nil && strings.Contains(err.Error(), "differ from what is published"), "/readyz: got %v", err)
 	code, stdout, _ := clitest.Invoke("check", "--home", dir)
 	assert.True(t, code == cli.ExitDone && strings.Contains(stdout, "warning: ") && strings.Contains(stdout, "differ from what is published"), "%v %v", code, stdout)
-	says(t, "in use now: 3 workflows, 2 templates and 4 users\n", "publish", "--home", dir)
+	says(t, "in use now: 3 workflows, 2 templates and 5 users\n", "publish", "--home", dir)
 	assert.NoError(t, o.reloads.definitionsReady(), "published files")
 	o.wants("published files", 3, 2)
 	o.wantsOut("published files")
