@@ -108,3 +108,16 @@ func TestAnOrderOfTheExample(t *testing.T) {
 		`guard waiting In("approval.rejected")`, "state byHand ", "transition byHand order → ordered", "state cancelled ",
 	}, missed)
 }
+
+// BenchmarkStep is an event of the example in a world that covers.
+func BenchmarkStep(b *testing.B) {
+	w := newWorld(definitions(b, example+"purchase-order.yaml"), john, mary, paulo)
+	in, err := w.Create("john.doe", "purchase-order", nil, nil)
+	require.NoError(b, err)
+	for b.Loop() {
+		require.ErrorIs(b, w.Send("john.doe", in, "nothing", nil), failure.ErrInvalid)
+		in, err = w.Create("john.doe", "purchase-order", nil, nil)
+		require.NoError(b, err)
+		require.NoError(b, w.Send("john.doe", in, "submit", data.Value(`{"items":[{"name":"Desk","quantity":3,"price":499.9}]}`)))
+	}
+}

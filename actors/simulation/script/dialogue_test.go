@@ -11,7 +11,7 @@ import (
 	"troupe/actors/simulation/script"
 )
 
-// TestADialogueShowsWhatASteppedInstanceIsLike, and what was refused, and goes on behind that.
+// TestADialogueShowsWhatAnInstanceIsLike, and what was refused, and goes on behind that.
 func TestADialogueShowsWhatAnInstanceIsLike(t *testing.T) {
 	known := office(t)
 	steps, err := script.ParseSteps("body", []byte(`[

@@ -67,7 +67,7 @@ func simulate(cmd *cobra.Command, out *cli.Output, known *script.Known, workflow
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue
 		}
-		steps, err := script.ParseSteps(fmt.Sprintf("line %d", n), []byte("- "+lines.Text()), workflow, known)
+		steps, err := script.ParseSteps("input", []byte(strings.Repeat("\n", n-1)+"- "+lines.Text()), workflow, known)
 		if err != nil {
 			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), err)
 			continue
@@ -115,7 +115,9 @@ func tellStep(w io.Writer, shown []byte) error {
 		return err
 	}
 	var out strings.Builder
-	put := func(what, format string, args ...any) { fmt.Fprintf(&out, "  %-8s "+format+"\n", append([]any{what}, args...)...) }
+	put := func(what, format string, args ...any) {
+		fmt.Fprintf(&out, "  %-8s "+format+"\n", append([]any{what}, args...)...)
+	}
 	if e := step.Error; e != nil {
 		fmt.Fprintf(&out, "refused with %d: %s\n", e.Status, e.Message)
 	}
@@ -129,7 +131,9 @@ func tellStep(w io.Writer, shown []byte) error {
 		put("task", "%s (%s)", t.Title, strings.Join(t.For, ", "))
 	}
 	for _, user := range slices.Sorted(maps.Keys(step.Events)) {
-		put("events", "%s: %s", user, strings.Join(step.Events[user], ", "))
+		if events := step.Events[user]; len(events) > 0 {
+			put("events", "%s: %s", user, strings.Join(events, ", "))
+		}
 	}
 	for _, t := range step.Timers {
 		put("timer", "%s at %s", t.Event, t.Due)
