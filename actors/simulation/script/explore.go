@@ -95,13 +95,13 @@ func Explore(k *Known, workflow string, o Exploration) *Explored {
 	}
 	out.Findings = append([]*Finding{}, out.Findings...) // NB: a list in JSON, even an empty one
 	for _, f := range out.Findings {
-		f.Test = string(TestFile(workflow, f))
+		f.Test = string(FileWith(workflow, f))
 	}
 	return out
 }
 
-// TestFile is a file with a test for each of the findings.
-func TestFile(workflow string, findings ...*Finding) []byte {
+// FileWith is a file with a test for each of the findings.
+func FileWith(workflow string, findings ...*Finding) []byte {
 	tests := mapping()
 	names := map[string]int{}
 	for _, f := range findings {
@@ -316,7 +316,7 @@ func (w *walk) next() (wait time.Duration) {
 	return wait
 }
 
-// take takes a step. What the data made of a schema is refused for says nothing.
+// take takes a step. It ignores that data is refused which was made from a schema.
 func (w *walk) take(s *Step) {
 	in, err := w.instance(s)
 	if err != nil {

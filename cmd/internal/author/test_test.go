@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) {
 	clitest.Program = func() *cobra.Command { return cli.NewRoot("", "", Commands()...) }
-	os.Exit(m.Run())
+	m.Run()
 }
 
 // TestTheExampleIsTested runs the tests of the example home: they pass, and reach all of its workflows.

@@ -42,7 +42,7 @@ func (t *testCommand) exploring(cmd *cobra.Command) error {
 		}
 		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s, %s, %s\n", workflow, cli.Plural(of.Walks, "walk"), cli.Plural(of.Steps, "step"), cli.Plural(len(of.Findings), "finding"))
 		if len(of.Findings) > 0 {
-			if _, err := t.out.To.Write(script.TestFile(workflow, of.Findings...)); err != nil {
+			if _, err := t.out.To.Write(script.FileWith(workflow, of.Findings...)); err != nil {
 				return err
 			}
 		}
