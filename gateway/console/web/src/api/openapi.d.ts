@@ -2837,6 +2837,8 @@ export interface components {
         };
         Pending: {
             timers: components["schemas"]["Timer"][];
+            /** @description The jobs that it waits for. */
+            jobs: components["schemas"]["ListedJob"][];
             deliveries: components["schemas"]["PendingDelivery"][];
             children: components["schemas"]["Child"][];
             /** @description `done` when all its state machines have reached a final node; `cancelled` when it was stopped, or its parent has left the node that invoked it. */
