@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/actors/internal/wait"
 	"troupe/persistence"
 	"troupe/persistence/key"
 )
@@ -34,7 +35,7 @@ func (s *Service) Activate(ctx context.Context, a *Activation) ([]Leased, error)
 		if err != nil || len(leased) > 0 || a.Wait == 0 {
 			return leased, err
 		}
-		if err := s.waits.wait(ctx, s.stopped, w, at); err != nil {
+		if err := s.wait(ctx, w, at); err != nil {
 			return nil, err
 		}
 		if w.isOver {
@@ -45,7 +46,7 @@ func (s *Service) Activate(ctx context.Context, a *Activation) ([]Leased, error)
 
 // listen has a call told of jobs that come from now on.
 func (s *Service) listen(a *Activation) *waiter {
-	w := &waiter{rung: make(chan struct{}, 1), over: make(chan struct{}), end: time.Now().Add(a.Wait), types: a.Types, place: -1}
+	w := &waiter{rung: make(chan struct{}, 1), end: wait.NewDeadline(time.Now().Add(a.Wait)), types: a.Types}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, typ := range a.Types {
@@ -64,7 +65,7 @@ func (s *Service) listen(a *Activation) *waiter {
 }
 
 func (s *Service) ignore(w *waiter) {
-	s.waits.leave(w)
+	s.waits.Remove(w.end)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, typ := range w.types {
@@ -75,6 +76,28 @@ func (s *Service) ignore(w *waiter) {
 	if s.kinds != nil && w.follows {
 		s.kinds.ignoredLocked(s)
 	}
+}
+
+// wait returns when there may be jobs, at a time, or when the wait is over, which it notes; the error is that of ctx.
+func (s *Service) wait(ctx context.Context, w *waiter, at time.Time) error {
+	s.waits.Add(w.end)
+	var until <-chan time.Time
+	if !at.IsZero() { // NB: a limit holds back what waits
+		t := time.NewTimer(time.Until(at))
+		defer t.Stop()
+		until = t.C
+	}
+	select {
+	case <-w.rung:
+	case <-until:
+	case <-w.end.Over:
+		w.isOver = true
+	case <-s.stopped.Done():
+		return failure.ErrUnavailable
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
 }
 
 // asked are jobs that a node is to give.

@@ -280,13 +280,13 @@ func TestALongLineCostsNoMore(t *testing.T) {
 		time.Sleep(40 * time.Second) //nolint:forbidigo // of the bubble's clock
 		synctest.Wait()
 		assert.Zero(t, w.counted.reads(), "rows that are read for who waits")
-		assert.Len(t, w.service.waits.open, 50)
+		assert.Equal(t, 50, w.service.waits.Len())
 		w.begin(1, "a", "work", 50)
 		synctest.Wait()
-		assert.Len(t, w.service.waits.open, 49, "one of them has it")
+		assert.Equal(t, 49, w.service.waits.Len(), "one of them has it")
 		time.Sleep(20 * time.Second) //nolint:forbidigo // of the bubble's clock
 		synctest.Wait()
-		assert.Empty(t, w.service.waits.open)
+		assert.Zero(t, w.service.waits.Len())
 	})
 }
 

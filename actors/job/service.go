@@ -21,10 +21,10 @@ import (
 type Service struct {
 	*lister
 	o     *Options
-	rows  rows          // those of the store
-	turn  chan struct{} // has an entry while somebody takes jobs: one after the other, since that reads the store
-	waits waiting
-	kinds *kinds // nil: standalone
+	rows  rows           // those of the store
+	turn  chan struct{}  // has an entry while somebody takes jobs: one after the other, since that reads the store
+	waits wait.Deadlines // of all calls that wait
+	kinds *kinds         // nil: standalone
 
 	stopped   context.Context //nolint:containedctx // of all that waits
 	stop      context.CancelFunc

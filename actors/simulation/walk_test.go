@@ -351,15 +351,15 @@ func (w *walk) leaseOf(id string) string {
 func (w *walk) story() string { return strings.Join(w.said, "\n") }
 
 // same compares two answers.
-func (w *walk) same(simulated, real error) {
+func (w *walk) same(simulated, actual error) {
 	w.t.Helper()
-	if (simulated == nil) != (real == nil) {
-		w.t.Fatalf("the world says %v, and the router %v:\n%s", simulated, real, w.story())
+	if (simulated == nil) != (actual == nil) {
+		w.t.Fatalf("the world says %v, and the router %v:\n%s", simulated, actual, w.story())
 	}
-	if real == nil {
+	if actual == nil {
 		return
 	}
-	a, b := failure.Of(simulated), failure.Of(real)
+	a, b := failure.Of(simulated), failure.Of(actual)
 	if a.Kind != b.Kind || a.Reason != b.Reason {
 		w.t.Fatalf("the world says %d %q, and the router %d %q:\n%s", a.Kind, a.Reason, b.Kind, b.Reason, w.story())
 	}

@@ -22,7 +22,7 @@ type exampleTest struct {
 func (e *exampleTest) Helper()                   {}
 func (e *exampleTest) Context() context.Context  { return e.ctx }
 func (e *exampleTest) Cleanup(f func())          { e.cleanup = append(e.cleanup, f) }
-func (e *exampleTest) Errorf(f string, a ...any) { fmt.Printf(f+"\n", a...) }
+func (e *exampleTest) Errorf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
 func (e *exampleTest) Fatalf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
 func (e *exampleTest) Fatal(a ...any)            { panic(fmt.Sprint(a...)) }
 
