@@ -57,7 +57,8 @@ type head struct {
 	next  []key.Offer // the first ones, in order
 	more  bool        // there may be rows behind last
 	last  key.Offer   // up to which next has all
-	news  uint64      // counts what has come
+	reads bool        // those behind last are being read
+	came  []key.Offer // behind last meanwhile
 	count int64       // of all, about
 }
 
@@ -114,9 +115,11 @@ func (k *kind) prune(sh key.Shard, o *key.Offer) {
 }
 
 func (h *head) insert(o key.Offer) {
-	h.news++
 	h.count++
 	if h.more && compareOffers(o, h.last) > 0 {
+		if h.reads {
+			h.came = append(h.came, o)
+		}
 		return // it is read with those behind
 	}
 	at, found := slices.BinarySearchFunc(h.next, o, compareOffers)

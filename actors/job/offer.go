@@ -59,7 +59,8 @@ func (s *Service) fill(x *shard, k *kind, o *key.Offer) error {
 		s.mu.Unlock()
 		return nil
 	}
-	last, news := h.last, h.news
+	last := h.last
+	h.reads = true
 	s.mu.Unlock()
 	prefix := key.OfferPrefix(nil, x.number, o.Type, o.Priority, o.Workflow)
 	of := key.Range{Prefix: prefix, From: append(last.Key(nil, x.number)[len(prefix):], 0)}
@@ -77,15 +78,14 @@ func (s *Service) fill(x *shard, k *kind, o *key.Offer) error {
 	}, of)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h = k.headOf(x.number, o); h == nil || x.over {
+	h.reads = false
+	came := h.came
+	h.came = nil
+	if k.headOf(x.number, o) != h || x.over {
 		return nil
 	}
-	switch {
-	case errors.Is(err, errEnough):
-	case err != nil:
+	if err != nil && !errors.Is(err, errEnough) {
 		return failure.OfStore(err)
-	case h.news == news: // NB: else there may be rows that came behind the read
-		h.more, h.count = false, int64(len(h.next)+len(read))
 	}
 	if len(read) > 0 {
 		h.last = read[len(read)-1]
@@ -94,6 +94,18 @@ func (s *Service) fill(x *shard, k *kind, o *key.Offer) error {
 		if x.taken[read[i].Job] == nil { // NB: what was taken out of the middle of the line may be visible still
 			h.next = append(h.next, read[i])
 		}
+	}
+	if err == nil {
+		h.more, h.count = false, int64(len(h.next))
+	}
+	for i := range came {
+		if x.taken[came[i].Job] == nil {
+			h.count-- // it was counted when it came
+			h.insert(came[i])
+		}
+	}
+	if !h.more {
+		h.count = int64(len(h.next))
 	}
 	k.prune(x.number, o)
 	return nil

@@ -136,6 +136,9 @@ func (s *Service) changeLocked(x *shard, c *Change) {
 	e := x.taken[c.offer.Job]
 	switch {
 	case c.how == hasBegun:
+		if e != nil && e.State != failed { // NB: it was read before this was told
+			return
+		}
 		if e != nil {
 			s.dropLocked(e)
 		}
