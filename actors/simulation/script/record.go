@@ -18,7 +18,7 @@ type Recorded struct {
 	Workflow, Name  string         // Name is that of the test
 	Public, Private data.Value     // the documents now
 	Entries         []RecordedStep // the oldest first; the first one is the creation
-	// WithPrivate keeps private data as it is. Otherwise texts are replaced by as many x, numbers by 0 and truth values by false.
+	// WithPrivate keeps all data as it is. Otherwise what may be private is masked: texts by as many x, numbers by 0 and truth values by false.
 	WithPrivate bool
 }
 
@@ -59,6 +59,8 @@ type recorder struct {
 	of    *Recorded
 	d     *statemachine.Definition
 	steps []*document.Node
+	// public are the values of svcPublic; nil: they were not looked for.
+	public map[string]bool
 }
 
 func (r *recorder) record(isGuessed bool) ([]byte, error) {
@@ -113,7 +115,7 @@ func (r *recorder) entry(i int) error {
 	for _, hook := range r.d.Webhooks() {
 		if hook.OnDone == e.Event || hook.OnError == e.Event {
 			status, _ := member("status").Int64()
-			return r.answers(&Step{Action: Answer, Name: hook.Name, Status: int(status), Data: member("body")}, hook.RetryLimit, i)
+			return r.answers(&Step{Action: Answer, Name: hook.Name, Status: int(status), Data: r.hidden(member("body"))}, hook.RetryLimit, i)
 		}
 	}
 	node, failed := strings.CutPrefix(string(e.Event), "error.invoke.")
@@ -122,13 +124,13 @@ func (r *recorder) entry(i int) error {
 	}
 	for _, j := range in.Jobs() {
 		if string(j.At.Node) == node && failed {
-			return r.play(&Step{Action: Fail, Name: j.Type, Message: member("message").Text(), Final: true}, i)
+			return r.play(&Step{Action: Fail, Name: j.Type, Message: r.hidden(member("message")).Text(), Final: true}, i)
 		} else if string(j.At.Node) == node {
-			return r.play(&Step{Action: Complete, Name: j.Type, Data: member("output")}, i)
+			return r.play(&Step{Action: Complete, Name: j.Type, Data: r.hidden(member("output"))}, i)
 		}
 	}
 	if child := onlyChild(in); child != "" && node != string(e.Event) {
-		return r.play(&Step{Action: Child, Name: child, Failed: failed, Data: member("output")}, i)
+		return r.play(&Step{Action: Child, Name: child, Failed: failed, Data: r.hidden(member("output"))}, i)
 	}
 	if timers := in.Timers(); len(timers) > 0 {
 		return r.wait(max(timers[0].Due.Sub(r.world.Now()), e.At.Sub(r.world.Now()).Truncate(time.Second)), i)
@@ -233,24 +235,42 @@ func (r *recorder) expect() {
 
 // sentData is what a user has sent, with private parts masked unless they are wanted.
 func (r *recorder) sentData(e *RecordedStep) data.Value {
-	given := e.Data
-	if string(given) == "{}" {
+	if string(e.Data) == "{}" {
 		return nil
 	}
-	if r.of.WithPrivate || given.Kind() == data.Absent {
-		return given
+	if r.isPrivate(e.Event) && !r.of.WithPrivate {
+		return masked(e.Data)
 	}
-	if r.isPrivate(e.Event) {
-		return masked(given)
+	return r.hidden(e.Data)
+}
+
+// hidden masks what may be private: any action can put a part of it into svcPrivate. Values that stand in svcPublic stay, and
+// all of an instance whose svcPrivate is known to be empty.
+func (r *recorder) hidden(v data.Value) data.Value {
+	if r.of.WithPrivate || string(r.of.Private) == "{}" {
+		return v
 	}
-	var out object
-	for key, v := range given.Members() {
-		if key == "svcPrivate" {
-			v = masked(v)
+	if r.public == nil {
+		r.public = map[string]bool{}
+		note(r.public, r.of.Public)
+	}
+	return mask(v, r.public)
+}
+
+// note adds the texts, numbers and truth values of a document.
+func note(known map[string]bool, v data.Value) {
+	switch v.Kind() {
+	case data.Array:
+		for _, item := range v.Elements() {
+			note(known, item)
 		}
-		out.put(key, v)
+	case data.Object:
+		for _, member := range v.Members() {
+			note(known, member)
+		}
+	default:
+		known[string(v)] = true
 	}
-	return out.value()
 }
 
 // isPrivate reports whether the data of an event goes into svcPrivate.
@@ -269,7 +289,13 @@ func (r *recorder) isPrivate(event statemachine.EventName) bool {
 	return false
 }
 
-func masked(v data.Value) data.Value {
+func masked(v data.Value) data.Value { return mask(v, nil) }
+
+// mask replaces what is not known.
+func mask(v data.Value, known map[string]bool) data.Value {
+	if known[string(v)] {
+		return v
+	}
 	switch v.Kind() {
 	case data.String:
 		return data.AppendString(nil, strings.Repeat("x", len([]rune(v.Text()))))
@@ -280,13 +306,13 @@ func masked(v data.Value) data.Value {
 	case data.Array:
 		var items []data.Value
 		for _, item := range v.Elements() {
-			items = append(items, masked(item))
+			items = append(items, mask(item, known))
 		}
 		return listOf(items)
 	case data.Object:
 		var out object
 		for key, member := range v.Members() {
-			out.put(key, masked(member))
+			out.put(key, mask(member, known))
 		}
 		return out.value()
 	}
