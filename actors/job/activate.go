@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
+	"slices"
 	"time"
 
 	"troupe/actors/failure"
@@ -47,12 +48,12 @@ func (s *Service) Activate(ctx context.Context, a *Activation) ([]Leased, error)
 // listen has a call told of jobs that come from now on.
 func (s *Service) listen(a *Activation) *waiter {
 	w := &waiter{rung: make(chan struct{}, 1), end: wait.NewDeadline(time.Now().Add(a.Wait)), types: a.Types}
+	known := slices.DeleteFunc(slices.Clone(a.Types), func(typ string) bool { // NB: names that nobody knows would fill the memory
+		return len(s.o.Types(typ)) == 0
+	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, typ := range a.Types {
-		if len(s.o.Types(typ)) == 0 { // NB: else names that nobody knows would fill the memory
-			continue
-		}
+	for _, typ := range known {
 		k := s.kindLocked(typ)
 		if a.Wait > 0 {
 			k.waiters[w] = struct{}{}
@@ -131,9 +132,16 @@ func (s *Service) take(ctx context.Context, in *asked) ([]Leased, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	if err := ctx.Err(); err != nil {
+		<-s.turn
+		return nil, err
+	}
 	s.mu.Lock()
 	for i := range in.Grants {
-		s.kindLocked(in.Grants[i].Type).sawLocked(in.Worker, s.o.Clock().UnixMilli())
+		g := &in.Grants[i]
+		k := s.kindLocked(g.Type)
+		k.sawLocked(in.Worker, s.o.Clock().UnixMilli())
+		k.shareOf(g.Workflow).isBounded = g.Running > 0
 	}
 	s.mu.Unlock()
 	g := &giving{service: s, in: in, by: map[*shard]*given{}}
@@ -150,11 +158,15 @@ func (s *Service) take(ctx context.Context, in *asked) ([]Leased, error) {
 	return leased, nil
 }
 
+// activatedBytes is how much data the jobs of one activation have, on each node: those that follow it are given the next time.
+const activatedBytes = 8 << 20
+
 // giving is one call of take.
 type giving struct {
 	service *Service
 	in      *asked
 	by      map[*shard]*given
+	bytes   int       // of their data
 	leased  []*Leased // in their order; what is not durable has no lease in the end
 }
 
@@ -171,7 +183,7 @@ func (g *given) Committed(err error) { g.done <- err }
 
 // choose takes jobs out of their lines, and writes their leases.
 func (g *giving) choose() error {
-	for len(g.leased) < g.in.Max {
+	for len(g.leased) < g.in.Max && g.bytes < activatedBytes {
 		e, grant, err := g.next()
 		if e == nil || err != nil {
 			return err
@@ -297,6 +309,7 @@ func (g *giving) lease(e *entry, grant *Grant) error {
 		StateMachineID: r.Machine, NodeID: r.Node, Attempt: a.Attempts, AttemptsLeft: left(grant.Retries, a.Attempts), Priority: r.Priority,
 		Created: r.Created, Deadline: a.At.UTC(), Data: r.Data, Traceparent: r.Trace,
 	}
+	g.bytes += len(r.Data)
 	of.leased, g.leased = append(of.leased, l), append(g.leased, l)
 	if grant.Most > 0 {
 		grant.Most--

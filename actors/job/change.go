@@ -115,7 +115,11 @@ func (s *Service) changeIn(ctx context.Context, sh key.Shard, in *changing, plac
 	}
 	err = s.write(x, updates)
 	for i, u := range updates {
-		if out[items[i]] = err; err == nil && u.next.State == failing {
+		switch out[items[i]] = err; {
+		case err != nil:
+		case u.over:
+			out[items[i]] = errEnded
+		case u.next.State == failing:
 			waiting.Add(1)
 			s.tellNow(u.e, func(err error) { out[items[i]] = err; waiting.Done() })
 		}
@@ -260,8 +264,11 @@ func (s *Service) change(in *changing, it *Item, x *shard, name key.Job) (*updat
 		if err = s.o.may(in.Caller, in.Action, over.Type, over.Workflow); err != nil {
 			return nil, err
 		}
-		if err = over.settles(it.Lease, true); in.Action != Fail && err == nil {
-			err = failure.ErrEnded
+		switch err = over.settles(it.Lease, true); {
+		case in.Action == Cancel && over.How == failedOver: // NB: it was said before, perhaps
+			err = nil
+		case in.Action == Cancel, in.Action == Extend && err == nil:
+			err = errEnded
 		}
 		return nil, err
 	}
@@ -279,13 +286,16 @@ func (s *Service) change(in *changing, it *Item, x *shard, name key.Job) (*updat
 		}
 	case in.Action == Fail && holds && e.Returned: // it was said before
 		done = true
+	case !holds && e.isOver():
+		err = errFailed
 	case !holds, e.Returned, e.State != leased && e.State != waits:
 		err = errLeaseLost
 	case in.Action == Fail:
-		s.fail(u, it)
-		s.mu.Lock()
-		s.counts.Failed++
-		s.mu.Unlock()
+		if s.fail(u, it); !it.Later {
+			s.mu.Lock()
+			s.counts.Failed++
+			s.mu.Unlock()
+		}
 	default:
 		by := min(it.By, s.o.policyOf(&e.offer).Timeout)
 		u.next.State, u.next.At = leased, s.o.Clock().Add(by)
@@ -301,16 +311,20 @@ func (s *Service) change(in *changing, it *Item, x *shard, name key.Job) (*updat
 func (s *Service) fail(u *update, it *Item) {
 	of, a := s.o.policyOf(&u.e.offer), &u.next
 	now := s.o.Clock()
-	a.Returned, a.Message = true, it.Message
-	if it.Later {
-		a.State, a.Attempts, a.At = waits, max(a.Attempts-1, 0), now.Add(of.Delay)
-		return
+	a.Returned = true
+	if !it.Later || it.Message != "" { // else that of the attempt before says more
+		a.Message = it.Message
 	}
-	if it.Final || a.Attempts > of.RetryLimit {
+	var pause time.Duration
+	switch {
+	case it.Later:
+		a.Attempts, pause = max(a.Attempts-1, 0), of.Delay
+	case it.Final || a.Attempts > of.RetryLimit:
 		a.State, a.At = failing, now
 		return
+	default:
+		pause = pauseBefore(&of.Retry, a.Attempts)
 	}
-	pause := pauseBefore(&of.Retry, a.Attempts)
 	if it.RetryIn != nil {
 		pause = *it.RetryIn
 	}
@@ -343,15 +357,15 @@ func (s *Service) tellNow(e *entry, done func(error)) {
 	s.tell(e, done)
 }
 
-// retry has a job that has failed for good begin again, and one that comes later come now. done is called with what it has come to, and
-// the update that it is, if it is one, has none then.
+// retry has a job that has failed for good begin again, and one that comes later come now. Either it returns an update, whose error
+// the caller sets, or it calls done.
 func (s *Service) retry(in *changing, x *shard, name key.Job, done func(error)) *update {
 	u, over, err := s.seize(x, name)
 	switch {
 	case err != nil:
 	case over != nil:
 		if err = s.o.may(in.Caller, in.Action, over.Type, over.Workflow); err == nil {
-			err = failure.Refuse(failure.ErrEnded, "the job has ended")
+			err = errEnded
 		}
 	default:
 		err = s.o.may(in.Caller, in.Action, u.e.offer.Type, u.e.offer.Workflow)
@@ -369,11 +383,13 @@ func (s *Service) retry(in *changing, x *shard, name key.Job, done func(error)) 
 		s.o.Again(u.e.offer.Workflow, name, done)
 		return nil
 	case u.e.State == waits && !u.pulled:
-		u.offer = true
-		done(nil)
+		u.offer, u.next.At = true, s.o.Clock()
+		done(nil) // NB: what the write comes to takes its place
 		return u
-	case u.e.State == leased, u.e.State == failing:
+	case u.e.State == leased:
 		err = failure.Refuse(failure.ErrConflict, "somebody has the job")
+	case u.e.State == failing:
+		err = failure.Refuse(failure.ErrConflict, "the job has just failed, and its instance does not know yet")
 	}
 	s.release(u)
 	done(err)

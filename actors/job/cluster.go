@@ -73,9 +73,13 @@ func (s *Service) share() {
 			return end, err
 		}
 		leased, err := s.take(ctx, in)
-		for _, l := range leased {
+		for i, l := range leased {
 			if err == nil {
 				err = yield(l)
+			}
+			if err != nil {
+				s.giveBack(ctx, leased[i:])
+				break
 			}
 		}
 		return end, err
@@ -106,6 +110,16 @@ func (s *Service) share() {
 	})
 	s.kinds.rings = fanout.NewKind(f, "rings of jobs", s.ringsHere)
 	s.kinds.rings.Live = true
+}
+
+// giveBack ends leases that nobody got, as if they had not been given.
+func (s *Service) giveBack(ctx context.Context, leased []Leased) {
+	var now time.Duration
+	in := &Request{Action: Fail}
+	for i := range leased {
+		in.Items = append(in.Items, Item{JobID: leased[i].JobID, Lease: leased[i].Lease, Later: true, RetryIn: &now})
+	}
+	_, _ = s.Change(context.WithoutCancel(ctx), in) // else the leases run out
 }
 
 // leads is failure.ErrNotLeader unless this node leads one of the shards.
@@ -251,10 +265,12 @@ func (s *Service) takeLimited(ctx context.Context, in *asked) ([]Leased, time.Ti
 			of[r.Workflow] += r.Count
 			return nil
 		})
-		if err != nil {
+		if err != nil && c.of == nil {
 			return nil, time.Time{}, err
 		}
-		c.at, c.of = at, of
+		if c.at = at; err == nil {
+			c.of = of
+		} // NB: else a shard that nobody leads would hold all back; the last count goes on, with what was given since
 	}
 	leased, at, err := s.within(in, func(of typeOf) int { return c.of[of.workflow] }, func(in *asked) ([]Leased, error) { return s.gather(ctx, in) })
 	for i := range leased {

@@ -39,9 +39,9 @@ func (s *Service) Here() []TypeCount {
 		for _, l := range k.lines {
 			for _, h := range l.heads {
 				c.Waiting += h.count
-				if len(h.next) > 0 {
-					c.sawOldest(h.next[0].Created)
-				}
+			}
+			if len(l.heads) > 0 {
+				c.sawOldest(l.front())
 			}
 		}
 		now := s.o.Clock().UnixMilli()

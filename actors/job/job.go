@@ -11,7 +11,7 @@ import (
 
 // Bounds of Activation.
 const (
-	ActivatedMax    = 1000 // jobs of one activation
+	ActivatedMax    = 1000 // jobs of one activation; fewer when their data is larger than 8 MiB
 	WaitMax         = time.Minute
 	LeaseMin        = time.Second
 	LeaseDefault    = 5 * time.Minute // also the timeout of a type that names none
@@ -59,7 +59,7 @@ type Item struct {
 	JobID, Lease string
 	Output       data.Value     // Complete; nil: none
 	Message      string         // Fail
-	RetryIn      *time.Duration // Fail; nil: as the type says
+	RetryIn      *time.Duration // Fail; nil: as the type says, also with Later
 	Final        bool           // Fail: no more attempts
 	Later        bool           // Fail: it counts as no attempt, and comes back after the type's delay
 	By           time.Duration  // Extend: the lease ends so long from now

@@ -59,7 +59,7 @@ func (s *Service) within(in *asked, runs func(typeOf) int, take func(*asked) ([]
 			l.refill(g.PerSecond, now)
 			if g.Most > int(l.tokens) {
 				if g.Most = int(l.tokens); g.Most == 0 {
-					if again := now.Add(time.Duration((1 - l.tokens) / g.PerSecond * float64(time.Second))); at.IsZero() || again.Before(at) {
+					if again := now.Add(time.Duration(min((1-l.tokens)/g.PerSecond, time.Hour.Seconds()) * float64(time.Second))); at.IsZero() || again.Before(at) {
 						at = again
 					}
 				}

@@ -47,6 +47,8 @@ func (l *line) front() int64 {
 type share struct {
 	served  uint64 // when it was its turn last, as a number
 	running int    // leases
+	// isBounded: the workflow bounds running, so that one waits for the end of another.
+	isBounded bool
 }
 
 // aheadMax is how many offers are read at a time.

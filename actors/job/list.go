@@ -134,6 +134,9 @@ func (l *lister) listHere(ctx context.Context, shards []key.Shard, in *wanted, y
 		if j := p.Job; j != nil && in.JobID != "" && (in.Caller != nil && !l.MayRead(in.Caller, j.WorkflowID, j.InstanceID)) {
 			j.Data = nil
 		}
+		if j := p.Job; j != nil && j.Message != "" && in.Caller != nil && !in.Caller.Has(identity.Jobs) && !l.MayRead(in.Caller, j.WorkflowID, j.InstanceID) {
+			j.Message = "" // NB: it may tell of the data, as that of an incident
+		}
 		err = yield(p)
 	}
 	return end, err

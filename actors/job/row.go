@@ -80,6 +80,9 @@ type attempt struct {
 	Message  string    // of the last attempt that failed
 }
 
+// isOver reports whether no other attempt follows.
+func (a *attempt) isOver() bool { return a.State == failing || a.State == failed }
+
 func (a *attempt) append(dst []byte) []byte {
 	var returned byte
 	if a.Returned {
@@ -134,6 +137,8 @@ func (e *end) settles(lease string, failed bool) error {
 	switch {
 	case e.How == ended:
 		return failure.Refuse(failure.ErrEnded, "the state that has made the job was left")
+	case e.Lease != lease && e.How == failedOver:
+		return errFailed
 	case e.Lease != lease:
 		return errLeaseLost
 	case failed != (e.How == failedOver):
@@ -142,7 +147,11 @@ func (e *end) settles(lease string, failed bool) error {
 	return nil
 }
 
-var errLeaseLost = failure.Refuse(failure.ErrLeaseLost, "another one has the job, or its lease is over")
+var (
+	errLeaseLost = failure.Refuse(failure.ErrLeaseLost, "another one has the job, or its lease is over")
+	errEnded     = failure.Refuse(failure.ErrEnded, "the job has ended")
+	errFailed    = failure.Refuse(failure.ErrEnded, "the job has failed for good, or was cancelled")
+)
 
 // Origin is the event that changes jobs of an instance.
 type Origin struct {
@@ -292,6 +301,9 @@ func Settle(load func(key []byte) ([]byte, error), sh key.Shard, id key.ID, part
 	a, err := loadAttempt(load, sh, name)
 	if err != nil {
 		return nil, err
+	}
+	if !failed && a.isOver() {
+		return nil, errFailed
 	}
 	mayComplete := !a.Returned && (a.State == leased || a.State == waits)
 	if a.Lease != lease || a.Lease == "" || failed && a.State != failing || !failed && !mayComplete {

@@ -173,8 +173,16 @@ func (s *Service) takeLocked(x *shard, o key.Offer, a attempt) *entry {
 func (s *Service) dropLocked(e *entry) {
 	if x := e.shard; x.taken[e.offer.Job] == e {
 		s.countLocked(e, -1)
+		s.roomLocked(e, &attempt{})
 		delete(x.taken, e.offer.Job)
 		x.due.remove(e)
+	}
+}
+
+// roomLocked tells who waits that the lease of an entry is over, if they wait for that.
+func (s *Service) roomLocked(e *entry, next *attempt) {
+	if e.State == leased && next.State != leased && s.kindLocked(e.offer.Type).shareOf(e.offer.Workflow).isBounded {
+		s.ringLocked(e.offer.Type)
 	}
 }
 
@@ -182,15 +190,13 @@ func (s *Service) dropLocked(e *entry) {
 func (s *Service) countLocked(e *entry, by int) {
 	if e.State == leased && e.shard.taken[e.offer.Job] == e {
 		s.kindLocked(e.offer.Type).shareOf(e.offer.Workflow).running += by
-		if by < 0 {
-			s.ringLocked(e.offer.Type) // there may be room for another one
-		}
 	}
 }
 
 // moveLocked gives an entry another attempt.
 func (s *Service) moveLocked(e *entry, to attempt) {
 	s.countLocked(e, -1)
+	s.roomLocked(e, &to)
 	e.attempt = to
 	s.countLocked(e, 1)
 	if e.State == failed {

@@ -74,8 +74,8 @@ func (s *Service) tell(e *entry, done func(error)) {
 			}
 		}
 		s.mu.Unlock()
-		if isOver {
-			err = nil
+		if errors.Is(err, failure.ErrNotFound) || errors.Is(err, failure.ErrLeaseLost) {
+			err = errEnded // meanwhile
 		}
 		done(err)
 	})
@@ -87,6 +87,7 @@ type update struct {
 	next   attempt
 	offer  bool // it is offered from now on
 	pulled bool // it was taken out of its line
+	over   bool // it has ended meanwhile
 }
 
 // write makes updates durable. After an error nothing is changed.
@@ -111,7 +112,7 @@ func (s *Service) write(x *shard, updates []*update) error {
 		e.busy = false
 		switch {
 		case e.gone:
-			if err == nil {
+			if u.over = true; err == nil {
 				ghosts = append(ghosts, e)
 			}
 		case x.over:

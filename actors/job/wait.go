@@ -1,6 +1,7 @@
 package job
 
 import (
+	"maps"
 	"time"
 
 	"troupe/actors/internal/wait"
@@ -23,13 +24,14 @@ const (
 
 // sawLocked notes that a worker has asked for jobs.
 func (k *kind) sawLocked(worker string, now int64) {
-	if _, known := k.workers[worker]; worker == "" || !known && len(k.workers) == workersMax {
+	if worker == "" {
 		return
 	}
-	k.workers[worker] = now
-	for name, seen := range k.workers {
-		if len(k.workers) > workersMax/2 && now-seen > seenFor.Milliseconds() {
-			delete(k.workers, name)
+	if _, known := k.workers[worker]; !known && len(k.workers) >= workersMax {
+		maps.DeleteFunc(k.workers, func(_ string, seen int64) bool { return now-seen > seenFor.Milliseconds() })
+		if len(k.workers) >= workersMax {
+			return
 		}
 	}
+	k.workers[worker] = now
 }

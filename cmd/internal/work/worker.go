@@ -163,6 +163,9 @@ func (w *worker) handle(ctx context.Context, job *client.Job) (any, error) {
 		return nil, client.Later(err) // it is not the job's fault
 	}
 	err := cmd.Wait()
+	if errors.Is(err, exec.ErrWaitDelay) && cmd.ProcessState.Success() {
+		err = nil // it has left something behind that holds its output open
+	}
 	exit := (*exec.ExitError)(nil)
 	switch {
 	case out.over:

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"time"
 
 	"troupe/actors/audit"
 	"troupe/actors/failure"
@@ -136,7 +137,7 @@ func (g *Group) await(x *kernel.Exchange, asked *job.Activation) ([]job.Leased, 
 func (g *Group) giveBack(x *kernel.Exchange, leased []job.Leased) {
 	back := &job.Request{Caller: x.Caller, Action: job.Fail}
 	for i := range leased {
-		back.Items = append(back.Items, job.Item{JobID: leased[i].JobID, Lease: leased[i].Lease, Later: true})
+		back.Items = append(back.Items, job.Item{JobID: leased[i].JobID, Lease: leased[i].Lease, Later: true, RetryIn: new(time.Duration)})
 	}
 	_, _ = g.Jobs.Change(context.WithoutCancel(x.Request.Context()), back) // else the leases run out
 }
