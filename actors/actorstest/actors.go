@@ -27,7 +27,6 @@ import (
 	"troupe/actors/migration"
 	"troupe/actors/presentation"
 	"troupe/actors/repository"
-	"troupe/actors/simulation/script"
 	"troupe/actors/repository/disk"
 	"troupe/actors/template"
 	"troupe/actors/workflow"
@@ -187,7 +186,7 @@ func (a *Actors) Catalog() *catalog.Catalog { return a.catalog }
 func (a *Actors) Simulator() *home.Simulator {
 	return &home.Simulator{
 		Parser: a.parser, Queue: home.NewQueue(a.t.Context()), Catalog: a.catalog, Users: a.Identities.Directory,
-		Clock: func() time.Time { return script.DefaultNow },
+		Clock: func() time.Time { return time.Date(2026, time.January, 5, 9, 0, 0, 0, time.UTC) },
 	}
 }
 

@@ -44,7 +44,7 @@ func (s *Simulator) Simulate(ctx context.Context, r *Simulation) (answer json.Ra
 	})
 	var faults document.Faults
 	if errors.As(err, &faults) {
-		return nil, &failure.Error{Kind: failure.ErrInvalid, Reason: "what is to be simulated has faults; nothing happened", Cause: faults}
+		return nil, &failure.Error{Kind: failure.ErrInvalid, Reason: "what is to be simulated is wrong; nothing happened", Cause: faults}
 	}
 	return answer, err
 }

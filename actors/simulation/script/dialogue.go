@@ -18,7 +18,7 @@ const (
 	StepsMax      = 1000
 	DialogueMax   = 5 * time.Second
 	DialogueBytes = 16 << 20 // of its world, and of its answer
-	// shownEntries is how many entries of its history an instance is shown with: each step shows it anew.
+	// shownEntries is how many entries of its history an instance is shown with: each step shows it again.
 	shownEntries = 50
 )
 

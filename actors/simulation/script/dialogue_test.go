@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
+	"troupe/actors/identity"
 	"troupe/actors/simulation/script"
+	"troupe/statemachine"
 )
 
 // TestADialogueShowsWhatAnInstanceIsLike, and what was refused, and goes on behind that.
@@ -49,7 +51,7 @@ func simulationOf(known *script.Known, workflow string, steps []script.Step) *sc
 const hostile = `
 id: hostile
 context: {svcPublic: {all: []}}
-events: {grow: {data: {type: object}}}
+webhooks: {out: {url: 'https://example.org/'}}
 stateMachines:
   main:
     initial: idle
@@ -58,15 +60,20 @@ stateMachines:
         on:
           loop: spinning
           tick: ticking
+          tell: telling
           grow: {actions: [{assign: {svcPublic.all: '${svcPublic.all + [event.data.text]}'}}]}
-      spinning: {always: spinning2}
-      spinning2: {always: spinning}
+      spinning: {always: {guard: 'size(svcPublic.all) >= 0', target: spinning2}}
+      spinning2: {always: {guard: 'size(svcPublic.all) >= 0', target: spinning}}
       ticking: {after: {PT1M: ticking}}
+      telling: {entry: [{webhook: {to: out, body: {all: '${svcPublic.all}'}}}], after: {PT1M: telling}}
 `
 
 // TestASimulationIsBounded by what it may cost, whatever the definition and the steps do, and says how far it has come.
 func TestASimulationIsBounded(t *testing.T) {
-	known := script.NewPublished(people(t), nothing, parsed(t, hostile))
+	users, err := identity.ParseDirectory("identity.yaml", []byte("roles: []\nusers: [{id: ann, name: Ann, roles: []}, {id: bob, name: Bob, roles: [], disabled: true}]\n"))
+	require.NoError(t, err)
+	none := func(string, uint64) (*statemachine.Definition, error) { return nil, failure.ErrNotFound }
+	known := script.NewPublished(users, none, parsed(t, hostile))
 	simulate := func(steps string) *script.Simulation {
 		t.Helper()
 		read, err := script.ParseSteps("steps.json", []byte(`[{"create": {}}`+steps+`]`), "hostile", "ann", known)
@@ -113,8 +120,14 @@ func TestASimulationIsBounded(t *testing.T) {
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.Equal(t, 21, asked, "it went on")
 
-	// Each step makes the instance larger, or many instances.
+	// Each step answers the whole instance, and what is sent is kept.
 	text := strings.Repeat("x", 90_000)
 	refused(simulate(strings.Repeat(`, {"send": "grow", "data": {"text": "`+text+`"}}`, 10)+strings.Repeat(`, {"send": "tick"}`, 900)), "the answer has more than")
-	refused(simulate(strings.Repeat(`, {"create": {"svcPublic": {"text": "`+text+`"}}}`, 200)), "have more than")
+	refused(simulate(strings.Repeat(`, {"send": "grow", "data": {"text": "`+text+`"}}`, 10)+`, {"send": "tell"}, {"advance": "P1D"}`), "have more than")
+
+	// Nobody is told who else there is.
+	for _, login := range []string{"an", "bob"} {
+		_, err = script.ParseSteps("steps.json", []byte(`[{"as": "`+login+`", "create": {}}]`), "hostile", "ann", known)
+		assert.EqualError(t, err, `steps.json:1:9: there is no user "`+login+`" who can sign in`)
+	}
 }
