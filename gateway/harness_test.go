@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/changefeed"
 	"troupe/actors/failure"
+	"troupe/actors/home"
 	"troupe/actors/identity"
 	"troupe/actors/job"
 	"troupe/actors/logtest"
@@ -342,6 +344,13 @@ func (f *fakeWorkflows) PublishDefinition(_ context.Context, r *DefinitionReques
 		f.asked = fmt.Sprint(r.Caller.ID, " ", r.WorkflowID, " ", r.Version, " ", r.File, " ", string(r.Text), " ", r.DryRun)
 	})
 	return api.PublishedDefinition{ID: "leave", Version: 3, Current: true, Warnings: []api.FileFault{}}, err
+}
+
+func (f *fakeWorkflows) Simulate(_ context.Context, r *home.Simulation) (json.RawMessage, error) {
+	err := f.ask(func() {
+		f.asked = fmt.Sprint(r.Caller.ID, " simulates ", r.Workflow, " ", r.File, " ", string(r.Text), " ", r.As, " ", string(r.Steps))
+	})
+	return json.RawMessage(`{"steps":[]}`), err
 }
 
 func (f *fakeWorkflows) Retire(_ context.Context, workflow string, version uint64, by *identity.Principal) ([]uint64, error) {

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"cmp"
+	"context"
 	"flag"
 	"maps"
 	"math/rand/v2"
@@ -12,8 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"troupe/actors/actorstest"
+	"troupe/actors/catalog"
+	"troupe/actors/failure"
+	"troupe/actors/home"
 	"troupe/actors/identity"
 	"troupe/gateway"
+	"troupe/gateway/api"
 	"troupe/gateway/leader"
 	"troupe/gateway/wiretest"
 )
@@ -39,6 +44,16 @@ type serviceOptions struct {
 	Gateway gateway.Options
 }
 
+// definitions are those in use, which nobody can change.
+type definitions struct {
+	*catalog.Catalog
+	*home.Simulator
+}
+
+func (definitions) PublishDefinition(context.Context, *gateway.DefinitionRequest) (api.PublishedDefinition, error) {
+	return api.PublishedDefinition{}, failure.ErrForbidden
+}
+
 // startService starts a service that the end of the test stops.
 func startService(t testing.TB, o serviceOptions) *service {
 	t.Helper()
@@ -59,6 +74,7 @@ func startService(t testing.TB, o serviceOptions) *service {
 			Credentials: n.Identities, Sessions: n.Identities, Identities: n.Identities, Audit: n.Audit, Portal: n.Portal, Repository: n.Repository, Templates: n.Parameters, Users: n.Identities, Presentations: n.Presentations, BulkJobs: n.Workflows.Bulk, Jobs: n.Workflows.Jobs,
 			Parts: []gateway.Part{{Name: "store", Ready: n.Store.Accepting}},
 		}
+		services.Definitions = definitions{n.Catalog(), n.Simulator()}
 		if n.Node != nil {
 			services.Peers, services.Locate = peers{n.Node}, peers{n.Node}.Locate
 			services.Parts = append(services.Parts, gateway.Part{Name: "cluster", Ready: n.Node.Ready})

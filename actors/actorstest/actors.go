@@ -182,6 +182,14 @@ func (a *Actors) Nodes() []*Actors { return a.nodes }
 // Catalog returns the definitions in use.
 func (a *Actors) Catalog() *catalog.Catalog { return a.catalog }
 
+// Simulator returns one of what is in use, whose clock stands still.
+func (a *Actors) Simulator() *home.Simulator {
+	return &home.Simulator{
+		Parser: a.parser, Queue: home.NewQueue(a.t.Context()), Catalog: a.catalog, Users: a.Identities.Directory,
+		Clock: func() time.Time { return time.Date(2026, time.January, 5, 9, 0, 0, 0, time.UTC) },
+	}
+}
+
 // Write puts a file in place of another one, or none for "", and takes all files over as the service does.
 func (a *Actors) Write(name, text string) {
 	a.t.Helper()

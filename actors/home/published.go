@@ -297,6 +297,11 @@ func NewQueue(ctx context.Context) *Queue {
 // Do calls check when it is the user's turn. parser is parser until ctx or the queue ends: then check is not called, or
 // its parser gives up between two expressions.
 func (q *Queue) Do(ctx context.Context, user identity.UserID, parser *statemachine.Parser, check func(parser *statemachine.Parser) error) error {
+	return q.do(ctx, user, func(ended func() error) error { return check(parser.Until(ended)) })
+}
+
+// do calls work, which asks ended often: it takes breaks there, and ends when that has an error.
+func (q *Queue) do(ctx context.Context, user identity.UserID, work func(ended func() error) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(q.ctx, cancel)()
@@ -311,7 +316,7 @@ func (q *Queue) Do(ctx context.Context, user identity.UserID, parser *statemachi
 	defer slot.Release()
 	if err == nil {
 		pauses.Begin()
-		err = check(parser.Until(asked))
+		err = work(asked)
 	}
 	if why := ended(); why != nil && err != nil {
 		return failure.Errorf(failure.ErrUnavailable, "check a definition: %w", why)

@@ -29,6 +29,7 @@ type Instance struct {
 	faults     map[statemachine.ElementID]Incident
 	logs       []string
 	gone       bool // EndChild has ended it
+	bytes      int  // of state
 }
 
 // Delivery is what an instance has sent and what has not arrived.
@@ -65,17 +66,18 @@ func (in *Instance) State() *statemachine.Instance { return &in.state }
 // IsDone reports whether all its state machines are in a final node, or it was ended.
 func (in *Instance) IsDone() bool { return in.gone || in.of.IsOver(&in.state) }
 
-// AppendJSON appends the instance as the interface shows it, with its history.
-func (in *Instance) AppendJSON(dst []byte) []byte {
+// AppendJSON appends the instance as the interface shows it, with the newest entries of its history, so many at most.
+func (in *Instance) AppendJSON(dst []byte, entries int) []byte {
+	first := max(0, len(in.history)-entries)
 	reply := message.Reply{
 		WorkflowID: in.Workflow(), InstanceID: in.name, Sequence: in.state.Sequence, Public: in.state.Public, Private: in.state.Private,
-		States: in.of.States(&in.state), Redirect: in.state.Redirect, Key: in.state.Key(), IsEnded: in.state.IsEnded(), WithHistory: true, HistoryFrom: 1,
+		States: in.of.States(&in.state), Redirect: in.state.Redirect, Key: in.state.Key(), IsEnded: in.state.IsEnded(), WithHistory: true, HistoryFrom: uint64(first) + 1,
 	}
-	for i := range in.history {
+	for i := range in.history[first:] {
 		if i > 0 {
 			reply.History = append(reply.History, ',')
 		}
-		reply.History = in.history[i].AppendJSON(reply.History)
+		reply.History = in.history[first+i].AppendJSON(reply.History)
 	}
 	return reply.AppendRecord(dst)
 }
@@ -130,6 +132,7 @@ func (in *Instance) tasksFor(c *statemachine.Caller) (out []*task.Item, err erro
 	if err != nil {
 		return nil, err
 	}
+	whole.Budget = statemachine.NewBudget(seenCost)
 	for _, t := range in.state.Tasks() {
 		out = append(out, whole.ItemOf(&t, c, in.world.now, in.requester))
 	}
@@ -189,7 +192,12 @@ func (in *Instance) adopt(r *statemachine.Result, delay time.Duration) {
 	if r.Outcome != statemachine.Ignored {
 		in.history = append(in.history, r.Entry)
 		in.world.events = append(in.world.events, Event{in, r.Entry})
+		in.world.bytes += entryBytes + len(r.Entry.Data)
 	}
+	for _, text := range r.Logs {
+		in.world.bytes += len(text)
+	}
+	in.weigh()
 	for i := range r.Deliveries {
 		in.send(&r.Deliveries[i], uint32(i), delay) //nolint:gosec // few
 	}
@@ -231,6 +239,21 @@ func (in *Instance) note(next *statemachine.Instance, err error) {
 		}
 	}
 	in.state = *next
+	in.weigh()
+}
+
+// seenCost bounds what it costs to see all tasks of an instance, in the units of an event. Beyond it texts fall back.
+const seenCost = 10_000_000
+
+// entryBytes is what an entry takes beside its data.
+const entryBytes = 256
+
+// weigh counts what the instance takes now, in place of what it took.
+func (in *Instance) weigh() {
+	before := in.bytes
+	in.world.room = in.of.AppendRecord(in.world.room[:0], &in.state, statemachine.Chain{}, nil)
+	in.bytes = len(in.world.room)
+	in.world.bytes += in.bytes - before
 }
 
 // fire raises the event of a timer that is due.

@@ -24,10 +24,12 @@ func (in *Instance) send(out *statemachine.Delivery, number uint32, delay time.D
 	}
 	if message := child.Of(in.id, out); message != nil {
 		d.Body = message
+		w.bytes += len(message)
 		w.waiting = append(w.waiting, d)
 		return
 	}
 	w.sent = append(w.sent, Sent{in, w.now, *out})
+	w.bytes += len(out.Body) + len(out.Text)
 	if out.Webhook != "" {
 		in.deliveries = append(in.deliveries, d)
 	}

@@ -30,6 +30,9 @@ type Options struct {
 	Now time.Time
 	// Covers has the world note what its instances reach: Coverage.
 	Covers bool
+	// May is asked before each thing that comes on its own, with the bytes that the world has come to. An error of its ends the step of
+	// the world that brings it, which stands where it is then. Nil: it may be any number.
+	May func(bytes int) error
 }
 
 // World is where instances are simulated.
@@ -45,6 +48,8 @@ type World struct {
 	waiting   []*Delivery // messages between instances, in the order in which they were sent
 	events    []Event
 	sent      []Sent
+	bytes     int    // of all of this, about
+	room      []byte // to weigh an instance in
 }
 
 type version struct {
@@ -128,6 +133,9 @@ func (w *World) Advance(by time.Duration) error {
 			w.now = until
 			return nil
 		}
+		if err := w.may(); err != nil {
+			return err
+		}
 		if at.After(w.now) {
 			w.now = at
 		}
@@ -143,9 +151,22 @@ func (w *World) settle() error {
 		if d == nil || d.Next.After(w.now) {
 			return nil
 		}
+		if err := w.may(); err != nil {
+			return err
+		}
 		w.carry(d)
 	}
 	return w.tooMuch()
+}
+
+// Bytes are about those that the world keeps: of its instances, their histories, and what they have sent.
+func (w *World) Bytes() int { return w.bytes }
+
+func (w *World) may() error {
+	if w.o.May == nil {
+		return nil
+	}
+	return w.o.May(w.bytes)
 }
 
 func (w *World) tooMuch() error {

@@ -93,7 +93,7 @@ func TestAnOrderOfTheExample(t *testing.T) {
 	require.NoError(t, w.Answer(in, "supplier", 200, data.Value(`{"number":7}`)))
 	require.NoError(t, w.Send("paulo.santos", in, "receive", nil))
 	assert.True(t, in.IsDone())
-	shown := string(in.AppendJSON(nil))
+	shown := string(in.AppendJSON(nil, 100))
 	assert.Contains(t, shown, `"supplierAnswer":{"number":7}`)
 	assert.Contains(t, shown, `"transitionEvent":"supplier.accepted"`)
 	var missed []string

@@ -1,5 +1,7 @@
 package api
 
+import "encoding/json"
+
 // DefinitionList answers GET definitions.
 type DefinitionList struct {
 	Definitions []PublishedWorkflow `json:"definitions"`
@@ -46,6 +48,37 @@ type PublishedDefinition struct {
 	Version  uint64      `json:"version"`
 	Current  bool        `json:"current"` // new instances get it
 	Warnings []FileFault `json:"warnings"`
+}
+
+// SimulationRequest is the body of POST definitions/simulate. It has a definition, a JSON string or object, or a workflow's id.
+type SimulationRequest struct {
+	Definition json.RawMessage   `json:"definition,omitempty"`
+	WorkflowID string            `json:"workflowId,omitempty"`
+	As         string            `json:"as,omitempty"` // who does steps that do not say so; empty: the caller
+	Steps      []json.RawMessage `json:"steps"`
+}
+
+// Simulation answers POST definitions/simulate.
+type Simulation struct {
+	Steps []SimulatedStep `json:"steps"`
+}
+
+// SimulatedStep is what there is after a step. It has nothing but Error while there is no instance.
+type SimulatedStep struct {
+	State *Instance `json:"state,omitempty"`
+	// Tasks, Timers, Jobs and Sent are as tests of a workflow see them.
+	Tasks  []json.RawMessage   `json:"tasks,omitempty"`
+	Events map[string][]string `json:"events,omitempty"` // by user, those that the user can send
+	Timers []json.RawMessage   `json:"timers,omitempty"`
+	Jobs   []json.RawMessage   `json:"jobs,omitempty"`
+	Sent   []json.RawMessage   `json:"sent,omitempty"`
+	Error  *RefusedStep        `json:"error,omitempty"` // nil: it was done
+}
+
+// RefusedStep says why a step was refused.
+type RefusedStep struct {
+	Status  int    `json:"status"`
+	Message string `json:"message"`
 }
 
 // RetiredDefinition answers DELETE definitions/{workflowId} and …/{version}.

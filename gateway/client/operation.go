@@ -199,6 +199,21 @@ func (c *Client) Definition(ctx context.Context, workflowID string, version uint
 	return found, err
 }
 
+// Simulated is what there is after each step of a simulation.
+type Simulated struct {
+	api.Simulation
+	Raw json.RawMessage // the whole answer as it came
+}
+
+// Simulate has steps happen to instances of a definition that are not kept. An *Error has the faults of the definition and the steps. It
+// needs mod-workflows.
+func (c *Client) Simulate(ctx context.Context, r *api.SimulationRequest) (seen *Simulated, err error) {
+	defer asking(&err, "simulate")
+	seen = &Simulated{}
+	seen.Raw, err = c.post(ctx, []string{"definitions", "simulate"}, r, &seen.Simulation)
+	return unless(err, seen)
+}
+
 // Retire removes a version of a workflow, or all of them when version is 0, and returns which. It needs mod-workflows, and a caller who
 // may publish the next version.
 func (c *Client) Retire(ctx context.Context, workflowID string, version uint64) (gone *api.RetiredDefinition, err error) {

@@ -31,6 +31,7 @@ import (
 	"troupe/actors/actorstest"
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/home"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
 	"troupe/actors/workflow"
@@ -108,7 +109,10 @@ func StartNotice(t testing.TB) (s *Server, id string) {
 }
 
 // shown has the definitions in use. Nobody can publish here.
-type shown struct{ *catalog.Catalog }
+type shown struct {
+	*catalog.Catalog
+	*home.Simulator
+}
 
 func (shown) PublishDefinition(context.Context, *gateway.DefinitionRequest) (api.PublishedDefinition, error) {
 	return api.PublishedDefinition{}, failure.ErrForbidden
@@ -139,7 +143,7 @@ func start(t testing.TB, files map[string]string) *Server {
 	handler.Open(gateway.Services{
 		Workflows: a.Workflows, Queries: a.Workflows.Queries, Watches: a.Workflows.Watches, Changes: a.Workflows.Changes,
 		Worklists: a.Workflows.Worklists, TaskWatches: a.Workflows.TaskWatches, Waiting: a.Workflows.Waiting,
-		Credentials: a.Identities, Users: a.Identities, Presentations: a.Presentations, Portal: a.Portal, Migrations: a.Migrations, BulkJobs: a.Workflows.Bulk, Jobs: a.Workflows.Jobs, Definitions: shown{a.Catalog()},
+		Credentials: a.Identities, Users: a.Identities, Presentations: a.Presentations, Portal: a.Portal, Migrations: a.Migrations, BulkJobs: a.Workflows.Bulk, Jobs: a.Workflows.Jobs, Definitions: shown{a.Catalog(), a.Simulator()},
 	})
 	s.service = handler
 	port := httptest.NewServer(http.HandlerFunc(s.serve))

@@ -14,6 +14,20 @@ type Known struct {
 	directory   *identity.Directory
 	newest      map[string]*statemachine.Definition
 	definitions []*statemachine.Definition
+	published   func(workflow string, version uint64) (*statemachine.Definition, error) // what there is beside; nil: nothing
+}
+
+// NewPublished returns what a service knows: its users, the versions of workflows that find returns (0 is the newest), and own, a definition
+// that is the newest of its workflow here, or nil. It is for an author who may name every user, but is not told who there is: a name that
+// is none is not answered with others, and one who is disabled is none.
+func NewPublished(directory *identity.Directory, find func(workflow string, version uint64) (*statemachine.Definition, error), own *statemachine.Definition) *Known {
+	var definitions []*statemachine.Definition
+	if own != nil {
+		definitions = append(definitions, own)
+	}
+	k := NewKnown(directory, definitions)
+	k.published = find
+	return k
 }
 
 // NewKnown returns a home with these users and these versions of workflows.
@@ -29,7 +43,11 @@ func NewKnown(directory *identity.Directory, definitions []*statemachine.Definit
 
 // World returns an empty world that begins at a time. With covers it notes what its instances reach.
 func (k *Known) World(now time.Time, covers bool) *simulation.World {
-	return simulation.New(simulation.Options{Definitions: k.definition, User: k.user, Now: now, Covers: covers})
+	return simulation.New(k.options(now, covers))
+}
+
+func (k *Known) options(now time.Time, covers bool) simulation.Options {
+	return simulation.Options{Definitions: k.definition, User: k.user, Now: now, Covers: covers}
 }
 
 func (k *Known) definition(workflow string, version uint64) (*statemachine.Definition, error) {
@@ -41,7 +59,19 @@ func (k *Known) definition(workflow string, version uint64) (*statemachine.Defin
 			return d, nil
 		}
 	}
+	if k.published != nil {
+		return k.published(workflow, version)
+	}
 	return nil, failure.Refuse(failure.ErrNotFound, "the home has no workflow %s with that version", workflow)
+}
+
+// current is the newest version of a workflow; nil: there is none.
+func (k *Known) current(workflow string) *statemachine.Definition {
+	d, err := k.definition(workflow, 0)
+	if err != nil {
+		return nil
+	}
+	return d
 }
 
 func (k *Known) user(login string) (*identity.Principal, error) {

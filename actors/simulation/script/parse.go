@@ -33,6 +33,8 @@ type parser struct {
 	*document.Collector
 	known *Known
 	of    *statemachine.Definition // that of the steps; nil: its faults are told elsewhere
+	as    string                   // who does a step that does not say so; "": it must
+	shows bool                     // nothing is expected of the steps
 }
 
 func (p *parser) file(root *document.Node) *File {
@@ -41,7 +43,7 @@ func (p *parser) file(root *document.Node) *File {
 	if root.Kind == document.Mapping && root.Field("workflow") == nil {
 		p.Advise(root, "workflow: ID", "the workflow is missing")
 	}
-	p.of = p.known.newest[f.Workflow]
+	p.of = p.known.current(f.Workflow)
 	now := p.time(root.Field("now"), DefaultNow)
 	tests := root.Field("tests")
 	if root.Kind == document.Mapping && (tests == nil || tests.Kind != document.Mapping || len(tests.Fields) == 0) {
@@ -66,7 +68,7 @@ func (p *parser) file(root *document.Node) *File {
 
 func (p *parser) workflow(n *document.Node) string {
 	id := p.Text(n)
-	if id != "" && p.known.newest[id] == nil {
+	if id != "" && p.known.current(id) == nil {
 		p.Suggest(n, id, p.known.Workflows(), "there is no workflow %s", data.Quote(id))
 	}
 	return id
@@ -151,7 +153,9 @@ func (p *parser) step(n *document.Node) Step {
 	s.In = p.workflow(n.Field("in"))
 	s.As = p.user(n.Field("as"))
 	if (s.Action == Create || s.Action == Send) && n.Field("as") == nil {
-		p.Advise(n, "as: USER", "the step does not say who does it")
+		if s.As = p.as; s.As == "" {
+			p.Advise(n, "as: USER", "the step does not say who does it")
+		}
 	}
 	p.action(&s, n, key)
 	if refused := n.Field("refused"); refused != nil {
@@ -163,7 +167,7 @@ func (p *parser) step(n *document.Node) Step {
 			p.Add(refused, "only a step that does something can be refused")
 		}
 	}
-	if s.Expect = n.Field("expect"); s.Expect != nil {
+	if s.Expect = n.Field("expect"); s.Expect != nil && !p.shows {
 		p.expect(s.Expect, p.definition(&s))
 	}
 	return s
@@ -172,7 +176,7 @@ func (p *parser) step(n *document.Node) Step {
 // definition is that of the instance that the step is about.
 func (p *parser) definition(s *Step) *statemachine.Definition {
 	if s.In != "" {
-		return p.known.newest[s.In]
+		return p.known.current(s.In)
 	}
 	return p.of
 }
@@ -183,6 +187,10 @@ func (p *parser) user(n *document.Node) string {
 		return login
 	}
 	if p.known.directory.Principal(identity.UserID(login)) != nil {
+		return login
+	}
+	if p.known.published != nil {
+		p.Add(n, "there is no user %s who can sign in", data.Quote(login))
 		return login
 	}
 	var logins []string

@@ -37,6 +37,15 @@ func office(t testing.TB) *script.Known {
 	return script.NewKnown(directory, definitions)
 }
 
+func parsed(t testing.TB, text string) *statemachine.Definition {
+	t.Helper()
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	require.NoError(t, err)
+	read, err := parser.Parse(statemachine.Source{File: "definition.yaml", Text: []byte(text)})
+	require.NoError(t, err)
+	return read.Definition
+}
+
 // TestScripts runs files of tests: what passes, how what fails is told, and what is wrong with a file.
 func TestScripts(t *testing.T) {
 	known := office(t)

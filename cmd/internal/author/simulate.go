@@ -67,7 +67,7 @@ func simulate(cmd *cobra.Command, out *cli.Output, known *script.Known, workflow
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue
 		}
-		steps, err := script.ParseSteps("input", []byte(strings.Repeat("\n", n-1)+"- "+lines.Text()), workflow, known)
+		steps, err := script.ParseSteps("input", []byte(strings.Repeat("\n", n-1)+"- "+lines.Text()), workflow, "", known)
 		if err != nil {
 			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), err)
 			continue

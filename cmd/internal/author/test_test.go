@@ -199,7 +199,7 @@ func TestWatching(t *testing.T) {
 	go func() { ended <- cmd.ExecuteContext(ctx) }()
 	assert.Equal(t, "All tests passed. Waiting for changes.\n", <-runs)
 	clitest.Edit(t, dir, "tests/stock-take.yaml", "counted: 120, missing: 3}, timers", "counted: 121, missing: 3}, timers")
-	assert.Equal(t, "1 of 17 tests failed. Waiting for changes.\n", <-runs)
+	assert.Equal(t, "1 of 18 tests failed. Waiting for changes.\n", <-runs)
 	stop()
 	for {
 		select {

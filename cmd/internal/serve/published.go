@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -246,6 +247,11 @@ func (d *definitions) PublishDefinition(ctx context.Context, r *gateway.Definiti
 		d.log.Info().Str("workflow", id).Uint64("version", version).Str("user", string(r.Caller.ID)).Msg("a definition was published")
 	}
 	return api.PublishedDefinition{ID: id, Version: version, Current: current, Warnings: wireFaults(warnings)}, nil
+}
+
+// Simulate implements gateway.Definitions.
+func (d *definitions) Simulate(ctx context.Context, r *home.Simulation) (json.RawMessage, error) {
+	return d.simulator.Simulate(ctx, r)
 }
 
 func disagreements(r *gateway.DefinitionRequest, s *catalog.Source) (faults document.Faults) {

@@ -92,6 +92,7 @@ type service struct {
 	store              *persistence.Store
 	parser             *statemachine.Parser // gives up when the server has to stop
 	queue              *home.Queue
+	simulator          *home.Simulator
 	catalog            *catalog.Catalog
 	formTemplates      *formportal.Templates
 	audit              *audit.Log
@@ -334,6 +335,10 @@ func (s *service) openDefinitions(ctx context.Context) (err error) {
 	}
 	if err = formportal.AddPlainWorkflow(s.catalog, parser); err != nil {
 		return err
+	}
+	s.simulator = &home.Simulator{
+		Parser: s.parser, Queue: home.NewQueue(ctx), Catalog: s.catalog, Clock: time.Now,
+		Users: func() *identity.Directory { return s.identities.Directory() }, // NB: there are none yet
 	}
 	s.formTemplates, err = formportal.OpenTemplates(s.store, s.log)
 	return err

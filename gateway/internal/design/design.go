@@ -4,6 +4,7 @@ package design
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -46,6 +47,8 @@ func (g *Group) Routes() []kernel.Route {
 	row := base.Row
 	base.Privilege = identity.Workflows
 	manage := base.Row
+	base.ContentBytesMax = simulationBytesMax
+	simulate := base.Row("simulate", "POST", "/definitions/simulate", g.simulate)
 	base.TakesYAML, base.ContentBytesMax = true, home.MaxFileBytes
 	publish := base.Row
 	return []kernel.Route{
@@ -56,6 +59,7 @@ func (g *Group) Routes() []kernel.Route {
 		publish("publish-definition-version", "PUT", "/definitions/:workflowId/:version", g.publishDefinition, "dryRun"),
 		manage("retire-definition", "DELETE", "/definitions/:workflowId", g.retireDefinition),
 		manage("retire-definition-version", "DELETE", "/definitions/:workflowId/:version", g.retireDefinition),
+		simulate,
 		row("presentation", "GET", "/presentation/:workflowId", g.showPresentation, "version"),
 		row("summary", "GET", "/instance/:workflowId/:instanceId/summary", g.showSummary),
 		row("instance-diagram", "GET", "/instance/:workflowId/:instanceId/diagram", g.drawInstance),
@@ -73,6 +77,9 @@ type Definitions interface {
 	PublishDefinition(ctx context.Context, r *DefinitionRequest) (api.PublishedDefinition, error)
 	// Retire removes a version of a workflow, or all of them when version is 0, and returns which.
 	Retire(ctx context.Context, workflow string, version uint64, by *identity.Principal) ([]uint64, error)
+	// Simulate returns the JSON of an api.Simulation. The error of a definition or steps with faults is failure.ErrInvalid and wraps
+	// document.Faults.
+	Simulate(ctx context.Context, r *home.Simulation) (json.RawMessage, error)
 }
 
 // DefinitionRequest is a definition that somebody publishes.

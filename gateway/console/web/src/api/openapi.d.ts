@@ -1100,6 +1100,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workflow/api/v1/definitions/simulate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Simulate a definition
+         * @description Has steps happen, in the form of [tests](../cmd/troupe/TESTS.md), to instances that exist only for the answer, and shows what there is
+         *     after each. Nothing is kept or sent, and no stored instance is read. A step that is refused has `error`, and the next one follows.
+         *     `definition` is checked as when it is published, but roles and users are those that exist. A simulation has at most 1,000 steps, 5 s,
+         *     16 MiB of instances and 16 MiB of answer; beyond that it is 400 as a whole.
+         */
+        post: operations["simulateDefinition"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workflow/api/v1/definitions/{workflowId}": {
         parameters: {
             query?: never;
@@ -2621,7 +2644,7 @@ export interface components {
         };
         /** @description An error or a warning in a text file of a home, in a definition or in a plan. */
         FileFault: {
-            /** @description Its path in the home; `body.yaml` or `body.json` for the body of the request, `plan.yaml` or `plan.json` for its plan. */
+            /** @description Its path in the home; `body.yaml` or `body.json` for the body of the request, `plan.yaml` or `plan.json` for its plan; `definition.yaml`, `definition.json` and `steps.json` of a simulation. */
             file: string;
             /** @description From 1; 0 means the whole file. */
             line: number;
@@ -3124,6 +3147,40 @@ export interface components {
              * @default PT0S
              */
             wait: string;
+        };
+        /** @description Either `definition` or `workflowId`. */
+        SimulationRequest: {
+            /** @description A definition, as YAML or JSON in a string, or as an object. */
+            definition?: string | Record<string, never>;
+            /** @description The workflow whose newest version is simulated. */
+            workflowId?: string;
+            /** @description Who does the steps that do not say so; the caller if it is missing. */
+            as?: string;
+            steps: Record<string, never>[];
+        };
+        Simulation: {
+            steps: components["schemas"]["SimulatedStep"][];
+        };
+        /** @description What there is after a step. Only `error` is present if there is no instance yet. */
+        SimulatedStep: {
+            /** @description The instance that the step is about, with the newest 50 entries of its history. */
+            state?: components["schemas"]["Instance"];
+            /** @description Its open tasks, as [tests](../cmd/troupe/TESTS.md) see them, and so are the other lists. */
+            tasks?: Record<string, never>[];
+            /** @description For each user that the steps have named so far, the events that the user can send now. */
+            events?: {
+                [key: string]: string[];
+            };
+            timers?: Record<string, never>[];
+            jobs?: Record<string, never>[];
+            /** @description The mails and webhooks of this step. */
+            sent?: Record<string, never>[];
+            /** @description Why the step was refused. */
+            error?: {
+                /** @description The status that the interface would answer. */
+                status: number;
+                message: string;
+            };
         };
         ActivatedJobs: {
             jobs: components["schemas"]["Job"][];
@@ -4222,6 +4279,15 @@ export interface components {
         };
         /** @description The definition has errors, all of which are listed, or does not match the path. */
         DefinitionFaults: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["HomeFault"];
+            };
+        };
+        /** @description The request is malformed, the definition or the steps have errors, all of which are listed, or the simulation is too large. */
+        SimulationFaults: {
             headers: {
                 [name: string]: unknown;
             };
@@ -6637,6 +6703,40 @@ export interface operations {
             400: components["responses"]["InvalidContent"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["AccessDenied"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    simulateDefinition: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description At most 4 MiB; `definition` and `steps` at most 1 MiB each. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SimulationRequest"];
+            };
+        };
+        responses: {
+            /** @description What there is after each step. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Simulation"];
+                };
+            };
+            400: components["responses"]["SimulationFaults"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["OutcomeUnknown"];
