@@ -119,8 +119,10 @@ func (s *Simulation) Run() (json.RawMessage, error) {
 		return failure.Refuse(failure.ErrInvalid, "%s: it has come to step %d of %d", fmt.Sprintf(format, args...), at+1, len(s.Steps))
 	}
 	may := func(bytes int) error {
+		if over != nil {
+			return over
+		}
 		switch err := s.Ended(); {
-		case over != nil:
 		case err != nil:
 			over = err
 		case s.Clock().Sub(begun) > DialogueMax:

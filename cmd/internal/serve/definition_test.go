@@ -63,6 +63,12 @@ func TestNobodyWaitsForACheck(t *testing.T) {
 			})
 			return err
 		},
+		"the caller of a simulation has left": func() error {
+			_, err := o.definitions().Simulate(left, &home.Simulation{
+				Caller: &identity.Principal{ID: "paulo.santos"}, File: "body.yaml", Text: []byte(door), Steps: []byte("[]"),
+			})
+			return err
+		},
 		"the server stops": func() error {
 			of := o.definitions()
 			of.queue = home.NewQueue(left)

@@ -1111,7 +1111,7 @@ export interface paths {
         put?: never;
         /**
          * Simulate a definition
-         * @description Has steps happen, in the form of [tests](../cmd/troupe/TESTS.md), to instances that exist only for the answer, and shows what there is
+         * @description Has steps happen, in the form of [tests](INTERFACE.md#simulating-a-definition), to instances that exist only for the answer, and shows what there is
          *     after each. Nothing is kept or sent, and no stored instance is read. A step that is refused has `error`, and the next one follows.
          *     `definition` is checked as when it is published, but roles and users are those that exist. A simulation has at most 1,000 steps, 5 s,
          *     16 MiB of instances and 16 MiB of answer; beyond that it is 400 as a whole.
@@ -3165,7 +3165,7 @@ export interface components {
         SimulatedStep: {
             /** @description The instance that the step is about, with the newest 50 entries of its history. */
             state?: components["schemas"]["Instance"];
-            /** @description Its open tasks, as [tests](../cmd/troupe/TESTS.md) see them, and so are the other lists. */
+            /** @description Its open tasks, as [tests](INTERFACE.md#simulating-a-definition) see them, and so are the other lists. */
             tasks?: Record<string, never>[];
             /** @description For each user that the steps have named so far, the events that the user can send now. */
             events?: {
