@@ -16,12 +16,14 @@ type Job struct {
 	JobID    string
 	Attempts int       // that have failed
 	Next     time.Time // when a program may have it
+	Message  string    // of the last attempt that has failed
 }
 
 // attempts is what is known of a job beside its instance.
 type attempts struct {
-	failed int
-	next   time.Time
+	failed  int
+	next    time.Time
+	message string
 }
 
 // Jobs are those that the instance waits for, in the order in which a program gets them: by priority, then age.
@@ -34,7 +36,7 @@ func (in *Instance) Jobs() (out []Job) {
 		if of.next.IsZero() {
 			of.next = j.Begun
 		}
-		out = append(out, Job{j, job.IDOf(in.id, j.ID), of.failed, of.next})
+		out = append(out, Job{j, job.IDOf(in.id, j.ID), of.failed, of.next, of.message})
 	}
 	slices.SortStableFunc(out, func(a, b Job) int { return b.Priority - a.Priority })
 	return out
@@ -69,10 +71,7 @@ func (w *World) FailJob(in *Instance, typ, message string, final bool) error {
 		in.hearJob(&job.Settled{ID: j.ID, Failed: true, Attempts: j.Attempts, Message: message}, nil)
 		return w.settle()
 	}
-	if in.attempts == nil {
-		in.attempts = map[statemachine.ElementID]attempts{}
-	}
-	in.attempts[j.ID] = attempts{j.Attempts, w.now.Add(of.Pause(j.Attempts))}
+	in.noteAttempts(j.ID, attempts{j.Attempts, w.now.Add(of.Pause(j.Attempts)), message})
 	return nil
 }
 
@@ -99,6 +98,7 @@ func (w *World) nextJob(in *Instance, typ string) (rules *statemachine.Definitio
 // hearJob takes the end of a job.
 func (in *Instance) hearJob(s *job.Settled, output data.Value) {
 	now, brought := in.world.now, s.Data(in.id, output)
+	known := in.attempts[s.ID]
 	delete(in.attempts, s.ID)
 	result, err := in.of.Callback(&in.state, s.ID, s.Failed, brought, now)
 	if err == nil { // NB: it is no step of the instance's own
@@ -106,6 +106,14 @@ func (in *Instance) hearJob(s *job.Settled, output data.Value) {
 		return
 	}
 	in.take(result, err, func() (statemachine.Instance, error) {
+		in.noteAttempts(s.ID, attempts{s.Attempts, known.next, s.Message}) // NB: it stays, as an incident
 		return in.of.FailCallback(&in.state, s.ID, s.Failed, brought, now)
 	})
+}
+
+func (in *Instance) noteAttempts(id statemachine.ElementID, of attempts) {
+	if in.attempts == nil {
+		in.attempts = map[statemachine.ElementID]attempts{}
+	}
+	in.attempts[id] = of
 }

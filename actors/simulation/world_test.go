@@ -92,6 +92,8 @@ func TestAnOrderOfTheExample(t *testing.T) {
 	require.NoError(t, w.Advance(time.Minute))
 	require.NoError(t, w.Answer(in, "supplier", 200, data.Value(`{"number":7}`)))
 	require.NoError(t, w.Send("paulo.santos", in, "receive", nil))
+	assert.False(t, in.IsDone())
+	require.NoError(t, w.CompleteJob(in, "pay-supplier", data.Value(`{"receipt":"R-7"}`)))
 	assert.True(t, in.IsDone())
 	shown := string(in.AppendJSON(nil, 100))
 	assert.Contains(t, shown, `"supplierAnswer":{"number":7}`)
@@ -104,9 +106,25 @@ func TestAnOrderOfTheExample(t *testing.T) {
 	}
 	assert.Equal(t, []string{
 		"transition checking always → approved", "guard checking svcPublic.total <= const.approvalLimit", "transition review reject → rejected",
+		"transition paying error.invoke.paying → unpaid", "state unpaid ", "transition unpaid pay → closed", "action unpaid assign",
 		"state rejected ", "action rejected assign", "transition waiting supplier.failed → byHand", "transition waiting always → cancelled",
 		`guard waiting In("approval.rejected")`, "state byHand ", "transition byHand order → ordered", "state cancelled ",
 	}, missed)
+}
+
+// TestAJobThatHasFailedForGoodIsKnown with how often and why, when the instance cannot take its end.
+func TestAJobThatHasFailedForGoodIsKnown(t *testing.T) {
+	w := newWorld(definitions(t, "id: print\nversion: 1\njobs: {label: {retry: {limit: 1, delay: PT1M}}}\n"+
+		"stateMachines: {main: {initial: a, states: {a: {invoke: {job: label, onDone: b}}, b: {type: final}}}}"), john)
+	in, err := w.Create("john.doe", "print", nil, nil)
+	require.NoError(t, err)
+	require.NoError(t, w.FailJob(in, "label", "no paper", false))
+	require.NoError(t, w.Advance(time.Minute))
+	require.NoError(t, w.FailJob(in, "label", "no ink", false))
+	require.Len(t, in.Jobs(), 1)
+	of := in.Jobs()[0]
+	assert.True(t, of.Failed && of.Attempts == 2 && of.Message == "no ink", "%+v", of)
+	assert.Len(t, in.Incidents(), 1)
 }
 
 // BenchmarkStep is an event of the example in a world that covers.
