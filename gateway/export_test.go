@@ -60,6 +60,8 @@ func InputLimits() map[string]int64 {
 		"connections (`connectionsMax`)":                                                          int64(o.ConnectionsMax),
 		"streams of events (`watchersMax`)":                                                       o.WatchersMax,
 		"streams of events of one user (`watchersPerUserMax`)":                                    o.WatchersPerUserMax,
+		"activations that wait, ten times `watchersMax`":                                          kernel.WaitsPerWatcher * o.WatchersMax,
+		"activations of one user that wait, ten times `watchersPerUserMax`":                       kernel.WaitsPerWatcher * o.WatchersPerUserMax,
 	}
 }
 

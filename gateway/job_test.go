@@ -89,6 +89,32 @@ func TestActivationsThatWait(t *testing.T) {
 	}
 }
 
+// TestWaitsMax: activations that wait have a bound of their own, ten times that of a user's streams, and take none of them.
+func TestWaitsMax(t *testing.T) {
+	waiting := make(chan struct{})
+	f := newFeed()
+	s := startServer(t, Options{WatchersPerUserMax: 1}, &fakeWorkflows{watch: f.watch, stop: func() {}, activate: func(ctx context.Context, a *job.Activation) ([]job.Leased, error) {
+		if a.Wait == 0 {
+			return nil, nil
+		}
+		waiting <- struct{}{}
+		<-ctx.Done()
+		return nil, failure.In("activate", "", ctx.Err())
+	}})
+	activate := request{Method: http.MethodPost, Path: "/workflow/api/v1/jobs/activate", Headers: []string{withToken, jsonLine}, Body: `{"types":["charge"],"wait":"PT20S"}`}
+	answers := make(chan answer)
+	for range 10 {
+		go func() { answers <- s.do(t, activate) }()
+		<-waiting
+	}
+	s.do(t, activate).WantFault(t, 503, "Busy")
+	s.watch(t, withToken).expect(t, opening)
+	s.groups.jobs.StopWaiting()
+	for range 10 {
+		assert.Equal(t, 200, (<-answers).Status)
+	}
+}
+
 // TestAnActivationThatIsCut: of a wait that the actors end the caller hears.
 func TestAnActivationThatIsCut(t *testing.T) {
 	s := startServer(t, Options{}, &fakeWorkflows{activate: func(_ context.Context, a *job.Activation) ([]job.Leased, error) {

@@ -24,7 +24,7 @@ var (
 	// between stands between the commands of an example, and around files.
 	between = regexp.MustCompile(`\s(?:\||&&)\s|\s[<>]\s+\S+|\s+#.*$`)
 	// unrunnable is what needs more than a home and its server, lasts, or changes more than a folder of the test.
-	unrunnable = regexp.MustCompile(`^troupe (serve|bench|cluster|completion|man|publish|password|instance watch|test .*--watch|export run|store (backup|restore|drill|import))\b|--follow|[@=<|>&]|~|(^|[^.\w])/|localhost|production`)
+	unrunnable = regexp.MustCompile(`^troupe (serve|bench|cluster|completion|man|publish|password|instance watch|test .*--watch|worker|export run|store (backup|restore|drill|import))\b|--follow|[@=<|>&]|~|(^|[^.\w])/|localhost|production`)
 )
 
 // TestExamples takes the examples out of the help of all commands. The program takes the flags and arguments of each;

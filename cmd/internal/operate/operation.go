@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -224,7 +225,7 @@ func newOperation(action, short, long, of string, do func(c *client.Client, ctx 
 func newInstancePending() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "pending WORKFLOW INSTANCE",
-		Short:   "Show an instance's timers, deliveries and children, or how it ended",
+		Short:   "Show an instance's timers, jobs, deliveries and children, or how it ended",
 		Example: "  troupe instance pending leave-request 01M7YZAB2GNTJFQE62690KHSQT",
 	}
 	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
@@ -243,7 +244,7 @@ func newInstancePending() *cobra.Command {
 		if p.Ended != nil {
 			rows = append(rows, []string{args[1], "instance", args[0], *p.Ended, "", ""})
 		}
-		return out.Table(slices.Concat(rows, timerRows(p.Timers, seen), deliveryRows(p.Deliveries), childRows(p.Children)))
+		return out.Table(slices.Concat(rows, timerRows(p.Timers, seen), jobRows(p.Jobs), deliveryRows(p.Deliveries), childRows(p.Children)))
 	})
 }
 
@@ -255,6 +256,14 @@ func timerRows(timers []api.Timer, seen *labels) (rows [][]string) {
 			state = "incident"
 		}
 		rows = append(rows, []string{t.ID, "timer", seen.timerText(t), state, "", t.Due})
+	}
+	return rows
+}
+
+func jobRows(jobs []api.ListedJob) (rows [][]string) {
+	for i := range jobs {
+		j := &jobs[i]
+		rows = append(rows, []string{j.JobID, "job", j.Type, j.State, strconv.Itoa(j.Attempts), shownText(cmp.Or(j.Deadline, j.Due))})
 	}
 	return rows
 }

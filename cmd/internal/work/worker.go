@@ -61,7 +61,8 @@ the service is away, it tries again. Its user needs mod-jobs, or a role that the
 	f.SetInterspersed(false) // what follows is the program's
 	f.StringArrayVar(&w.Types, "type", nil, "take jobs of this type; may be repeated")
 	f.IntVar(&w.Concurrency, "concurrency", 1, "how many programs run at a time")
-	f.Var(cli.Duration(&w.Lease), "lease", "how soon another worker gets a job when this one has gone (default 1m)")
+	w.Lease = time.Minute
+	f.Var(cli.Duration(&w.Lease), "lease", "how soon another worker gets a job when this one has gone")
 	f.StringVar(&w.Name, "name", "", "name of the worker in lists (default: the machine and the process)")
 	at := connect.AddFlags(cmd)
 	at.AddHome(cmd)

@@ -77,7 +77,7 @@ func (g *Group) Routes() []kernel.Route {
 	}
 }
 
-// activate looks for jobs at once. A request that has to wait for the first counts as a watcher meanwhile, and no longer
+// activate looks for jobs at once. A request that has to wait for the first counts as a wait meanwhile, and no longer
 // as a request in flight.
 func (g *Group) activate(x *kernel.Exchange) error {
 	asked, err := parseActivation(x.Body)
@@ -103,10 +103,10 @@ func (g *Group) activate(x *kernel.Exchange) error {
 
 // await activates with a wait.
 func (g *Group) await(x *kernel.Exchange, asked *job.Activation) ([]job.Leased, error) {
-	if err := x.AdmitWatcher(); err != nil {
+	if err := x.AdmitWait(); err != nil {
 		return nil, err
 	}
-	defer x.ReleaseWatcher()
+	defer x.ReleaseWait()
 	x.EndAdmission()
 	ctx, cancel := context.WithCancel(x.Request.Context())
 	defer cancel()

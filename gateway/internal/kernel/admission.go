@@ -23,7 +23,7 @@ func (x *Exchange) admitUser() bool {
 	x.Usage = x.Kernel.Usage.Of(x.Caller.ID)
 	requests := x.Usage.Requests.Add(1)
 	l := &x.Kernel.Limits
-	return requests-x.Usage.Idle.Load() <= Half(x.Kernel.Pressure.Limit.Load()) && requests+x.Usage.Watchers.Load() <= l.userBusyConnections
+	return requests-x.Usage.Idle.Load() <= Half(x.Kernel.Pressure.Limit.Load()) && requests+x.Usage.Watchers.Load()+x.Usage.waits.Load() <= l.userBusyConnections
 }
 
 // RejectOverload counts a request that is refused because a limit is reached, and returns the reason.

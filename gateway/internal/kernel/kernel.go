@@ -62,6 +62,7 @@ type Kernel struct {
 	AnswerBytes    atomic.Int64 // AnswerBytes counts the bytes of large answers that are being sent
 	names          knownNames   // what people are called
 	watchers       atomic.Int64 // watchers counts the streams that are open or about to be
+	waits          atomic.Int64 // see AdmitWait
 	Usage          usageTable
 	Limits         limits // set by New, then only read
 	// allAnswered gets an entry when InFlight becomes 0 while Draining is set.

@@ -30,6 +30,7 @@ func newUsageTable() usageTable { return usageTable{xsync.NewMap[identity.UserID
 type UserUsage struct {
 	Requests    atomic.Int64 // in flight
 	Watchers    atomic.Int64 // open or about to be
+	waits       atomic.Int64 // see AdmitWait
 	AnswerBytes atomic.Int64 // of large answers that are being sent
 	Batches     atomic.Int64 // that have items
 	BatchBytes  atomic.Int64 // of their large bodies
@@ -57,7 +58,7 @@ type limits struct {
 	// inFlight is the most that pressure ever bounds the requests in flight to:
 	// Options.InFlightMax, or as many as there are connections for.
 	inFlight        int64
-	busyConnections int64 // busyConnections bounds them and the watchers together
+	busyConnections int64 // busyConnections bounds them, the watchers and the waits together
 	// userBusyConnections and so on are what one user may have of each.
 	userBusyConnections, UserWatchers, userAnswerBytes int64
 	// anonymous is what all requests to routes without a credential may have of inFlight together. anonymousPerNetwork

@@ -10,7 +10,7 @@ import (
 
 // Metrics is a snapshot of what a Server counts since it was made.
 type Metrics struct {
-	// InFlight is the number of requests, Watchers of streams and Connections of open connections at present.
+	// InFlight is the number of requests, Watchers of streams and waits, and Connections of open connections at present.
 	InFlight, Watchers, Connections int64
 	// Places is how many requests may be in flight at present: Options.InFlightMax, and
 	// fewer while goroutines wait long for a processor.
@@ -112,7 +112,7 @@ func (s *Kernel) Snapshot() Metrics {
 	m := Metrics{
 		InFlight:           s.Working(),
 		Places:             s.Pressure.Limit.Load(),
-		Watchers:           s.watchers.Load(),
+		Watchers:           s.watchers.Load() + s.waits.Load(),
 		Connections:        s.Connections.Open.Load(),
 		ConnectionsFull:    s.Connections.Full.Load(),
 		ConnectionsEvicted: s.Connections.Evicted.Load(),

@@ -80,7 +80,7 @@ func (s *Kernel) serve(rt *Route, w http.ResponseWriter, r *http.Request, params
 			x.writeError(x.closed())
 			return
 		}
-		if inFlight-s.Idle.Load() > s.Pressure.Limit.Load() || inFlight+s.watchers.Load() > s.Limits.busyConnections || !x.admitAnonymous() {
+		if inFlight-s.Idle.Load() > s.Pressure.Limit.Load() || inFlight+s.watchers.Load()+s.waits.Load() > s.Limits.busyConnections || !x.admitAnonymous() {
 			x.writeErrorInTime(x.RejectOverload())
 			return
 		}

@@ -67,6 +67,28 @@ func (x *Exchange) ReleaseWatcher() {
 	x.Usage.Watchers.Add(-1)
 }
 
+// WaitsPerWatcher is how many waits there may be for each watcher: nothing is sent to a wait until its end.
+const WaitsPerWatcher = 10
+
+// AdmitWait counts a request that waits for its answer, or refuses it because there are too many. The bounds are those of
+// watchers times WaitsPerWatcher.
+func (x *Exchange) AdmitWait() error {
+	s := x.Kernel
+	ofUser, ofAll := x.Usage.waits.Add(1), s.waits.Add(1)
+	if ofUser > WaitsPerWatcher*s.Limits.UserWatchers || ofAll > WaitsPerWatcher*s.Options.WatchersMax {
+		x.ReleaseWait()
+		s.metrics.watchersFull.Add(1)
+		return failure.ErrBusy
+	}
+	return nil
+}
+
+// ReleaseWait ends a wait that AdmitWait has counted.
+func (x *Exchange) ReleaseWait() {
+	x.Kernel.waits.Add(-1)
+	x.Usage.waits.Add(-1)
+}
+
 // sendEvent sends one event to the watcher. An error ends the watch.
 func (x *Exchange) sendEvent(e AppendEvent) (err error) {
 	if x.Status == 0 {

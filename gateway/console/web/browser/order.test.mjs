@@ -45,6 +45,20 @@ async function order(total) {
   return instanceId;
 }
 
+/** A program pays the supplier of the one order that waits for it. */
+async function pay() {
+  const headers = { "Content-Type": "application/json", Authorization: `svc.token ${service.token("payment.worker")}` };
+  const ask = async (path, body) => {
+    const answer = await fetch(`${service.root}workflow/api/v1/jobs/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+    assert.equal(answer.status, 200);
+    return answer.json();
+  };
+  const { jobs } = await ask("activate", { types: ["pay-supplier"], wait: "PT60S" });
+  const [{ jobId, lease }] = jobs;
+  const { results } = await ask("complete", { jobs: [{ jobId, lease, output: { receipt: "R-7" } }] });
+  assert.deepEqual(results, [{ status: 200 }]);
+}
+
 test("an order through three people", async () => {
   const john = await openWindow(browser, service);
   await signIn(john, "john.doe");
@@ -93,6 +107,8 @@ test("an order through three people", async () => {
   await paulo.page.getByRole("button", { name: "Confirm the delivery" }).click();
   await paulo.page.getByRole("dialog").getByRole("button", { name: "Confirm the delivery" }).click();
   await paulo.page.getByText("Done: Confirm the delivery.").waitFor();
+  await paulo.page.getByText("Being paid", { exact: true }).first().waitFor();
+  await pay();
   await paulo.page.getByText("Closed", { exact: true }).first().waitFor();
   await look(paulo, "order-closed");
   await closeWindow(paulo);
