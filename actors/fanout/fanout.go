@@ -156,7 +156,7 @@ func (k *Kind[In, Item, End]) answer(ctx context.Context, q *question, to *piece
 		text, err = marshal(end)
 	}
 	if err != nil {
-		return to.write(pieceError, errorText(err))
+		return to.write(pieceError, ErrorText(err))
 	}
 	return to.write(pieceEnd, text)
 }
@@ -192,13 +192,15 @@ type sentError struct {
 	Shard  uint16 `json:"shard,omitempty"`
 }
 
-func errorText(err error) []byte {
+// ErrorText is an error as it travels between nodes.
+func ErrorText(err error) []byte {
 	of := failure.Of(err)
 	text, _ := json.Marshal(sentError{of.Kind.Error(), of.Reason, err.Error(), of.Shard}) // texts and a number
 	return text
 }
 
-func parseError(node string, text []byte) error {
+// ParseError reads what ErrorText has written, on a node.
+func ParseError(node string, text []byte) error {
 	var sent sentError
 	if err := json.Unmarshal(text, &sent); err != nil {
 		return failure.Errorf(failure.ErrUnavailable, "node %s: %w", node, err)
@@ -243,7 +245,7 @@ func (k *Kind[In, Item, End]) ask(ctx context.Context, node string, shards []key
 				return end, err
 			}
 		case pieceError:
-			return end, parseError(node, text)
+			return end, ParseError(node, text)
 		default:
 			if err = json.Unmarshal(text, &end); err == nil {
 				err = from.over()

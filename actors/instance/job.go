@@ -27,7 +27,9 @@ func (req FinishJob) run(i *Actor, c *Call) error {
 	if err != nil {
 		return err
 	}
-	settled, err := job.Settle(store.Load, i.shard, i.id, req.part(), req.Lease, req.Failed)
+	jobs := i.state.Jobs()
+	at := slices.IndexFunc(jobs, func(j statemachine.Job) bool { return j.ID == req.part() })
+	settled, err := job.Settle(store.Load, i.shard, req.Job, at >= 0, req.Lease, req.Failed)
 	if err != nil {
 		return err
 	}
@@ -36,7 +38,7 @@ func (req FinishJob) run(i *Actor, c *Call) error {
 		return nil
 	}
 	if !req.Failed {
-		if err := i.mayOutput(req.part(), req.Output); err != nil {
+		if err := i.mayOutput(jobs[at].Type, req.Output); err != nil {
 			return err
 		}
 	}
@@ -44,17 +46,12 @@ func (req FinishJob) run(i *Actor, c *Call) error {
 }
 
 // mayOutput holds that what a job gives fits what the newest version says of its type. An error leaves the lease as it is.
-func (i *Actor) mayOutput(part statemachine.ElementID, output data.Value) error {
+func (i *Actor) mayOutput(typ string, output data.Value) error {
 	rules, err := i.env.Catalog.Newest(i.workflowID)
 	if err != nil {
 		return err
 	}
-	jobs := i.state.Jobs()
-	at := slices.IndexFunc(jobs, func(j statemachine.Job) bool { return j.ID == part })
-	if at < 0 {
-		return errNoJob
-	}
-	return job.CheckOutput(rules, jobs[at].Type, output)
+	return job.CheckOutput(rules, typ, output)
 }
 
 // hearJob takes the end of a job. Nothing takes it, or an action fails: it becomes an incident.

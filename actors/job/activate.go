@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/actors/internal/instanceid"
 	"troupe/actors/internal/wait"
 	"troupe/persistence"
 	"troupe/persistence/key"
@@ -305,7 +306,7 @@ func (g *giving) lease(e *entry, grant *Grant) error {
 	s.mu.Unlock()
 	of.entries = append(of.entries, e)
 	l := &Leased{
-		JobID: IDOf(name.ID, elementOf(name)), Lease: a.Lease, Type: r.Type, WorkflowID: r.Workflow, Version: r.Version, InstanceID: textOf(name.ID),
+		JobID: IDOf(name.ID, elementOf(name)), Lease: a.Lease, Type: r.Type, WorkflowID: r.Workflow, Version: r.Version, InstanceID: instanceid.Text(name.ID),
 		StateMachineID: r.Machine, NodeID: r.Node, Attempt: a.Attempts, AttemptsLeft: left(grant.Retries, a.Attempts), Priority: r.Priority,
 		Created: r.Created, Deadline: a.At.UTC(), Data: r.Data, Traceparent: r.Trace,
 	}

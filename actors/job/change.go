@@ -72,12 +72,17 @@ func (s *Service) changeHere(ctx context.Context, in *changing, places []place, 
 	}
 	var all sync.WaitGroup
 	for sh, places := range by {
-		all.Go(func() { s.changeIn(ctx, sh, in, places, out) })
+		if in.Action == Complete { // NB: it waits for no commit, and new goroutines have small stacks
+			s.changeIn(ctx, sh, in, places, out, &all)
+		} else {
+			all.Go(func() { s.changeIn(ctx, sh, in, places, out, &all) })
+		}
 	}
 	all.Wait()
 }
 
-func (s *Service) changeIn(ctx context.Context, sh key.Shard, in *changing, places []place, out []error) {
+// changeIn carries out what is about jobs of one shard; what it does not wait for, all does.
+func (s *Service) changeIn(ctx context.Context, sh key.Shard, in *changing, places []place, out []error, all *sync.WaitGroup) {
 	err := failure.OfStore(s.o.Store.Accepting())
 	x, of := (*shard)(nil), error(nil)
 	if err == nil {
@@ -93,17 +98,16 @@ func (s *Service) changeIn(ctx context.Context, sh key.Shard, in *changing, plac
 	}
 	var updates []*update
 	var items []int
-	var waiting sync.WaitGroup
 	for _, p := range places {
 		it := &in.Items[p.at]
 		var u *update
 		switch in.Action {
 		case Complete:
-			waiting.Add(1)
-			s.complete(in, it, x, p.name, func(err error) { out[p.at] = err; waiting.Done() })
+			all.Add(1)
+			s.complete(in, it, x, p.name, func(err error) { out[p.at] = err; all.Done() })
 		case Retry:
-			waiting.Add(1)
-			u = s.retry(in, x, p.name, func(err error) { out[p.at] = err; waiting.Done() })
+			all.Add(1)
+			u = s.retry(in, x, p.name, func(err error) { out[p.at] = err; all.Done() })
 		case Fail, Extend, Cancel:
 			u, out[p.at] = s.change(in, it, x, p.name)
 		default:
@@ -120,11 +124,10 @@ func (s *Service) changeIn(ctx context.Context, sh key.Shard, in *changing, plac
 		case u.over:
 			out[items[i]] = errEnded
 		case u.next.State == failing:
-			waiting.Add(1)
-			s.tellNow(u.e, func(err error) { out[items[i]] = err; waiting.Done() })
+			all.Add(1)
+			s.tellNow(u.e, func(err error) { out[items[i]] = err; all.Done() })
 		}
 	}
-	waiting.Wait()
 }
 
 // ready returns what is known of a shard, when its rows were read.
@@ -347,7 +350,7 @@ func (s *Service) tellNow(e *entry, done func(error)) {
 	isMine := !e.busy && e.State == failing && e.shard.taken[e.offer.Job] == e
 	if isMine {
 		e.busy = true
-		e.shard.due.remove(e)
+		e.shard.due.Remove(e)
 	}
 	s.mu.Unlock()
 	if !isMine {

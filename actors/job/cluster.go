@@ -2,11 +2,11 @@ package job
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"hash/fnv"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"troupe/actors/failure"
@@ -51,8 +51,6 @@ type follower struct {
 	rung  chan struct{} // has room for one
 	types map[string]struct{}
 }
-
-func compareTexts(a, b string) int { return strings.Compare(a, b) }
 
 func inOrder[T any](_, _ T) int { return 0 }
 
@@ -304,9 +302,8 @@ func (s *Service) runningHere(types []string) (out []runs) {
 
 // changed is what an item has come to.
 type changed struct {
-	At            int
-	Kind          string // of failure.Kind; "": it is done
-	Reason, Cause string
+	At    int
+	Error json.RawMessage // as fanout.ErrorText has it; nil: it is done
 }
 
 func (s *Service) changeFor(ctx context.Context, shards []key.Shard, in *changing, yield func(changed) error) (end struct{}, err error) {
@@ -328,7 +325,7 @@ func (s *Service) changeFor(ctx context.Context, shards []key.Shard, in *changin
 			if of.Kind == failure.ErrNotLeader {
 				return end, of
 			}
-			c.Kind, c.Reason, c.Cause = of.Kind.Error(), of.Reason, of.Error()
+			c.Error = fanout.ErrorText(of)
 		}
 		if err := yield(c); err != nil {
 			return end, err
@@ -353,7 +350,9 @@ func (s *Service) changeCluster(ctx context.Context, in *changing, out []error) 
 	}
 	slices.Sort(shards)
 	_, err := s.kinds.changes.Merge(ctx, in, fanout.Merging[changed]{Shards: shards, Order: inOrder[changed], Ahead: len(in.Items)}, func(c changed) error {
-		out[c.At], open[c.At] = c.err(), false
+		if open[c.At] = false; c.Error != nil {
+			out[c.At] = fanout.ParseError("of the shard", c.Error)
+		}
 		return nil
 	})
 	for i := range out {
@@ -362,19 +361,6 @@ func (s *Service) changeCluster(ctx context.Context, in *changing, out []error) 
 		}
 	}
 	return nil
-}
-
-func (c *changed) err() error {
-	if c.Kind == "" {
-		return nil
-	}
-	of := &failure.Error{Kind: failure.ErrUnavailable, Reason: c.Reason, Cause: errors.New(c.Cause)}
-	for kind := failure.ErrInvalid; kind < failure.Kinds; kind++ {
-		if kind.Error() == c.Kind {
-			of.Kind = kind
-		}
-	}
-	return of
 }
 
 // lingerFor is how long the rings of other nodes are followed when no call waits any more.

@@ -101,7 +101,7 @@ func (s *Service) Types(ctx context.Context, caller *identity.Principal) ([]Type
 	}
 	by := map[string]*TypeCount{}
 	_, err := s.kinds.types.Merge(ctx, &struct{}{}, fanout.Merging[TypeCount]{
-		Order: func(a, b TypeCount) int { return compareTexts(a.Type, b.Type) }, Ahead: 1,
+		Order: func(a, b TypeCount) int { return cmp.Compare(a.Type, b.Type) }, Ahead: 1,
 	}, func(c TypeCount) error {
 		if by[c.Type] == nil {
 			by[c.Type] = &TypeCount{Type: c.Type}

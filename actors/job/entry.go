@@ -1,10 +1,10 @@
 package job
 
 import (
-	"container/heap"
 	"context"
 	"time"
 
+	"troupe/actors/internal/wait"
 	"troupe/persistence/key"
 )
 
@@ -21,7 +21,7 @@ type shard struct {
 	early    []Change // that came before
 	taken    map[key.Job]*entry
 	seized   uint64 // counts what came to taken
-	due      dueHeap
+	due      wait.Heap[*entry]
 }
 
 // entry is a job that is not offered.
@@ -35,44 +35,8 @@ type entry struct {
 	place int           // in the heap; -1: it is not there
 }
 
-// dueHeap has the entries of a shard for which something is to be done at a time, the earliest first.
-type dueHeap []*entry
+// Time is when something is to be done.
+func (e *entry) Time() time.Time { return e.At }
 
-// put has the heap come to an entry at its time. first: it is the earliest.
-func (d *dueHeap) put(e *entry) (first bool) {
-	if e.place >= 0 {
-		heap.Fix(d, e.place)
-	} else {
-		heap.Push(d, e)
-	}
-	return e.place == 0
-}
-
-func (d *dueHeap) remove(e *entry) {
-	if e.place >= 0 && e.place < len(*d) && (*d)[e.place] == e {
-		heap.Remove(d, e.place)
-	}
-	e.place = -1
-}
-
-func (d dueHeap) Len() int           { return len(d) }
-func (d dueHeap) Less(i, j int) bool { return d[i].At.Before(d[j].At) }
-func (d dueHeap) Swap(i, j int) {
-	d[i], d[j] = d[j], d[i]
-	d[i].place, d[j].place = i, j
-}
-
-// Push implements heap.Interface.
-func (d *dueHeap) Push(v any) {
-	e := v.(*entry) //nolint:forcetypeassert // only entries are in it
-	e.place = len(*d)
-	*d = append(*d, e)
-}
-
-// Pop implements heap.Interface.
-func (d *dueHeap) Pop() any {
-	last := (*d)[len(*d)-1]
-	(*d)[len(*d)-1] = nil
-	*d = (*d)[:len(*d)-1]
-	return last
-}
+// Place implements wait.Timed.
+func (e *entry) Place() *int { return &e.place }

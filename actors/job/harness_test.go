@@ -186,7 +186,8 @@ func (w *world) finish(of *Finish, done func(error)) {
 		f := w.fakeOf(of.Job.ID)
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		s, err := Settle(w.store.Load, w.store.ShardOf(of.Job.ID), of.Job.ID, elementOf(of.Job), of.Lease, of.Failed)
+		isOpen := slices.ContainsFunc(f.jobs, func(j statemachine.Job) bool { return j.ID == elementOf(of.Job) })
+		s, err := Settle(w.store.Load, w.store.ShardOf(of.Job.ID), of.Job, isOpen, of.Lease, of.Failed)
 		if s == nil || err != nil {
 			done(err)
 			return

@@ -333,7 +333,7 @@ func TestManyAtOnce(t *testing.T) {
 		all.Go(func() {
 			for n := range jobs {
 				id := w.begin(n, []string{"a", "b"}[n%2], "work", n%3)
-				if n%10 == 5 { // of b: who has one of a goes on with it for a while, and would be one too many
+				if n%10 == 5 { // NB: of b, since who has the job of one that has left does not count against the limit
 					all.Go(func() {
 						time.Sleep(time.Duration(n) * time.Second) //nolint:forbidigo // of the bubble's clock
 						w.leave(id)

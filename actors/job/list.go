@@ -10,6 +10,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/fanout"
 	"troupe/actors/identity"
+	"troupe/actors/internal/instanceid"
 	"troupe/actors/query"
 	"troupe/persistence"
 	"troupe/persistence/key"
@@ -227,7 +228,7 @@ func (l *lister) OfInstance(id key.ID) (jobs []Listed, err error) {
 func (o *Options) listed(name key.Job, r *row, a *attempt) *Listed {
 	of := r.offer(name)
 	j := &Listed{
-		JobID: IDOf(name.ID, elementOf(name)), Type: r.Type, WorkflowID: r.Workflow, Version: r.Version, InstanceID: textOf(name.ID),
+		JobID: IDOf(name.ID, elementOf(name)), Type: r.Type, WorkflowID: r.Workflow, Version: r.Version, InstanceID: instanceid.Text(name.ID),
 		StateMachineID: r.Machine, NodeID: r.Node, Attempts: a.Attempts, AttemptsLeft: left(o.policyOf(&of).RetryLimit, a.Attempts),
 		Priority: r.Priority, Created: r.Created, Worker: a.Worker, Message: a.Message, State: Waiting,
 	}

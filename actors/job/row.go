@@ -283,20 +283,15 @@ func CheckOutput(rules *statemachine.Definition, typ string, output data.Value) 
 	return nil
 }
 
-// Settle says whether a lease may end a job now. load reads rows, of which it has all that the instance and the holders of leases were
-// told. Without an error, nil: the lease has ended it before in the same way. The errors are failure.ErrNotFound, failure.ErrLeaseLost and failure.ErrEnded.
-func Settle(load func(key []byte) ([]byte, error), sh key.Shard, id key.ID, part statemachine.ElementID, lease string, failed bool) (*Settled, error) {
-	name := key.Job{ID: id, Sequence: part.Sequence, Number: part.Number}
-	_, err := load(name.Key(nil, sh, key.JobRow))
-	if errors.Is(err, persistence.ErrNotFound) {
+// Settle says whether a lease may end a job now. isOpen: its instance has the job. load reads rows, of which it has all that the instance
+// and the holders of leases were told. Without an error, nil: the lease has ended it before in the same way. The errors are failure.ErrNotFound, failure.ErrLeaseLost and failure.ErrEnded.
+func Settle(load func(key []byte) ([]byte, error), sh key.Shard, name key.Job, isOpen bool, lease string, failed bool) (*Settled, error) {
+	if !isOpen {
 		e, err := loadEnd(load, sh, name)
 		if err == nil {
 			err = e.settles(lease, failed)
 		}
 		return nil, err
-	}
-	if err != nil {
-		return nil, failure.OfStore(err)
 	}
 	a, err := loadAttempt(load, sh, name)
 	if err != nil {
@@ -309,7 +304,7 @@ func Settle(load func(key []byte) ([]byte, error), sh key.Shard, id key.ID, part
 	if a.Lease != lease || a.Lease == "" || failed && a.State != failing || !failed && !mayComplete {
 		return nil, errLeaseLost
 	}
-	return &Settled{ID: part, Failed: failed, Attempts: a.Attempts, Message: a.Message, attempt: a}, nil
+	return &Settled{ID: elementOf(name), Failed: failed, Attempts: a.Attempts, Message: a.Message, attempt: a}, nil
 }
 
 // loadEnd returns how a job has ended, failure.ErrNotFound when nothing is known of it.
@@ -393,8 +388,6 @@ func IDOf(instance key.ID, id statemachine.ElementID) string {
 func elementOf(j key.Job) statemachine.ElementID {
 	return statemachine.ElementID{Sequence: j.Sequence, Number: j.Number}
 }
-
-func textOf(id key.ID) string { return instanceid.Text(id) }
 
 // parseID reads the one spelling that IDOf writes.
 func parseID(text string) (j key.Job, ok bool) {

@@ -104,7 +104,7 @@ func (s *Service) leaveLocked(x *shard) {
 	for _, e := range x.taken {
 		s.countLocked(e, -1)
 	}
-	x.taken, x.due = map[key.Job]*entry{}, nil
+	x.taken, x.due = map[key.Job]*entry{}, wait.Heap[*entry]{}
 	for _, k := range s.types {
 		for name, l := range k.lines {
 			delete(l.heads, x.number)
@@ -149,7 +149,7 @@ func (s *Service) changeLocked(x *shard, c *Change) {
 		}
 		s.countLocked(e, -1)
 		e.State = failed
-		x.due.remove(e)
+		x.due.Remove(e)
 	case e == nil:
 		s.withdrawLocked(x, &c.offer)
 	case e.busy:
@@ -175,7 +175,7 @@ func (s *Service) dropLocked(e *entry) {
 		s.countLocked(e, -1)
 		s.roomLocked(e, &attempt{})
 		delete(x.taken, e.offer.Job)
-		x.due.remove(e)
+		x.due.Remove(e)
 	}
 }
 
@@ -200,8 +200,8 @@ func (s *Service) moveLocked(e *entry, to attempt) {
 	e.attempt = to
 	s.countLocked(e, 1)
 	if e.State == failed {
-		e.shard.due.remove(e)
-	} else if e.shard.due.put(e) {
+		e.shard.due.Remove(e)
+	} else if e.shard.due.Put(e) {
 		wait.Notify(e.shard.wake)
 	}
 }
@@ -300,7 +300,7 @@ func (s *Service) load(x *shard) error {
 		x.taken[e.offer.Job] = e
 		s.countLocked(e, 1)
 		if e.State != failed {
-			x.due.put(e)
+			x.due.Put(e)
 		}
 	}
 	s.adoptLocked(x, lines)
@@ -331,12 +331,12 @@ func (s *Service) late(x *shard) (late []*entry, next int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.o.Clock()
-	for len(x.due) > 0 && len(late) < lateMax {
-		e := x.due[0]
+	for x.due.Len() > 0 && len(late) < lateMax {
+		e := x.due.First()
 		if e.At.After(now) {
 			return late, e.At.UnixMilli() + 1
 		}
-		x.due.remove(e) // NB: a busy one comes back with what it becomes
+		x.due.Remove(e) // NB: a busy one comes back with what it becomes
 		if !e.busy {
 			e.busy = true
 			late = append(late, e)

@@ -69,7 +69,7 @@ func (s *Service) tell(e *entry, done func(error)) {
 		default:
 			e.pause = max(againMin, min(2*e.pause, againMax))
 			e.At = s.o.Clock().Add(e.pause)
-			if e.shard.due.put(e) {
+			if e.shard.due.Put(e) {
 				wait.Notify(e.shard.wake)
 			}
 		}

@@ -1,7 +1,6 @@
 package wait
 
 import (
-	"container/heap"
 	"sync"
 	"time"
 )
@@ -9,7 +8,7 @@ import (
 // Deadlines ends many waits with one timer, which is that of the earliest. Its zero value has none. Its methods are safe for concurrent use.
 type Deadlines struct {
 	mu    sync.Mutex
-	open  deadlineHeap
+	open  Heap[*Deadline]
 	timer *time.Timer
 }
 
@@ -19,6 +18,12 @@ type Deadline struct {
 	at    time.Time
 	place int // in the heap; -1: it is not there
 }
+
+// Time is when it comes.
+func (of *Deadline) Time() time.Time { return of.at }
+
+// Place implements Timed.
+func (of *Deadline) Place() *int { return &of.place }
 
 // NewDeadline returns a deadline that waits for Add.
 func NewDeadline(at time.Time) *Deadline {
@@ -37,7 +42,7 @@ func (d *Deadlines) Add(of *Deadline) {
 	if of.place >= 0 {
 		return
 	}
-	if heap.Push(&d.open, of); of.place == 0 {
+	if d.open.Put(of) {
 		d.setLocked()
 	}
 }
@@ -46,10 +51,8 @@ func (d *Deadlines) Add(of *Deadline) {
 func (d *Deadlines) Remove(of *Deadline) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if of.place >= 0 {
-		heap.Remove(&d.open, of.place)
-	}
-	if len(d.open) == 0 && d.timer != nil {
+	d.open.Remove(of)
+	if d.open.Len() == 0 && d.timer != nil {
 		d.timer.Stop()
 		d.timer = nil
 	}
@@ -59,51 +62,26 @@ func (d *Deadlines) Remove(of *Deadline) {
 func (d *Deadlines) Len() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.open)
+	return d.open.Len()
 }
 
 func (d *Deadlines) setLocked() {
 	if d.timer != nil {
 		d.timer.Stop()
 	}
-	d.timer = time.AfterFunc(time.Until(d.open[0].at), d.ring)
+	d.timer = time.AfterFunc(time.Until(d.open.First().at), d.ring)
 }
 
 func (d *Deadlines) ring() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
-	for len(d.open) > 0 && !d.open[0].at.After(now) {
-		of := d.open[0]
-		heap.Pop(&d.open)
+	for d.open.Len() > 0 && !d.open.First().at.After(now) {
+		of := d.open.First()
+		d.open.Remove(of)
 		close(of.Over)
 	}
-	if len(d.open) > 0 {
+	if d.open.Len() > 0 {
 		d.setLocked()
 	}
-}
-
-type deadlineHeap []*Deadline
-
-func (h deadlineHeap) Len() int           { return len(h) }
-func (h deadlineHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
-func (h deadlineHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i, j
-}
-
-// Push implements heap.Interface.
-func (h *deadlineHeap) Push(v any) {
-	of := v.(*Deadline) //nolint:forcetypeassert // only deadlines are in it
-	of.place = len(*h)
-	*h = append(*h, of)
-}
-
-// Pop implements heap.Interface.
-func (h *deadlineHeap) Pop() any {
-	of := (*h)[len(*h)-1]
-	(*h)[len(*h)-1] = nil
-	*h = (*h)[:len(*h)-1]
-	of.place = -1
-	return of
 }
