@@ -34,7 +34,6 @@ type parser struct {
 	known *Known
 	of    *statemachine.Definition // that of the steps; nil: its faults are told elsewhere
 	as    string                   // who does a step that does not say so; "": it must
-	shows bool                     // nothing is expected of the steps
 }
 
 func (p *parser) file(root *document.Node) *File {
@@ -167,7 +166,7 @@ func (p *parser) step(n *document.Node) Step {
 			p.Add(refused, "only a step that does something can be refused")
 		}
 	}
-	if s.Expect = n.Field("expect"); s.Expect != nil && !p.shows {
+	if s.Expect = n.Field("expect"); s.Expect != nil {
 		p.expect(s.Expect, p.definition(&s))
 	}
 	return s
