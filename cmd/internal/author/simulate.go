@@ -64,7 +64,7 @@ at the end of its input. What a step has wrong is told, and the next one can be 
 				return simulate(cmd, out, script.NewKnown(set.Directory, ownAlone(set, i)), workflow)
 			}
 		}
-		return cli.Usagef("%s is no workflow of the home", args[0])
+		return cli.Usagef("%s is not a workflow of the home", args[0])
 	}
 	return cmd
 }
