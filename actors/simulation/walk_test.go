@@ -319,7 +319,7 @@ func (w *walk) work() {
 			action := oneOf(w.r, job.Complete, job.Complete, job.Fail)
 			var err error
 			if action == job.Complete {
-				it.Output = workflowtest.Value(oneOf(w.r, `{"n":4}`, `{"n":0}`, `{}`, ``))
+				it.Output = workflowtest.Value(oneOf(w.r, `{"n":4,"receipt":"R-7"}`, `{"n":0}`, `{}`, ``))
 				err = w.world.CompleteJob(in, j.Type, it.Output)
 			} else {
 				it.Message, it.Final = "too hard", w.r.IntN(3) == 0
@@ -339,7 +339,7 @@ func (w *walk) work() {
 
 // leaseOf is the lease of a job in the router. The program has all that it can have.
 func (w *walk) leaseOf(id string) string {
-	leased, err := w.real.Jobs.Activate(w.t.Context(), &job.Activation{Caller: foreman, Types: []string{"dig", "carry"}, Worker: "w", Max: 100})
+	leased, err := w.real.Jobs.Activate(w.t.Context(), &job.Activation{Caller: foreman, Types: []string{"dig", "carry", "pay-supplier"}, Worker: "w", Max: 100})
 	require.NoError(w.t, err)
 	for _, l := range leased {
 		w.leases[l.JobID] = l.Lease

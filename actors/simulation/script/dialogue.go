@@ -29,7 +29,7 @@ func ParseSteps(file string, text []byte, workflow, as string, known *Known) ([]
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{Collector: &document.Collector{File: file}, known: known, of: known.current(workflow), as: as, shows: true}
+	p := &parser{Collector: &document.Collector{File: file}, known: known, of: known.current(workflow), as: as}
 	steps := p.stepList(root)
 	if err := p.Err(); err != nil {
 		return nil, err
@@ -53,12 +53,12 @@ func NewDialogue(known *Known, workflow string, now time.Time) *Dialogue {
 func newDialogue(known *Known, workflow string, now time.Time, may func(bytes int) error) *Dialogue {
 	o := known.options(now, false)
 	o.May = may
-	return &Dialogue{run: &run{world: simulation.New(o), workflow: workflow, known: known}, may: may}
+	return &Dialogue{run: &run{world: simulation.New(o), workflow: workflow, known: known, may: may}, may: may}
 }
 
 // Do has a step happen, and returns what there is then, as JSON: "state" is the instance that the step is about, as the interface shows it,
 // "tasks", "timers", "jobs" and "sent" are as a test expects them, "events" are those that each user named so far can send, and "error" is
-// why the step was refused, {"status", "message"}. Expectations are not looked at.
+// why the step was refused or is not as it expects, {"status", "message"}.
 func (d *Dialogue) Do(s *Step) data.Value {
 	var out object
 	if s.As != "" && !slices.Contains(d.users, s.As) {
@@ -71,6 +71,13 @@ func (d *Dialogue) Do(s *Step) data.Value {
 		err = failure.Refuse(failure.ErrInvalid, "a simulation has at most %d steps", StepsMax)
 	} else if s.Action != NoAction {
 		err = r.do(s)
+	}
+	if err == nil && s.Refused {
+		err = failure.Refuse(failure.ErrUnprocessable, "expected the step to be refused, but it was done")
+	} else if err == nil || s.Refused {
+		if failed := r.expected(s); failed != nil {
+			err = failure.Refuse(failure.ErrUnprocessable, "not as expected: %s", failed.Summary())
+		}
 	}
 	if in, missing := r.instance(s); missing == nil {
 		out.put("state", in.AppendJSON(nil, shownEntries))

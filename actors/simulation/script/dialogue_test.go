@@ -35,6 +35,15 @@ func TestADialogueShowsWhatAnInstanceIsLike(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, text, string(again), "the same steps have another result")
 
+	steps, err = script.ParseSteps("body", []byte(`[
+		{"as": "ann", "create": {}, "expect": {"states": {"main": "late"}}}, {"as": "ann", "send": "ask", "data": {"days": 5}, "refused": true}
+	]`), "trip", "", known)
+	require.NoError(t, err)
+	answer, err = simulationOf(known, "trip", steps).Run()
+	require.NoError(t, err)
+	assert.Contains(t, string(answer), `"error":{"status":422,"message":"not as expected: states.main: expected \"late\", found \"draft\""}`)
+	assert.Contains(t, string(answer), `"error":{"status":422,"message":"expected the step to be refused, but it was done"}`)
+
 	_, err = script.ParseSteps("body", []byte(`[{"as": "ann", "sent": "ask"}]`), "trip", "", known)
 	assert.ErrorContains(t, err, "sent")
 }

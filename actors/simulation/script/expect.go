@@ -1,7 +1,9 @@
 package script
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -77,6 +79,9 @@ func (p *parser) expect(n *document.Node, d *statemachine.Definition) {
 				if item.Kind == document.Mapping && !isMatcher(item) {
 					p.Known(item, e.fields...)
 				}
+				if of := cmp.Or(item.Field("job"), item); e.key == "jobs" && of.Kind == document.String {
+					p.jobType(of, of.Text, d)
+				}
 			}
 		}
 	}
@@ -145,6 +150,14 @@ func (p *parser) matchers(n *document.Node) {
 				if f.Value.Kind != document.Sequence {
 					p.Add(f.Value, "oneOf expects a list, found %s", f.Value.Kind)
 				}
+			}
+		}
+	}
+	if len(n.Fields) == 1 { // NB: data can have any keys, but hardly one of these alone
+		key := n.Fields[0].Key
+		for _, m := range matchers {
+			if key.Text != m && (strings.EqualFold(key.Text, m) || key.Text+"s" == m || key.Text+"es" == m) {
+				p.Suggest(key, key.Text, matchers, "there is no matcher %s", data.Quote(key.Text))
 			}
 		}
 	}

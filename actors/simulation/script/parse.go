@@ -22,6 +22,10 @@ func Parse(file string, text []byte, known *Known) (*File, error) {
 		return nil, err
 	}
 	p := &parser{Collector: &document.Collector{File: file}, known: known}
+	if root.Kind == document.Null {
+		p.Advise(root, "workflow: ID", "the file is empty")
+		return nil, p.Err()
+	}
 	f := p.file(root)
 	if err := p.Err(); err != nil {
 		return nil, err
@@ -34,7 +38,6 @@ type parser struct {
 	known *Known
 	of    *statemachine.Definition // that of the steps; nil: its faults are told elsewhere
 	as    string                   // who does a step that does not say so; "": it must
-	shows bool                     // nothing is expected of the steps
 }
 
 func (p *parser) file(root *document.Node) *File {
@@ -167,7 +170,7 @@ func (p *parser) step(n *document.Node) Step {
 			p.Add(refused, "only a step that does something can be refused")
 		}
 	}
-	if s.Expect = n.Field("expect"); s.Expect != nil && !p.shows {
+	if s.Expect = n.Field("expect"); s.Expect != nil {
 		p.expect(s.Expect, p.definition(&s))
 	}
 	return s
@@ -297,15 +300,18 @@ func texts[T ~string](list []T) []string {
 }
 
 func (p *parser) job(s *Step, key *document.Node) {
-	d := p.definition(s)
-	if d == nil || s.Name == "" || d.Job(s.Name) != nil {
+	p.jobType(key, s.Name, p.definition(s))
+}
+
+func (p *parser) jobType(n *document.Node, name string, d *statemachine.Definition) {
+	if d == nil || name == "" || d.Job(name) != nil {
 		return
 	}
 	var types []string
 	for _, t := range d.JobTypes() {
 		types = append(types, t.Name)
 	}
-	p.Suggest(key, s.Name, types, "%s has no jobs %s", d.ID, data.Quote(s.Name))
+	p.Suggest(n, name, types, "%s has no job %s", d.ID, data.Quote(name))
 }
 
 func (p *parser) child(s *Step, key, long *document.Node) {

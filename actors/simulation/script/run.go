@@ -95,6 +95,7 @@ type run struct {
 	of       *simulation.Instance // the one that was created last; nil: none
 	// events and sent are how much there was before the step that did something last.
 	events, sent int
+	may          func(bytes int) error // simulation.Options.May; nil: there is no bound
 }
 
 func (r *run) step(s *Step) *Failure {
@@ -103,6 +104,11 @@ func (r *run) step(s *Step) *Failure {
 			return failed
 		}
 	}
+	return r.expected(s)
+}
+
+// expected compares what the step expects with what there is.
+func (r *run) expected(s *Step) *Failure {
 	if s.Expect == nil {
 		return nil
 	}

@@ -88,6 +88,9 @@ func (r *run) view(in *simulation.Instance, asked *document.Node) (map[string]da
 		var users object
 		if of := asked.Field(key); of != nil {
 			for _, f := range of.Fields {
+				if r.may != nil && r.may(r.world.Bytes()) != nil {
+					break // NB: each user costs as much as an event
+				}
 				events, err := in.EventsFor(f.Key.Text)
 				if err != nil {
 					return nil, err
@@ -172,6 +175,7 @@ func jobValue(j *simulation.Job) data.Value {
 	o.put("priority", strconv.AppendInt(nil, int64(j.Priority), 10))
 	o.put("attempts", strconv.AppendInt(nil, int64(j.Attempts), 10))
 	o.put("failed", truth(j.Failed))
+	o.text("message", j.Message)
 	o.text("stateMachineId", string(j.At.Machine))
 	o.text("nodeId", string(j.At.Node))
 	return o.value()

@@ -14,9 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"troupe/actors/home"
 	"troupe/actors/simulation/script"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/homedir"
+	"troupe/statemachine"
 	"troupe/statemachine/document"
 )
 
@@ -33,7 +35,7 @@ tasks, what each user who was named can send, and what comes or leaves. Steps ar
   {advance: P2D}
 
 FILE is a file in the folder workflows of a home, whose users there are. Nothing is kept, and no server is needed. It ends
-at the end of its input. What a step has wrong is told, and the next one can be given.`,
+at the end of its input. What a step has wrong is told, and the next one can be given; the exit code is 2 then.`,
 		Example: "  troupe simulate troupe-home/workflows/leave-request.yaml\n" +
 			"  troupe simulate troupe-home/workflows/leave-request.yaml -o json < steps",
 		Args: cobra.ExactArgs(1),
@@ -56,19 +58,36 @@ at the end of its input. What a step has wrong is told, and the next one can be 
 		if err != nil {
 			return asFaulty(cmd, dir, err)
 		}
-		return simulate(cmd, out, set.Known(), root.Field("id").Text)
+		workflow := root.Field("id").Text
+		for i := range set.Workflows { // the text of FILE, whatever versions the home has beside
+			if of := set.Workflows[i]; filepath.Base(of.File) == filepath.Base(args[0]) {
+				return simulate(cmd, out, script.NewKnown(set.Directory, ownAlone(set, i)), workflow)
+			}
+		}
+		return cli.Usagef("%s is not a workflow of the home", args[0])
 	}
 	return cmd
 }
 
+// ownAlone are the definitions of a home, of the workflow of one alone that one.
+func ownAlone(set *home.Set, own int) (all []*statemachine.Definition) {
+	for i := range set.Workflows {
+		if of := set.Workflows[i].Parsed; i == own || of.ID != set.Workflows[own].Parsed.ID {
+			all = append(all, of)
+		}
+	}
+	return all
+}
+
 func simulate(cmd *cobra.Command, out *cli.Output, known *script.Known, workflow string) error {
-	d, lines := script.NewDialogue(known, workflow, time.Now()), bufio.NewScanner(cmd.InOrStdin())
+	d, lines, wrong := script.NewDialogue(known, workflow, time.Now()), bufio.NewScanner(cmd.InOrStdin()), 0
 	for n := 1; lines.Scan(); n++ {
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue
 		}
 		steps, err := script.ParseSteps("input", []byte(strings.Repeat("\n", n-1)+"- "+lines.Text()), workflow, "", known)
 		if err != nil {
+			wrong++
 			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), err)
 			continue
 		}
@@ -84,7 +103,10 @@ func simulate(cmd *cobra.Command, out *cli.Output, known *script.Known, workflow
 			}
 		}
 	}
-	return lines.Err()
+	if err := lines.Err(); err != nil || wrong == 0 {
+		return err
+	}
+	return cli.Faulty(fmt.Errorf("%s wrong", cli.Plural(wrong, "line")))
 }
 
 // tellStep writes what a step has come to in some lines.
@@ -100,8 +122,12 @@ func tellStep(w io.Writer, shown []byte) error {
 		}
 		Events map[string][]string
 		Timers []struct{ Event, Due string }
-		Jobs   []struct{ Job string }
-		Sent   []struct {
+		Jobs   []struct {
+			Job, Message string
+			Attempts     int
+			Failed       bool
+		}
+		Sent []struct {
 			Webhook, Subject string
 			Mail             []string
 			Body             json.RawMessage
@@ -139,7 +165,14 @@ func tellStep(w io.Writer, shown []byte) error {
 		put("timer", "%s at %s", t.Event, t.Due)
 	}
 	for _, j := range step.Jobs {
-		put("job", "%s", j.Job)
+		text := j.Job
+		if j.Failed {
+			text += " failed"
+		}
+		if j.Attempts > 0 {
+			text += fmt.Sprintf(" (%s: %s)", cli.Plural(j.Attempts, "failed attempt"), j.Message)
+		}
+		put("job", "%s", text)
 	}
 	for _, s := range step.Sent {
 		if s.Webhook != "" {

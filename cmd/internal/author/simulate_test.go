@@ -20,6 +20,7 @@ func TestSimulating(t *testing.T) {
 		out.Reset()
 		complaints.Reset()
 		cmd := newSimulate()
+		cmd.SilenceUsage = true
 		cmd.SetArgs(append([]string{file}, args...))
 		cmd.SetIn(strings.NewReader(`{as: john.doe, create: {}}
 {as: john.doe, sent: submit}
@@ -31,7 +32,7 @@ func TestSimulating(t *testing.T) {
 `))
 		cmd.SetOut(&out)
 		cmd.SetErr(&complaints)
-		require.NoError(t, cmd.Execute())
+		require.EqualError(t, cmd.Execute(), "1 line wrong")
 	}
 	talk()
 	for _, want := range []string{
