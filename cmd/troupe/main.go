@@ -64,7 +64,7 @@ var groups = []struct {
 	commands []string
 }{
 	{"Run a service", []string{"serve", "init", "config", "doctor", "store", "cluster", "actors", "audit"}},
-	{"Write workflows", []string{"new", "check", "test", "publish", "diagram", "definition", "import", "export", "parameters", "schema"}},
+	{"Write workflows", []string{"new", "check", "test", "simulate", "publish", "diagram", "definition", "import", "export", "parameters", "schema"}},
 	{"Work with instances and tasks", []string{"workflow", "instance", "task"}},
 	{"Operate workflows", []string{"incident", "outbox", "timer", "schedule", "bulk", "job"}},
 	{"Work on jobs", []string{"worker"}},
