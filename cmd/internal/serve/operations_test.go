@@ -92,12 +92,12 @@ func TestMetrics(t *testing.T) {
 	t.Setenv("TROUPE_ADMIN", "127.0.0.1:0")
 	exports := fmt.Sprintf(`[{"name": "files", "to": %q}]`, t.TempDir()) // so that there are metrics of one
 	t.Setenv("TROUPE_EXPORTS", exports)
-	alone := newService(clitest.ExampleHome(t))
+	alone := newService(homeWithJob(t))
 	require.NoError(t, alone.config.Flags.Set("exports", exports))
 	if err := alone.start(t.Context()); err != nil {
 		t.Fatal(err, alone.stop())
 	}
-	nodeHome := clitest.ExampleHome(t)
+	nodeHome := homeWithJob(t)
 	says(t, "is the first of a new cluster", "cluster", "init", "--home", nodeHome, "--cluster-listen", clitest.NodeAddress())
 	node := nodeOn(t, nodeHome)
 	t.Run("standalone", func(t *testing.T) {
@@ -131,19 +131,32 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
+// homeWithJob is the example with a workflow that asks for a job at once: a metric of jobs has samples for each type.
+func homeWithJob(t *testing.T) string {
+	const workflow = "id: sweep\nversion: 1\njobs: {sweep: }\nstateMachines: {main: {initial: busy, states: {busy: {invoke: {job: sweep, onDone: done}}, done: {type: final}}}}\n"
+	home := clitest.ExampleHome(t)
+	require.NoError(t, os.WriteFile(filepath.Join(home, "workflows", "sweep.yaml"), []byte(workflow), 0o600))
+	return home
+}
+
 // countsWork compares what is scraped before and after some requests, and all of it with the table.
 func countsWork(t *testing.T, s *service) scraped {
 	base := "http://" + s.gateway.Addr().String()
 	token, _, err := s.identities.Create(t.Context(), identity.Token, identity.CreateCredential{User: "john.doe"})
 	require.NoError(t, err)
 	ask(t, "GET", base+"/readyz")
-	before := scrape(t, s)
-	ask(t, "BREW", base+"/nothing")
-	ask(t, "GET", base+"/nothing/else")
 	john := wiretest.User{
 		Client:     &wiretest.Client{Address: func() (string, error) { return s.gateway.Addr().String(), nil }},
 		Credential: []string{"Authorization: svc.token " + token},
 	}
+	john.Create(t, "sweep", "").Record(t)
+	var before scraped
+	await(t, func() bool {
+		before = scrape(t, s)
+		return before.value("troupe_jobs_waiting", "type", "sweep") == 1
+	})
+	ask(t, "BREW", base+"/nothing")
+	ask(t, "GET", base+"/nothing/else")
 	const event = "/workflow/api/v1/event"
 	id := john.Create(t, "leave-request", "").Record(t).ID
 	john.Event(t, "leave-request", id, "nonsense", "").WantStatus(t, 400)
