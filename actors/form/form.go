@@ -55,6 +55,9 @@ type Form struct {
 	SubmissionID                string
 	SubmittedAt, DoneAt, LeftAt int64
 
+	// Stored is what Append has made of it, for who keeps both. Package form neither sets nor reads it.
+	Stored []byte
+
 	start []byte // the states that the creation led to, as JSON
 	left  bool   // the states are others now
 }

@@ -207,7 +207,7 @@ func (i *Actor) putIndexes(w *persistence.Batch, indexes []*catalog.Index, befor
 
 func (i *Actor) putRecord(w *persistence.Batch) {
 	key := key.Record(i.scratch[:0], i.shard, i.workflowID, i.id)
-	both := i.of.AppendRecord(key, &i.state, i.chain, i.attachment)
+	both := i.of.AppendRecord(key, &i.state, i.chain, i.attachment())
 	w.Set(both[:len(key)], both[len(key):])
 	i.scratch = both
 }

@@ -41,15 +41,21 @@ type Actor struct {
 	// stored is the record that was read before the actor began; nil when it may be out of date, and after the first
 	// look.
 	stored []byte
-	// form is what makes the instance a form, nil for others, and attachment its stored bytes. Both are replaced, never
-	// changed.
+	// form is what makes the instance a form, nil for others. It is replaced, never changed.
 	form       *form.Form
-	attachment []byte
 	creatorRow form.CreatorRow // of one that is not a form
 	revision   uint64          // the highest that a draft got since the actor began
 	// keyRows is about how many idempotency rows there are since the actor began to count, and keyRowsNext when to look
 	// for old ones.
 	keyRows, keyRowsNext int32
+}
+
+// attachment is the stored form; nil for none.
+func (i *Actor) attachment() []byte {
+	if i.form == nil {
+		return nil
+	}
+	return i.form.Stored
 }
 
 // Receive is what the actors of all instances do with a message.
@@ -92,7 +98,7 @@ func (i *Actor) receive(c *Call) {
 // forget drops all but what the instance is called, which others read.
 func (i *Actor) forget() {
 	i.loaded, i.hasOwnSteps, i.hasHistory = false, false, false
-	i.history, i.of, i.scratch, i.stored, i.form, i.attachment = nil, nil, nil, nil, nil, nil
+	i.history, i.of, i.scratch, i.stored, i.form = nil, nil, nil, nil, nil
 	i.state, i.chain, i.creatorRow = statemachine.Instance{}, statemachine.Chain{}, form.CreatorRow{}
 	i.revision, i.keyRows, i.keyRowsNext = 0, 0, 0
 }
@@ -106,7 +112,7 @@ func (i *Actor) settle(buffer *[]byte) {
 	}
 	i.scratch = nil
 	bufferPool.Put(buffer)
-	i.activation.count(int64(len(i.state.Public) + len(i.state.Private) + cap(i.history) + len(i.attachment)))
+	i.activation.count(int64(len(i.state.Public) + len(i.state.Private) + cap(i.history) + len(i.attachment())))
 }
 
 // run carries out a call, unless its recipient does not want that any more.

@@ -96,12 +96,14 @@ func (i *Actor) dropTaskDrafts(ch *change) error {
 }
 
 func (i *Actor) setForm(attachment []byte) error {
-	i.form, i.attachment = nil, nil
+	i.form = nil
 	if len(attachment) == 0 {
 		return nil
 	}
 	f, err := form.Parse(attachment)
-	i.form, i.attachment = f, attachment
+	if i.form = f; f != nil {
+		f.Stored = attachment
+	}
 	return err
 }
 
@@ -124,9 +126,10 @@ func (i *Actor) putForm(w *persistence.Batch, ch *change, statesBefore []byte) {
 		}
 	}
 	attachment := next.Append(nil)
-	changed := string(attachment) != string(i.attachment) || string(i.of.States(&i.state)) != string(statesBefore)
+	changed := string(attachment) != string(i.attachment()) || string(i.of.States(&i.state)) != string(statesBefore)
 	before := i.form
-	i.form, i.attachment = &next, attachment
+	next.Stored = attachment
+	i.form = &next
 	if changed {
 		row := form.Row{Form: next, WorkflowID: i.workflowID, Nodes: statemachine.NodeNames(i.of.Positions(&i.state))}
 		row.Put(w, i.spot(), before)

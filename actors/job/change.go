@@ -3,19 +3,13 @@ package job
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"strings"
 	"sync"
 	"time"
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/persistence/key"
-	"troupe/statemachine"
 )
-
-// messageMax is how many bytes of a message are kept.
-const messageMax = 4 << 10
 
 // Change carries out an action, and has one error for each item, in order; nil: done, and durable. Of an item: failure.ErrNotFound without such
 // a job, failure.ErrForbidden for who may not have jobs of its type, failure.ErrLeaseLost and failure.ErrEnded,
@@ -41,13 +35,6 @@ func (s *Service) Change(ctx context.Context, req *Request) ([]error, error) {
 	}
 	s.changeHere(ctx, in, in.places, out)
 	return out, nil
-}
-
-func shortened(text string) string {
-	if len(text) > messageMax {
-		text = text[:messageMax]
-	}
-	return strings.ToValidUTF8(text, "")
 }
 
 // changing is a Request with where its jobs are.
@@ -333,15 +320,6 @@ func (s *Service) fail(u *update, it *Item) {
 	}
 	a.State, a.At = waits, now.Add(pause)
 	u.offer = pause <= 0
-}
-
-// pauseBefore is the time before the next attempt, after so many.
-func pauseBefore(of *statemachine.Retry, attempts int) time.Duration {
-	pause := of.Pause(attempts)
-	if of.Jitter {
-		pause -= time.Duration(float64(pause/2) * rand.Float64())
-	}
-	return pause
 }
 
 // tellNow is tell for a job that has just failed for good, unless somebody is telling its instance already.

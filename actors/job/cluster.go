@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/fanout"
+	"troupe/actors/identity"
 	"troupe/actors/internal/wait"
 	"troupe/persistence/key"
 )
@@ -303,7 +305,7 @@ func (s *Service) runningHere(types []string) (out []runs) {
 // changed is what an item has come to.
 type changed struct {
 	At    int
-	Error json.RawMessage // as fanout.ErrorText has it; nil: it is done
+	Error json.RawMessage `json:",omitempty"` // as fanout.ErrorText has it; nil: it is done
 }
 
 func (s *Service) changeFor(ctx context.Context, shards []key.Shard, in *changing, yield func(changed) error) (end struct{}, err error) {
@@ -444,4 +446,25 @@ func (s *Service) ringsHere(ctx context.Context, shards []key.Shard, _ *struct{}
 			return end, failure.ErrUnavailable
 		}
 	}
+}
+
+// Types counts the jobs of all types, on all nodes, for users who can list them.
+func (s *Service) Types(ctx context.Context, caller *identity.Principal) ([]TypeCount, error) {
+	if err := mayList(caller); err != nil {
+		return nil, err
+	}
+	if s.kinds == nil {
+		return s.Here(), nil
+	}
+	by := map[string]*TypeCount{}
+	_, err := s.kinds.types.Merge(ctx, &struct{}{}, fanout.Merging[TypeCount]{
+		Order: func(a, b TypeCount) int { return cmp.Compare(a.Type, b.Type) }, Ahead: 1,
+	}, func(c TypeCount) error {
+		if by[c.Type] == nil {
+			by[c.Type] = &TypeCount{Type: c.Type}
+		}
+		by[c.Type].add(&c)
+		return nil
+	})
+	return sorted(by), err
 }

@@ -40,3 +40,8 @@ func (e *entry) Time() time.Time { return e.At }
 
 // Place implements wait.Timed.
 func (e *entry) Place() *int { return &e.place }
+
+// Metrics are counts since the start.
+type Metrics struct {
+	Activated, Completed, Failed, Expired int64 // Failed are attempts
+}

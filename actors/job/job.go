@@ -3,6 +3,9 @@
 package job
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	"troupe/actors/identity"
@@ -124,4 +127,27 @@ type TypeCount struct {
 	Waiting, Running, Failed int64
 	Oldest                   time.Time // of those waiting; zero: none waits
 	Workers                  []string  // seen in the last minute
+}
+
+func (c *TypeCount) sawOldest(created int64) {
+	if at := time.UnixMilli(created).UTC(); c.Oldest.IsZero() || at.Before(c.Oldest) {
+		c.Oldest = at
+	}
+}
+
+func (c *TypeCount) add(of *TypeCount) {
+	c.Waiting, c.Running, c.Failed = c.Waiting+of.Waiting, c.Running+of.Running, c.Failed+of.Failed
+	if !of.Oldest.IsZero() {
+		c.sawOldest(of.Oldest.UnixMilli())
+	}
+	c.Workers = slices.Compact(slices.Sorted(slices.Values(append(c.Workers, of.Workers...))))
+}
+
+func sorted(by map[string]*TypeCount) (out []TypeCount) {
+	for _, c := range slices.SortedFunc(maps.Values(by), func(a, b *TypeCount) int { return cmp.Compare(a.Type, b.Type) }) {
+		if c.Waiting+c.Running+c.Failed > 0 || len(c.Workers) > 0 {
+			out = append(out, *c)
+		}
+	}
+	return out
 }

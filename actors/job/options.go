@@ -1,6 +1,7 @@
 package job
 
 import (
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -114,4 +115,13 @@ func (o *Options) policyOf(of *key.Offer) *statemachine.JobType {
 		Retry:   statemachine.Retry{RetryLimit: 3, Delay: 5 * time.Second, MaxDelay: time.Hour, Backoff: 2, Jitter: true},
 		Timeout: LeaseDefault,
 	}
+}
+
+// pauseBefore is the time before the next attempt, after so many.
+func pauseBefore(of *statemachine.Retry, attempts int) time.Duration {
+	pause := of.Pause(attempts)
+	if of.Jitter {
+		pause -= time.Duration(float64(pause/2) * rand.Float64())
+	}
+	return pause
 }

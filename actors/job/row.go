@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"troupe/actors/failure"
@@ -396,3 +397,13 @@ func parseID(text string) (j key.Job, ok bool) {
 }
 
 func left(retries, attempts int) int { return max(retries+1-attempts, 0) }
+
+// messageMax is how many bytes of a message are kept.
+const messageMax = 4 << 10
+
+func shortened(text string) string {
+	if len(text) > messageMax {
+		text = text[:messageMax]
+	}
+	return strings.ToValidUTF8(text, "")
+}

@@ -36,7 +36,7 @@ import (
 // instances: their documents, states, tasks, timers, children and histories. Only the ids that are drawn differ. The walks are the same in
 // each run; a failure names the seed and the steps.
 func TestAWorldIsLikeTheService(t *testing.T) {
-	const walks, steps = 14, 80
+	const walks, steps = 24, 80
 	texts := walkedTexts(t)
 	of := definitions(t, texts...)
 	reached := map[string]*statemachine.Coverage{}
