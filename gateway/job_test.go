@@ -82,7 +82,7 @@ func TestActivationsThatWait(t *testing.T) {
 			changed, _ := s.workflows.asked.(job.Request)
 			assert.Equal(t, c.back, changed.Action == job.Fail, "%+v", changed)
 			if c.back {
-				require.Equal(t, []job.Item{{JobID: "j1", Lease: "l1", Later: true}}, changed.Items)
+				require.Equal(t, []job.Item{{JobID: "j1", Lease: "l1", RetryIn: new(time.Duration), Later: true}}, changed.Items)
 			}
 			assert.Zero(t, s.Metrics().Watchers)
 		})
