@@ -56,7 +56,7 @@ func CheckBackupTo(to string) error {
 }
 
 // ownFolders are those of a home that it needs for itself.
-var ownFolders = []string{homedir.DataFolder, home.WorkflowsFolder, home.FormsFolder, home.ChecklistsFolder, home.SchemasFolder}
+var ownFolders = []string{homedir.DataFolder, home.WorkflowsFolder, home.FormsFolder, home.ChecklistsFolder, home.SchemasFolder, home.TestsFolder}
 
 // checkFolder refuses a folder whose files a backup would miss, or take for others: the home, one around it, or one that it needs.
 func (c *Config) checkFolder(to string) error {
