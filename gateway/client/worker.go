@@ -29,7 +29,8 @@ type Worker struct {
 	// which may be nil, becomes JSON. An error is a failed attempt, with its text for people; Final and Later say more. ctx
 	// ends when the job is no longer this worker's (what Handle returns then is dropped) and with Base.
 	Handle func(ctx context.Context, job *Job) (output any, err error)
-	// OnError hears what went wrong with the service, which is tried again, and of jobs that were lost. Nil: nobody.
+	// OnError hears what went wrong with the service, which is tried again, and of jobs that were lost, perhaps by several
+	// goroutines at once. Nil: nobody.
 	OnError func(error)
 	// Base is above the contexts of Handle. When it ends, jobs are given back. Nil: none ends.
 	Base context.Context //nolint:containedctx // it is one of the options

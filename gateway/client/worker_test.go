@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -228,8 +229,8 @@ func TestWorkerWithoutService(t *testing.T) {
 		b := newBoard("a", "b", "c")
 		begun := make(chan string, 3)
 		finish := make(chan struct{})
-		failures := 0
-		stop := working(t, b, &Worker{Concurrency: 3, OnError: func(error) { failures++ }, Handle: func(_ context.Context, j *Job) (any, error) {
+		var failures atomic.Int64
+		stop := working(t, b, &Worker{Concurrency: 3, OnError: func(error) { failures.Add(1) }, Handle: func(_ context.Context, j *Job) (any, error) {
 			begun <- j.JobID
 			<-finish
 			return nil, nil
@@ -247,7 +248,7 @@ func TestWorkerWithoutService(t *testing.T) {
 			told += strings.Count(h, "complete ")
 		}
 		assert.Equal(t, 3, told)
-		assert.Positive(t, failures)
+		assert.Positive(t, failures.Load())
 		b.add("d")
 		synctest.Wait()
 		require.NoError(t, stop())
