@@ -167,15 +167,15 @@ type giving struct {
 	service *Service
 	in      *asked
 	by      map[*shard]*given
-	bytes   int       // of their data
-	leased  []*Leased // in their order; what is not durable has no lease in the end
+	bytes   int      // of their data
+	leased  []Leased // in their order; what is not durable has no lease in the end
 }
 
 // given are leases of one shard that become durable together.
 type given struct {
 	w       *persistence.Batch
 	entries []*entry
-	leased  []*Leased
+	leased  []int // their places in giving.leased
 	done    chan error
 }
 
@@ -244,7 +244,6 @@ func (g *giving) next() (*entry, *Grant, error) {
 // time ago, and of those that never were the one of the oldest job.
 func (g *giving) bestLocked() (best *kind, at lineName, grant *Grant) {
 	var served uint64
-	var front int64
 	for i := range g.in.Grants {
 		of := &g.in.Grants[i]
 		k := g.service.types[of.Type]
@@ -255,9 +254,9 @@ func (g *giving) bestLocked() (best *kind, at lineName, grant *Grant) {
 			if name.workflow != of.Workflow || best != nil && name.priority < at.priority {
 				continue
 			}
-			turn, first := k.shareOf(name.workflow).served, l.front()
-			if best == nil || name.priority > at.priority || turn < served || turn == served && first < front {
-				best, at, grant, served, front = k, name, of, turn, first
+			turn := k.shareOf(name.workflow).served
+			if best == nil || name.priority > at.priority || turn < served || turn == served && l.front() < best.lines[at].front() {
+				best, at, grant, served = k, name, of, turn
 			}
 		}
 	}
@@ -310,13 +309,13 @@ func (g *giving) lease(e *entry, grant *Grant) error {
 	s.countLocked(e, 1)
 	s.mu.Unlock()
 	of.entries = append(of.entries, e)
-	l := &Leased{
+	of.leased = append(of.leased, len(g.leased))
+	g.leased = append(g.leased, Leased{
 		JobID: IDOf(name.ID, elementOf(name)), Lease: a.Lease, Type: r.Type, WorkflowID: r.Workflow, Version: r.Version, InstanceID: instanceid.Text(name.ID),
 		StateMachineID: r.Machine, NodeID: r.Node, Attempt: a.Attempts, AttemptsLeft: left(grant.Retries, a.Attempts), Priority: r.Priority,
 		Created: r.Created, Deadline: a.At.UTC(), Data: r.Data, Traceparent: r.Trace,
-	}
+	})
 	g.bytes += len(r.Data)
-	of.leased, g.leased = append(of.leased, l), append(g.leased, l)
 	if grant.Most > 0 {
 		grant.Most--
 	}
@@ -324,7 +323,7 @@ func (g *giving) lease(e *entry, grant *Grant) error {
 }
 
 // settle waits until the leases are durable. What is not goes back into its line.
-func (g *giving) settle() (all []Leased, failed error) {
+func (g *giving) settle() (durable []Leased, failed error) {
 	s := g.service
 	for x, of := range g.by {
 		err := failure.OfStore(<-of.done)
@@ -344,19 +343,14 @@ func (g *giving) settle() (all []Leased, failed error) {
 					s.offerLocked(x, e.offer)
 				}
 			}
-			of.leased[i].Lease = ""
+			g.leased[of.leased[i]].Lease = ""
 		}
 		s.mu.Unlock()
 		if len(ghosts) > 0 {
 			s.sweep(x, ghosts)
 		}
 	}
-	for _, l := range g.leased {
-		if l.Lease != "" {
-			all = append(all, *l)
-		}
-	}
-	return all, failed
+	return slices.DeleteFunc(g.leased, func(l Leased) bool { return l.Lease == "" }), failed
 }
 
 // newLease draws what nobody can guess.

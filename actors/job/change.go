@@ -325,7 +325,7 @@ func (s *Service) fail(u *update, it *Item) {
 // tellNow is tell for a job that has just failed for good, unless somebody is telling its instance already.
 func (s *Service) tellNow(e *entry, done func(error)) {
 	s.mu.Lock()
-	isMine := !e.busy && e.State == failing && e.shard.taken[e.offer.Job] == e
+	isMine := !e.busy && e.State == failing && e.taken
 	if isMine {
 		e.busy = true
 		e.shard.due.Remove(e)

@@ -21,7 +21,7 @@ type shard struct {
 	early    []Change // that came before
 	taken    map[key.Job]*entry
 	rows     map[key.Job][]byte // of jobs in lines that nobody has had; not of all
-	seized   uint64 // counts what came to taken
+	seized   uint64             // counts what came to taken
 	due      wait.Heap[*entry]
 }
 
@@ -33,6 +33,8 @@ type entry struct {
 	row   []byte        // that it had in its line; nil: it is read
 	busy  bool          // a write is on its way, or its instance is being told
 	gone  bool          // it has ended while it was busy
+	taken bool          // it is in shard.taken
+	of    *share        // that its lease counts for
 	pause time.Duration // before its instance is told again
 	place int           // in the heap; -1: it is not there
 }

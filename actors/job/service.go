@@ -105,6 +105,7 @@ func (s *Service) leaveLocked(x *shard) {
 	}
 	for _, e := range x.taken {
 		s.countLocked(e, -1)
+		e.taken = false
 	}
 	for name := range x.rows {
 		s.forgetRowLocked(x, name)
@@ -174,10 +175,15 @@ func (s *Service) changeLocked(x *shard, c *Change) {
 func (s *Service) takeLocked(x *shard, o key.Offer, a attempt) *entry {
 	e := &entry{shard: x, offer: o, attempt: a, place: -1}
 	s.forgetRowLocked(x, o.Job)
-	x.taken[o.Job] = e
 	x.seized++
-	s.countLocked(e, 1)
+	s.enterLocked(e)
 	return e
+}
+
+func (s *Service) enterLocked(e *entry) {
+	e.shard.taken[e.offer.Job], e.taken = e, true
+	e.of = s.kindLocked(e.offer.Type).shareOf(e.offer.Workflow)
+	s.countLocked(e, 1)
 }
 
 // rowBytesMax bounds the rows in memory of all jobs, and rowBytesEach is about what one takes beside its bytes.
@@ -200,32 +206,33 @@ func (s *Service) forgetRowLocked(x *shard, name key.Job) {
 
 // dropLocked forgets the entry of a job.
 func (s *Service) dropLocked(e *entry) {
-	if x := e.shard; x.taken[e.offer.Job] == e {
+	if e.taken {
 		s.countLocked(e, -1)
-		s.roomLocked(e, &attempt{})
-		delete(x.taken, e.offer.Job)
-		x.due.Remove(e)
+		s.roomLocked(e, waits)
+		delete(e.shard.taken, e.offer.Job)
+		e.taken = false
+		e.shard.due.Remove(e)
 	}
 }
 
 // roomLocked tells who waits that the lease of an entry is over, if they wait for that.
-func (s *Service) roomLocked(e *entry, next *attempt) {
-	if e.State == leased && next.State != leased && s.kindLocked(e.offer.Type).shareOf(e.offer.Workflow).isBounded {
+func (s *Service) roomLocked(e *entry, next byte) {
+	if e.State == leased && next != leased && e.of.isBounded {
 		s.ringLocked(e.offer.Type)
 	}
 }
 
 // countLocked counts the leases of a workflow, of entries that are not forgotten.
 func (s *Service) countLocked(e *entry, by int) {
-	if e.State == leased && e.shard.taken[e.offer.Job] == e {
-		s.kindLocked(e.offer.Type).shareOf(e.offer.Workflow).running += by
+	if e.State == leased && e.taken {
+		e.of.running += by
 	}
 }
 
 // moveLocked gives an entry another attempt.
 func (s *Service) moveLocked(e *entry, to attempt) {
 	s.countLocked(e, -1)
-	s.roomLocked(e, &to)
+	s.roomLocked(e, to.State)
 	e.attempt = to
 	s.countLocked(e, 1)
 	if e.State == failed {
@@ -326,8 +333,7 @@ func (s *Service) load(x *shard) error {
 	for i := range taken {
 		e := &taken[i]
 		lines.withdraw(&e.offer)
-		x.taken[e.offer.Job] = e
-		s.countLocked(e, 1)
+		s.enterLocked(e)
 		if e.State != failed {
 			x.due.Put(e)
 		}

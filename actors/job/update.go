@@ -71,7 +71,7 @@ func (s *Service) tell(e *entry, done func(error)) {
 		s.mu.Lock()
 		e.busy = false
 		switch {
-		case e.shard.taken[e.offer.Job] != e || e.State != failing:
+		case !e.taken || e.State != failing:
 		case isOver:
 			s.dropLocked(e)
 		default:
