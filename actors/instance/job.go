@@ -28,8 +28,11 @@ func (req FinishJob) run(i *Actor, c *Call) error {
 		return err
 	}
 	jobs := i.state.Jobs()
-	at := slices.IndexFunc(jobs, func(j statemachine.Job) bool { return j.ID == req.part() })
-	settled, err := i.env.Jobs.Settle(store.Load, i.shard, i.activation.lead.Epoch, req.Finish, at >= 0)
+	var of *statemachine.Job
+	if at := slices.IndexFunc(jobs, func(j statemachine.Job) bool { return j.ID == req.part() }); at >= 0 {
+		of = &jobs[at]
+	}
+	settled, err := i.env.Jobs.Settle(store.Load, i.shard, i.activation.lead.Epoch, req.Finish, of)
 	if err != nil {
 		return err
 	}
@@ -38,7 +41,7 @@ func (req FinishJob) run(i *Actor, c *Call) error {
 		return nil
 	}
 	if !req.Failed {
-		if err := i.mayOutput(jobs[at].Type, req.Output); err != nil {
+		if err := i.mayOutput(of.Type, req.Output); err != nil {
 			return err
 		}
 	}

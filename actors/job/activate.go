@@ -278,7 +278,7 @@ func (g *giving) lease(e *entry, grant *Grant) error {
 	if e.row != nil { // nobody has had it
 		r, err = parseRow(e.row)
 	} else if r, err = loadRow(s.rows.Load, x.number, name); err == nil {
-		a, err = loadAttempt(s.rows.Load, x.number, name)
+		a, err = loadAttempt(s.rows.Load, x.number, &e.offer)
 	}
 	switch {
 	case errors.Is(err, failure.ErrNotFound):
@@ -300,9 +300,7 @@ func (g *giving) lease(e *entry, grant *Grant) error {
 		length = min(length, g.in.Lease)
 	}
 	a = attempt{State: leased, Attempts: a.Attempts + 1, Lease: newLease(), Worker: g.in.Worker, At: now.Add(length).Truncate(time.Millisecond), Message: a.Message}
-	at := e.offer.Key(nil, x.number)
-	of.w.Delete(at)
-	of.w.Set(name.Key(at[:0], x.number, key.JobAttempt), a.append(nil))
+	of.w.Set(e.offer.Key(nil, x.number), a.append(nil))
 	s.mu.Lock()
 	s.countLocked(e, -1)
 	e.attempt, e.row = a, nil

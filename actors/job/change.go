@@ -204,8 +204,9 @@ func (s *Service) seize(x *shard, name key.Job) (u *update, over *end, err error
 			return nil, &how, err
 		}
 		var a attempt
+		o := r.offer(name)
 		if err == nil {
-			a, err = loadAttempt(s.rows.Load, x.number, name)
+			a, err = loadAttempt(s.rows.Load, x.number, &o)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -217,7 +218,6 @@ func (s *Service) seize(x *shard, name key.Job) (u *update, over *end, err error
 				return nil, nil, failure.Elsewhere(uint16(x.number))
 			}
 			a.State = waits
-			o := r.offer(name)
 			s.withdrawLocked(x, &o)
 			e := s.takeLocked(x, o, a)
 			e.busy = true

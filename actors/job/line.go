@@ -167,13 +167,4 @@ func (l lines) add(o key.Offer) {
 	h.more = true
 }
 
-// withdraw takes out a job that somebody has all the same.
-func (l lines) withdraw(o *key.Offer) {
-	if h := l[o.Type][lineName{o.Priority, o.Workflow}]; h != nil {
-		if _, found := slices.BinarySearchFunc(h.next, *o, compareOffers); found {
-			h.withdraw(o)
-		}
-	}
-}
-
 var errEnough = errors.New("enough")

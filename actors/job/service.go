@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"troupe/actors/failure"
 	"troupe/actors/internal/wait"
 	"troupe/persistence"
 	"troupe/persistence/key"
@@ -160,9 +159,6 @@ func (s *Service) changeLocked(x *shard, c *Change) {
 	case e == nil:
 		s.withdrawLocked(x, &c.offer)
 		s.forgetRowLocked(x, c.offer.Job)
-		if c.kept {
-			s.sweepLocked(x, c.offer)
-		}
 	case e.busy:
 		e.gone = true
 		fallthrough
@@ -282,46 +278,27 @@ func (s *Service) run(x *shard) {
 
 // load reads the rows of a shard.
 func (s *Service) load(x *shard) error {
-	load := s.rows.Load
 	var taken []entry
 	var ghosts [][]byte
-	err := s.rows.Scan(key.JobsPrefix(nil, x.number, key.JobAttempt), func(rowKey, value []byte) error {
-		name, ok := key.ParseJob(rowKey)
+	lines, now := newLines(), s.o.Clock()
+	err := s.rows.Scan(key.JobsPrefix(nil, x.number, key.JobOffer), func(rowKey, value []byte) error {
+		o, ok := key.ParseOffer(rowKey)
 		a, err := parseAttempt(value)
 		if !ok || err != nil {
 			return errors.Join(persistence.ErrCorrupt, err)
 		}
-		r, err := loadRow(load, x.number, name)
-		if errors.Is(err, failure.ErrNotFound) {
+		if a.State == 0 || a.State == waits && !a.At.After(now) {
+			lines.add(o)
+			return nil
+		}
+		_, err = s.rows.Load(o.Job.Key(nil, x.number, key.JobRow))
+		if errors.Is(err, persistence.ErrNotFound) {
 			ghosts = append(ghosts, slices.Clone(rowKey))
 			return nil
 		}
-		if err != nil {
-			return err
-		}
-		e := entry{shard: x, offer: r.offer(name), attempt: a, place: -1}
-		if a.State == waits {
-			switch _, err := load(e.offer.Key(nil, x.number)); {
-			case err == nil: // it is in a line
-				return nil
-			case !errors.Is(err, persistence.ErrNotFound):
-				return err
-			}
-		}
-		taken = append(taken, e)
-		return nil
+		taken = append(taken, entry{shard: x, offer: o, attempt: a, place: -1})
+		return err
 	})
-	lines := newLines()
-	if err == nil {
-		err = s.rows.Scan(key.JobsPrefix(nil, x.number, key.JobOffer), func(rowKey, _ []byte) error {
-			o, ok := key.ParseOffer(rowKey)
-			if !ok {
-				return persistence.ErrCorrupt
-			}
-			lines.add(o)
-			return nil
-		})
-	}
 	if err != nil {
 		return err
 	}
@@ -332,7 +309,6 @@ func (s *Service) load(x *shard) error {
 	}
 	for i := range taken {
 		e := &taken[i]
-		lines.withdraw(&e.offer)
 		s.enterLocked(e)
 		if e.State != failed {
 			x.due.Put(e)
