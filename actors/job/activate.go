@@ -344,9 +344,7 @@ func (g *giving) settle() (durable []Leased, failed error) {
 			g.leased[of.leased[i]].Lease = ""
 		}
 		s.mu.Unlock()
-		if len(ghosts) > 0 {
-			s.sweep(x, ghosts)
-		}
+		s.sweep(x, ghosts)
 	}
 	return slices.DeleteFunc(g.leased, func(l Leased) bool { return l.Lease == "" }), failed
 }

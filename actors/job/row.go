@@ -61,11 +61,6 @@ func (r *row) offer(j key.Job) key.Offer {
 	return key.Offer{Type: r.Type, Priority: uint8(r.Priority), Workflow: r.Workflow, Created: max(r.Created.UnixMilli(), 0), Job: j} //nolint:gosec // 0 to 100
 }
 
-func offerOf(j *statemachine.Job, workflow string, name key.Job) key.Offer {
-	r := row{Type: j.Type, Workflow: workflow, Priority: j.Priority, Created: j.Begun}
-	return r.offer(name)
-}
-
 // The states of an attempt.
 const (
 	leased  byte = 'l'
@@ -196,16 +191,8 @@ const (
 // of that event. Service.Changed is told the changes when they are visible.
 func Put(w *persistence.Batch, of *Origin, over, begun []statemachine.Job) []Change {
 	changes := make([]Change, 0, len(over)+len(begun))
-	isBegun := func(id statemachine.ElementID) bool {
-		for i := range begun {
-			if begun[i].ID == id {
-				return true
-			}
-		}
-		return false
-	}
 	for i := range over {
-		if !isBegun(over[i].ID) { // else it has failed, or begins again
+		if !slices.ContainsFunc(begun, func(j statemachine.Job) bool { return j.ID == over[i].ID }) { // else it has failed, or begins again
 			changes = append(changes, of.end(w, &over[i]))
 		}
 	}
@@ -234,11 +221,10 @@ func (of *Origin) begin(w *persistence.Batch, j *statemachine.Job) Change {
 	name, r := of.job(j.ID), of.row(j)
 	offer := r.offer(name)
 	if !j.Failed {
-		c := Change{how: hasBegun, offer: offer, row: r.append(nil)}
-		at := offer.Key(nil, of.Shard)
+		stored, at := r.append(nil), offer.Key(nil, of.Shard)
 		w.Set(at, nil)
-		w.Set(name.Key(at[:0], of.Shard, key.JobRow), c.row)
-		return c
+		w.Set(name.Key(at[:0], of.Shard, key.JobRow), stored)
+		return Change{hasBegun, offer, stored}
 	}
 	a := attempt{}
 	if s := of.Settled; s != nil && s.ID == j.ID {

@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -279,7 +278,7 @@ func (s *Service) run(x *shard) {
 // load reads the rows of a shard.
 func (s *Service) load(x *shard) error {
 	var taken []entry
-	var ghosts [][]byte
+	var ghosts []*entry
 	lines, now := newLines(), s.o.Clock()
 	err := s.rows.Scan(key.JobsPrefix(nil, x.number, key.JobOffer), func(rowKey, value []byte) error {
 		o, ok := key.ParseOffer(rowKey)
@@ -293,7 +292,7 @@ func (s *Service) load(x *shard) error {
 		}
 		_, err = s.rows.Load(o.Job.Key(nil, x.number, key.JobRow))
 		if errors.Is(err, persistence.ErrNotFound) {
-			ghosts = append(ghosts, slices.Clone(rowKey))
+			ghosts = append(ghosts, &entry{shard: x, offer: o})
 			return nil
 		}
 		taken = append(taken, entry{shard: x, offer: o, attempt: a, place: -1})
@@ -302,6 +301,7 @@ func (s *Service) load(x *shard) error {
 	if err != nil {
 		return err
 	}
+	s.sweep(x, ghosts)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if x.over {
@@ -321,13 +321,6 @@ func (s *Service) load(x *shard) error {
 		s.changeLocked(x, &x.early[i])
 	}
 	x.early = nil
-	if len(ghosts) > 0 {
-		w := s.o.Store.NewBatchIn(x.number, x.epoch)
-		for _, k := range ghosts {
-			w.Delete(k)
-		}
-		s.o.Store.Append(w, unheard{})
-	}
 	return nil
 }
 

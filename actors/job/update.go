@@ -45,6 +45,9 @@ func (s *Service) handle(x *shard, late []*entry) {
 
 // sweep removes what is left of jobs that have ended.
 func (s *Service) sweep(x *shard, ghosts []*entry) {
+	if len(ghosts) == 0 {
+		return
+	}
 	w := s.o.Store.NewBatchIn(x.number, x.epoch)
 	s.mu.Lock()
 	for _, e := range ghosts {
@@ -95,7 +98,8 @@ func (s *Service) Settle(load func(key []byte) ([]byte, error), sh key.Shard, ep
 	a, known := s.leaseOf(sh, epoch, f)
 	if !known {
 		var err error
-		o := offerOf(j, f.Workflow, f.Job)
+		r := row{Type: j.Type, Workflow: f.Workflow, Priority: j.Priority, Created: j.Begun}
+		o := r.offer(f.Job)
 		if a, err = loadAttempt(load, sh, &o); err != nil {
 			return nil, err
 		}
@@ -168,8 +172,6 @@ func (s *Service) write(x *shard, updates []*update) error {
 		}
 	}
 	s.mu.Unlock()
-	if len(ghosts) > 0 {
-		s.sweep(x, ghosts)
-	}
+	s.sweep(x, ghosts)
 	return err
 }
