@@ -23,7 +23,7 @@ type Options struct {
 	Store *persistence.Store
 	Clock func() time.Time
 	Log   zerolog.Logger
-	// Types returns what the newest versions say of a type, by workflow.
+	// Types returns what the newest versions that have a type say of it, by workflow.
 	Types func(typ string) []catalog.JobType
 	// Finish gives an instance the end of a job, and Again has it begin one again that has failed for good. done is called once, when that is
 	// durable, or with the reason why it is not. They must not block.
@@ -80,7 +80,7 @@ func (o *Options) grants(caller *identity.Principal, types []string) (grants []G
 	return grants, nil
 }
 
-// mayHave: t is nil for a type that the newest version does not have.
+// mayHave: t is nil for a type that no version has.
 func mayHave(caller *identity.Principal, t *statemachine.JobType, now time.Time) bool {
 	return caller.Has(identity.Jobs) || t != nil && t.Lets(catalog.CallerOf(caller), now)
 }
@@ -104,7 +104,7 @@ func (o *Options) may(caller *identity.Principal, action Action, typ, workflow s
 	return nil
 }
 
-// policyOf is what the newest version of a workflow says of a type. Without the type there, the usual rules hold.
+// policyOf is what a workflow says of a type. If it says nothing, the usual rules hold.
 func (o *Options) policyOf(of *key.Offer) *statemachine.JobType {
 	for _, t := range o.Types(of.Type) {
 		if t.Workflow == of.Workflow {

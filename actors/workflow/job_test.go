@@ -2,6 +2,8 @@ package workflow_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,6 +109,37 @@ func TestAJobThatFails(t *testing.T) {
 		assert.Empty(t, page.Jobs)
 		h.End()
 	})
+}
+
+// TestATypeThatTheNewestVersionLacks goes on as the newest one says that has it: those whom it lets do what waits still, within its
+// schema, also after a restart. A version that has the type again counts at once.
+func TestATypeThatTheNewestVersionLacks(t *testing.T) {
+	h := startOn(t, storetest.NewDisk(), workflow.Options{})
+	h.Publish(charging)
+	h.Make(boss, "charging", "")
+	h.Make(boss, "charging", "")
+	nobodys := strings.Replace(charging, "roles: [payments]", "roles: [nobody]", 1)
+	publish := func(version int, text string) {
+		h.Publish(fmt.Sprintf("version: %d\n%s", version, text))
+	}
+	publish(2, nobodys)
+	publish(3, charging)
+	publish(4, strings.NewReplacer("charge:", "settle:", "job: charge", "job: settle").Replace(nobodys))
+	leased := h.activate("charge")
+	require.Len(t, leased, 2)
+	mayNot := func(typ string) {
+		_, err := h.Jobs.Activate(t.Context(), &job.Activation{Caller: payments, Types: []string{typ}, Max: 1})
+		assert.ErrorIs(t, err, failure.ErrForbidden)
+	}
+	mayNot("settle")
+	h.Restart()
+	it := job.Item{JobID: leased[0].JobID, Lease: leased[0].Lease, Output: value(`{}`)}
+	assert.ErrorIs(t, h.change(job.Complete, it), failure.ErrUnprocessable)
+	it.Output = value(`{"receipt":"r"}`)
+	assert.NoError(t, h.change(job.Complete, it))
+	publish(5, nobodys)
+	mayNot("charge")
+	assert.ErrorIs(t, h.change(job.Complete, job.Item{JobID: leased[1].JobID, Lease: leased[1].Lease, Output: it.Output}), failure.ErrForbidden)
 }
 
 // TestWhoMayHaveJobs: those whom the definition lets, and those with the privilege.
