@@ -29,7 +29,7 @@ func (req FinishJob) run(i *Actor, c *Call) error {
 	}
 	jobs := i.state.Jobs()
 	at := slices.IndexFunc(jobs, func(j statemachine.Job) bool { return j.ID == req.part() })
-	settled, err := job.Settle(store.Load, i.shard, req.Job, at >= 0, req.Lease, req.Failed)
+	settled, err := i.env.Jobs.Settle(store.Load, i.shard, i.activation.lead.Epoch, req.Finish, at >= 0)
 	if err != nil {
 		return err
 	}

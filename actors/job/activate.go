@@ -223,8 +223,9 @@ func (g *giving) next() (*entry, *Grant, error) {
 			first.next = first.next[1:]
 			first.count = max(first.count-1, int64(len(first.next)))
 			k.prune(of.number, &o)
+			row := of.rows[o.Job]
 			e := s.takeLocked(of, o, attempt{State: waits})
-			e.busy = true
+			e.busy, e.row = true, row
 			s.servings++
 			k.shareOf(o.Workflow).served = s.servings
 			s.mu.Unlock()
@@ -272,9 +273,12 @@ func (g *giving) lease(e *entry, grant *Grant) error {
 		g.by[x] = of
 	}
 	name := e.offer.Job
-	r, err := loadRow(s.rows.Load, x.number, name)
+	var r row
 	var a attempt
-	if err == nil {
+	var err error
+	if e.row != nil { // nobody has had it
+		r, err = parseRow(e.row)
+	} else if r, err = loadRow(s.rows.Load, x.number, name); err == nil {
 		a, err = loadAttempt(s.rows.Load, x.number, name)
 	}
 	switch {
@@ -297,11 +301,12 @@ func (g *giving) lease(e *entry, grant *Grant) error {
 		length = min(length, g.in.Lease)
 	}
 	a = attempt{State: leased, Attempts: a.Attempts + 1, Lease: newLease(), Worker: g.in.Worker, At: now.Add(length).Truncate(time.Millisecond), Message: a.Message}
-	of.w.Delete(e.offer.Key(nil, x.number))
-	of.w.Set(name.Key(nil, x.number, key.JobAttempt), a.append(nil))
+	at := e.offer.Key(nil, x.number)
+	of.w.Delete(at)
+	of.w.Set(name.Key(at[:0], x.number, key.JobAttempt), a.append(nil))
 	s.mu.Lock()
 	s.countLocked(e, -1)
-	e.attempt = a
+	e.attempt, e.row = a, nil
 	s.countLocked(e, 1)
 	s.mu.Unlock()
 	of.entries = append(of.entries, e)

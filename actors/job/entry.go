@@ -20,6 +20,7 @@ type shard struct {
 	over     bool
 	early    []Change // that came before
 	taken    map[key.Job]*entry
+	rows     map[key.Job][]byte // of jobs in lines that nobody has had; not of all
 	seized   uint64 // counts what came to taken
 	due      wait.Heap[*entry]
 }
@@ -29,6 +30,7 @@ type entry struct {
 	shard *shard
 	offer key.Offer
 	attempt
+	row   []byte        // that it had in its line; nil: it is read
 	busy  bool          // a write is on its way, or its instance is being told
 	gone  bool          // it has ended while it was busy
 	pause time.Duration // before its instance is told again

@@ -187,7 +187,8 @@ func (w *world) finish(of *Finish, done func(error)) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		isOpen := slices.ContainsFunc(f.jobs, func(j statemachine.Job) bool { return j.ID == elementOf(of.Job) })
-		s, err := Settle(w.store.Load, w.store.ShardOf(of.Job.ID), of.Job, isOpen, of.Lease, of.Failed)
+		sh := w.store.ShardOf(of.Job.ID)
+		s, err := w.service.Settle(w.store.Load, sh, w.store.Epoch(sh), of, isOpen)
 		if s == nil || err != nil {
 			done(err)
 			return

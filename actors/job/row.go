@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,6 +41,7 @@ type row struct {
 }
 
 func (r *row) append(dst []byte) []byte {
+	dst = slices.Grow(dst, 64+len(r.Type)+len(r.Workflow)+len(r.Machine)+len(r.Node)+len(r.Trace)+len(r.Data))
 	dst = packed.AppendText(packed.AppendText(dst, r.Type), r.Workflow)
 	dst = binary.AppendUvarint(dst, r.Version)
 	dst = packed.AppendText(packed.AppendText(dst, r.Machine), r.Node)
@@ -89,6 +91,7 @@ func (a *attempt) append(dst []byte) []byte {
 	if a.Returned {
 		returned = 1
 	}
+	dst = slices.Grow(dst, 48+len(a.Lease)+len(a.Worker)+len(a.Message))
 	dst = binary.AppendUvarint(append(dst, a.State, returned), uint64(a.Attempts)) //nolint:gosec // not negative
 	dst = packed.AppendTime(packed.AppendText(packed.AppendText(dst, a.Lease), a.Worker), a.At)
 	return packed.AppendText(dst, a.Message)
@@ -120,6 +123,7 @@ type end struct {
 }
 
 func (e *end) append(dst []byte) []byte {
+	dst = slices.Grow(dst, 32+len(e.Type)+len(e.Workflow)+len(e.Lease))
 	dst = packed.AppendTime(append(dst, e.How), e.At)
 	return packed.AppendText(packed.AppendText(packed.AppendText(dst, e.Type), e.Workflow), e.Lease)
 }
@@ -173,6 +177,9 @@ func (of *Origin) job(id statemachine.ElementID) key.Job {
 type Change struct {
 	how   byte
 	offer key.Offer
+	row   []byte // of one that waits, as stored, when it had no attempt; else nil
+	// kept: its offer stays, if somebody has written one meanwhile.
+	kept bool
 }
 
 const (
@@ -199,7 +206,8 @@ func Put(w *persistence.Batch, of *Origin, over, begun []statemachine.Job) []Cha
 		}
 	}
 	for i := range begun {
-		changes = append(changes, of.begin(w, &begun[i]))
+		again := slices.ContainsFunc(over, func(j statemachine.Job) bool { return j.ID == begun[i].ID })
+		changes = append(changes, of.begin(w, &begun[i], again))
 	}
 	return changes
 }
@@ -212,21 +220,31 @@ func (of *Origin) end(w *persistence.Batch, j *statemachine.Job) Change {
 			e.How = failedOver
 		}
 	}
-	w.Delete(name.Key(nil, of.Shard, key.JobRow))
-	w.Delete(name.Key(nil, of.Shard, key.JobAttempt))
-	w.Delete(offer.Key(nil, of.Shard))
-	w.Set(name.Key(nil, of.Shard, key.JobEnd), e.append(nil))
-	return Change{hasEnded, offer}
+	// NB: a job that somebody has is not offered. When its lease runs out at this moment, Service.Changed removes the offer.
+	c := Change{how: hasEnded, offer: offer, kept: of.Settled != nil && of.Settled.ID == j.ID && of.Settled.attempt.State == leased}
+	at := name.Key(nil, of.Shard, key.JobRow)
+	w.Delete(at)
+	w.Delete(name.Key(at[:0], of.Shard, key.JobAttempt))
+	w.Set(name.Key(at[:0], of.Shard, key.JobEnd), e.append(nil))
+	if !c.kept {
+		w.Delete(offer.Key(at[:0], of.Shard))
+	}
+	return c
 }
 
-func (of *Origin) begin(w *persistence.Batch, j *statemachine.Job) Change {
+// begin: again says that the job had failed for good before.
+func (of *Origin) begin(w *persistence.Batch, j *statemachine.Job, again bool) Change {
 	name, r := of.job(j.ID), of.row(j)
 	offer := r.offer(name)
 	if !j.Failed {
-		w.Set(name.Key(nil, of.Shard, key.JobRow), r.append(nil))
-		w.Delete(name.Key(nil, of.Shard, key.JobAttempt)) // of before an incident
-		w.Set(offer.Key(nil, of.Shard), nil)
-		return Change{hasBegun, offer}
+		c := Change{how: hasBegun, offer: offer, row: r.append(nil)}
+		at := offer.Key(nil, of.Shard)
+		w.Set(at, nil)
+		w.Set(name.Key(at[:0], of.Shard, key.JobRow), c.row)
+		if again {
+			w.Delete(name.Key(at[:0], of.Shard, key.JobAttempt))
+		}
+		return c
 	}
 	a := attempt{}
 	if s := of.Settled; s != nil && s.ID == j.ID {
@@ -236,7 +254,7 @@ func (of *Origin) begin(w *persistence.Batch, j *statemachine.Job) Change {
 	}
 	a.State = failed
 	w.Set(name.Key(nil, of.Shard, key.JobAttempt), a.append(nil))
-	return Change{hasFailed, offer}
+	return Change{how: hasFailed, offer: offer}
 }
 
 func (of *Origin) row(j *statemachine.Job) row {
@@ -257,7 +275,7 @@ type Settled struct {
 
 // Data is event.data of what happened to the job of an instance; output is nil for none.
 func (s *Settled) Data(of key.ID, output data.Value) data.Value {
-	v := data.AppendString([]byte(`{"jobId":`), IDOf(of, s.ID))
+	v := data.AppendString(append(make(data.Value, 0, 96+len(s.Message)+len(output)), `{"jobId":`...), IDOf(of, s.ID))
 	switch {
 	case s.Failed:
 		v = data.AppendString(append(v, `,"message":`...), s.Message)
@@ -281,30 +299,6 @@ func CheckOutput(of *statemachine.JobType, output data.Value) error {
 		return failure.Refuse(failure.ErrUnprocessable, "output: %w", err)
 	}
 	return nil
-}
-
-// Settle says whether a lease may end a job now. isOpen: its instance has the job. load reads rows, of which it has all that the instance
-// and the holders of leases were told. Without an error, nil: the lease has ended it before in the same way. The errors are failure.ErrNotFound, failure.ErrLeaseLost and failure.ErrEnded.
-func Settle(load func(key []byte) ([]byte, error), sh key.Shard, name key.Job, isOpen bool, lease string, failed bool) (*Settled, error) {
-	if !isOpen {
-		e, err := loadEnd(load, sh, name)
-		if err == nil {
-			err = e.settles(lease, failed)
-		}
-		return nil, err
-	}
-	a, err := loadAttempt(load, sh, name)
-	if err != nil {
-		return nil, err
-	}
-	if !failed && a.isOver() {
-		return nil, errFailed
-	}
-	mayComplete := !a.Returned && (a.State == leased || a.State == waits)
-	if a.Lease != lease || a.Lease == "" || failed && a.State != failing || !failed && !mayComplete {
-		return nil, errLeaseLost
-	}
-	return &Settled{ID: elementOf(name), Failed: failed, Attempts: a.Attempts, Message: a.Message, attempt: a}, nil
 }
 
 // loadEnd returns how a job has ended, failure.ErrNotFound when nothing is known of it.
@@ -349,7 +343,7 @@ func Remove(w *persistence.Batch, of *Origin, open []statemachine.Job) (changes 
 		r := of.row(&open[i])
 		offer := r.offer(of.job(open[i].ID))
 		w.Delete(offer.Key(nil, of.Shard))
-		changes = append(changes, Change{hasEnded, offer})
+		changes = append(changes, Change{how: hasEnded, offer: offer})
 	}
 	return changes
 }
@@ -382,7 +376,7 @@ func Forget(store *persistence.Store, before time.Time) error {
 
 // IDOf is what programs call a job of an instance.
 func IDOf(instance key.ID, id statemachine.ElementID) string {
-	return instanceid.Text(instance) + "-" + id.String()
+	return instanceid.PartText(instance, id.Sequence, id.Number)
 }
 
 func elementOf(j key.Job) statemachine.ElementID {

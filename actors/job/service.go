@@ -35,6 +35,7 @@ type Service struct {
 	types    map[string]*kind
 	limits   map[typeOf]*limit
 	servings uint64 // jobs that were given
+	rowBytes int    // of the rows in memory
 	counts   Metrics
 }
 
@@ -80,6 +81,7 @@ func (s *Service) Begin(ctx context.Context, sh key.Shard, epoch uint64) (run fu
 func (s *Service) enter(ctx context.Context, sh key.Shard, epoch uint64) *shard {
 	x := &shard{
 		number: sh, epoch: epoch, ctx: ctx, wake: make(chan struct{}, 1), loaded: make(chan struct{}), taken: map[key.Job]*entry{},
+		rows: map[key.Job][]byte{},
 	}
 	s.mu.Lock()
 	if before := s.led[sh]; before != nil {
@@ -103,6 +105,9 @@ func (s *Service) leaveLocked(x *shard) {
 	}
 	for _, e := range x.taken {
 		s.countLocked(e, -1)
+	}
+	for name := range x.rows {
+		s.forgetRowLocked(x, name)
 	}
 	x.taken, x.due = map[key.Job]*entry{}, wait.Heap[*entry]{}
 	for _, k := range s.types {
@@ -143,6 +148,7 @@ func (s *Service) changeLocked(x *shard, c *Change) {
 			s.dropLocked(e)
 		}
 		s.offerLocked(x, c.offer)
+		s.keepRowLocked(x, c)
 	case c.how == hasFailed:
 		if e == nil {
 			e = s.takeLocked(x, c.offer, attempt{})
@@ -152,6 +158,10 @@ func (s *Service) changeLocked(x *shard, c *Change) {
 		x.due.Remove(e)
 	case e == nil:
 		s.withdrawLocked(x, &c.offer)
+		s.forgetRowLocked(x, c.offer.Job)
+		if c.kept {
+			s.sweepLocked(x, c.offer)
+		}
 	case e.busy:
 		e.gone = true
 		fallthrough
@@ -163,10 +173,29 @@ func (s *Service) changeLocked(x *shard, c *Change) {
 // takeLocked makes an entry of a job.
 func (s *Service) takeLocked(x *shard, o key.Offer, a attempt) *entry {
 	e := &entry{shard: x, offer: o, attempt: a, place: -1}
+	s.forgetRowLocked(x, o.Job)
 	x.taken[o.Job] = e
 	x.seized++
 	s.countLocked(e, 1)
 	return e
+}
+
+// rowBytesMax bounds the rows in memory of all jobs, and rowBytesEach is about what one takes beside its bytes.
+const rowBytesMax, rowBytesEach = 16 << 20, 128
+
+// keepRowLocked keeps the row of a job that begins, which whoever gives it need not read then.
+func (s *Service) keepRowLocked(x *shard, c *Change) {
+	if size := len(c.row) + rowBytesEach; c.row != nil && s.rowBytes+size <= rowBytesMax && !x.over && x.rows[c.offer.Job] == nil {
+		x.rows[c.offer.Job] = c.row
+		s.rowBytes += size
+	}
+}
+
+func (s *Service) forgetRowLocked(x *shard, name key.Job) {
+	if row := x.rows[name]; row != nil {
+		delete(x.rows, name)
+		s.rowBytes -= len(row) + rowBytesEach
+	}
 }
 
 // dropLocked forgets the entry of a job.

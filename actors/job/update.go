@@ -44,14 +44,22 @@ func (s *Service) handle(x *shard, late []*entry) {
 
 // sweep removes what is left of jobs that have ended.
 func (s *Service) sweep(x *shard, ghosts []*entry) {
-	w := s.o.Store.NewBatchIn(x.number, x.epoch)
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	var offers []key.Offer
 	for _, e := range ghosts {
-		w.Delete(e.offer.Job.Key(nil, x.number, key.JobAttempt))
-		w.Delete(e.offer.Key(nil, x.number))
+		offers = append(offers, e.offer)
 		s.dropLocked(e)
 	}
-	s.mu.Unlock()
+	s.sweepLocked(x, offers...)
+}
+
+func (s *Service) sweepLocked(x *shard, ghosts ...key.Offer) {
+	w := s.o.Store.NewBatchIn(x.number, x.epoch)
+	for i := range ghosts {
+		w.Delete(ghosts[i].Job.Key(nil, x.number, key.JobAttempt))
+		w.Delete(ghosts[i].Key(nil, x.number))
+	}
 	s.o.Store.Append(w, unheard{})
 }
 
@@ -79,6 +87,49 @@ func (s *Service) tell(e *entry, done func(error)) {
 		}
 		done(err)
 	})
+}
+
+// Settle says whether a lease may end a job now, in an epoch of its shard. isOpen: its instance has the job. load reads rows, of which it has
+// all that the instance and the holders of leases were told. Without an error, nil: the lease has ended it before in the same way. The errors
+// are failure.ErrNotFound, failure.ErrLeaseLost and failure.ErrEnded.
+func (s *Service) Settle(load func(key []byte) ([]byte, error), sh key.Shard, epoch uint64, f *Finish, isOpen bool) (*Settled, error) {
+	if !isOpen {
+		e, err := loadEnd(load, sh, f.Job)
+		if err == nil {
+			err = e.settles(f.Lease, f.Failed)
+		}
+		return nil, err
+	}
+	a, known := s.leaseOf(sh, epoch, f)
+	if !known {
+		var err error
+		if a, err = loadAttempt(load, sh, f.Job); err != nil {
+			return nil, err
+		}
+	}
+	if !f.Failed && a.isOver() {
+		return nil, errFailed
+	}
+	mayComplete := !a.Returned && (a.State == leased || a.State == waits)
+	if a.Lease != f.Lease || a.Lease == "" || f.Failed && a.State != failing || !f.Failed && !mayComplete {
+		return nil, errLeaseLost
+	}
+	return &Settled{ID: elementOf(f.Job), Failed: f.Failed, Attempts: a.Attempts, Message: a.Message, attempt: a}, nil
+}
+
+// leaseOf returns the attempt of the holder of a lease. What is not known for certain is to be read.
+func (s *Service) leaseOf(sh key.Shard, epoch uint64, f *Finish) (a attempt, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.led[sh]
+	if x == nil || x.over || x.epoch != epoch {
+		return a, false
+	}
+	e := x.taken[f.Job]
+	if e == nil || e.busy || e.State != leased || e.Lease != f.Lease { // NB: what is written by one that is busy may be visible
+		return a, false
+	}
+	return e.attempt, true
 }
 
 // update is what happens to an entry that is busy.

@@ -1,5 +1,7 @@
 package key
 
+import "slices"
+
 // Job is a job of an instance as keys name it.
 type Job struct {
 	ID       ID
@@ -17,8 +19,11 @@ const (
 
 // Key appends the key of a row of a job, of one of the kinds but JobOffer.
 func (j Job) Key(dst []byte, sh Shard, kind byte) []byte {
-	return j.appendEnd(JobsPrefix(dst, sh, kind))
+	return j.appendEnd(JobsPrefix(slices.Grow(dst, jobKeyBytes), sh, kind))
 }
+
+// jobKeyBytes is how long a key is that Job.Key appends.
+const jobKeyBytes = 3 + 1 + 16 + 8 + 4
 
 func (j Job) appendEnd(dst []byte) []byte {
 	return appendPart(append(dst, j.ID[:]...), j.Sequence, j.Number)
@@ -46,6 +51,7 @@ type Offer struct {
 
 // Key appends the key of an offer.
 func (o *Offer) Key(dst []byte, sh Shard) []byte {
+	dst = slices.Grow(dst, jobKeyBytes+15+len(o.Type)+len(o.Workflow)) // NB: with two lengths, the priority and the time
 	return o.appendEnd(appendPlace(OfferPrefix(dst, sh, o.Type, o.Priority, o.Workflow), o.Created))
 }
 

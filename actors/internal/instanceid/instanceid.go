@@ -5,7 +5,6 @@ package instanceid
 import (
 	"crypto/rand"
 	"encoding/binary"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -67,7 +66,9 @@ func Numbered(now time.Time, number uint64) key.ID {
 
 // PartText names something of an instance that came with one of its history entries: INSTANCE-SEQUENCE-NUMBER.
 func PartText(id key.ID, sequence uint64, number uint32) string {
-	return fmt.Sprintf("%s-%d-%d", Text(id), sequence, number)
+	text := append(make([]byte, 0, 64), Text(id)...)
+	text = strconv.AppendUint(append(text, '-'), sequence, 10)
+	return string(strconv.AppendUint(append(text, '-'), uint64(number), 10))
 }
 
 // ParsePart reads the one spelling that PartText writes.
