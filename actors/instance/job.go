@@ -6,6 +6,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/job"
+	"troupe/actors/trace"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -13,7 +14,12 @@ import (
 var errNoJob = failure.Refuse(failure.ErrEnded, "the instance does not wait for the job any more")
 
 // FinishJob is the request to end a job, of who has its lease.
-type FinishJob struct{ *job.Finish }
+type FinishJob struct {
+	*job.Finish
+	Span *trace.Span // nil: nobody follows it
+}
+
+func (req FinishJob) span() *trace.Span { return req.Span }
 
 func (req FinishJob) part() statemachine.ElementID {
 	return statemachine.ElementID{Sequence: req.Job.Sequence, Number: req.Job.Number}

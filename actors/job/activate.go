@@ -61,7 +61,7 @@ func (s *Service) listen(a *Activation) *waiter {
 		}
 	}
 	if w.follows = s.kinds != nil && a.Wait > 0; w.follows {
-		s.kinds.followLocked(s)
+		s.rings.Follow()
 	}
 	return w
 }
@@ -75,8 +75,8 @@ func (s *Service) ignore(w *waiter) {
 			delete(k.waiters, w)
 		}
 	}
-	if s.kinds != nil && w.follows {
-		s.kinds.ignoredLocked(s)
+	if w.follows {
+		s.rings.Ignore()
 	}
 }
 
@@ -116,11 +116,31 @@ func (s *Service) try(ctx context.Context, a *Activation) (leased []Leased, at t
 	if err != nil {
 		return nil, at, err
 	}
+	if s.Paused() != nil {
+		return nil, at, nil
+	}
 	in := &asked{grants, a.Max, a.Lease, a.Worker}
 	if s.kinds != nil {
 		return s.tryCluster(ctx, in)
 	}
 	return s.within(in, s.localRunning, func(in *asked) ([]Leased, error) { return s.take(ctx, in) })
+}
+
+// Paused is nil, or why no job is given now.
+func (s *Service) Paused() error {
+	if s.o.Held == nil {
+		return nil
+	}
+	return s.o.Held()
+}
+
+// Resumed has those who wait look again, after Paused.
+func (s *Service) Resumed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for typ := range s.types {
+		s.ringLocked(typ)
+	}
 }
 
 // take gives jobs of the shards that are led here.
@@ -300,6 +320,10 @@ func (g *giving) lease(e *entry, grant *Grant) error {
 	if g.in.Lease != 0 {
 		length = min(length, g.in.Lease)
 	}
+	waited := r.Created
+	if a.State == waits {
+		waited = a.At
+	}
 	a = attempt{State: leased, Attempts: a.Attempts + 1, Lease: newLease(), Worker: g.in.Worker, At: now.Add(length).Truncate(time.Millisecond), Message: a.Message}
 	at := e.offer.Key(nil, x.number)
 	of.w.Delete(at)
@@ -308,12 +332,13 @@ func (g *giving) lease(e *entry, grant *Grant) error {
 	s.countLocked(e, -1)
 	e.attempt, e.row = a, nil
 	s.countLocked(e, 1)
+	s.o.follow(e, &r, waited)
 	s.mu.Unlock()
 	of.entries = append(of.entries, e)
 	l := &Leased{
 		JobID: IDOf(name.ID, elementOf(name)), Lease: a.Lease, Type: r.Type, WorkflowID: r.Workflow, Version: r.Version, InstanceID: instanceid.Text(name.ID),
 		StateMachineID: r.Machine, NodeID: r.Node, Attempt: a.Attempts, AttemptsLeft: left(grant.Retries, a.Attempts), Priority: r.Priority,
-		Created: r.Created, Deadline: a.At.UTC(), Data: r.Data, Traceparent: r.Trace,
+		Created: r.Created, Deadline: a.At.UTC(), Data: r.Data, Traceparent: e.trace,
 	}
 	g.bytes += len(r.Data)
 	of.leased, g.leased = append(of.leased, l), append(g.leased, l)

@@ -2,9 +2,12 @@ package job
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"troupe/actors/internal/instanceid"
 	"troupe/actors/internal/wait"
+	"troupe/actors/trace"
 	"troupe/persistence/key"
 )
 
@@ -21,7 +24,7 @@ type shard struct {
 	early    []Change // that came before
 	taken    map[key.Job]*entry
 	rows     map[key.Job][]byte // of jobs in lines that nobody has had; not of all
-	seized   uint64 // counts what came to taken
+	seized   uint64             // counts what came to taken
 	due      wait.Heap[*entry]
 }
 
@@ -31,6 +34,8 @@ type entry struct {
 	offer key.Offer
 	attempt
 	row   []byte        // that it had in its line; nil: it is read
+	trace string        // the value of trace.Header for what comes of it; "": nobody follows it
+	span  *trace.Span   // of the lease; nil likewise
 	busy  bool          // a write is on its way, or its instance is being told
 	gone  bool          // it has ended while it was busy
 	pause time.Duration // before its instance is told again
@@ -46,4 +51,27 @@ func (e *entry) Place() *int { return &e.place }
 // Metrics are counts since the start.
 type Metrics struct {
 	Activated, Completed, Failed, Expired int64 // Failed are attempts
+}
+
+// follow begins the span of the lease that an entry has, waited is since when its job has waited.
+func (o *Options) follow(e *entry, r *row, waited time.Time) {
+	if e.trace = r.Trace; r.Trace == "" || o.Tracer == nil || e.State != leased {
+		return
+	}
+	name := e.offer.Job
+	e.span = o.Tracer.Leased(r.Trace, &trace.Job{
+		Workflow: r.Workflow, Instance: instanceid.Text(name.ID), ID: IDOf(name.ID, elementOf(name)), Type: r.Type, Worker: e.Worker, Attempt: e.Attempts,
+	}, waited)
+	e.trace = e.span.Parent()
+}
+
+var errAttempt = errors.New("the attempt has failed")
+
+// unfollow ends the span of a lease, which becomes next.
+func (e *entry) unfollow(next *attempt) {
+	var err error
+	if next.State != 0 {
+		err = errAttempt
+	}
+	e.span.End(err)
 }

@@ -114,12 +114,7 @@ func (s *Service) fill(x *shard, k *kind, o *key.Offer) error {
 // ringLocked tells who waits for jobs of a type to look, on all nodes.
 func (s *Service) ringLocked(typ string) {
 	s.wakeLocked(typ)
-	if s.kinds != nil {
-		for f := range s.kinds.followers {
-			f.types[typ] = struct{}{}
-			wait.Notify(f.rung)
-		}
-	}
+	s.rings.Ring(typ)
 }
 
 func (s *Service) wakeLocked(typ string) {

@@ -12,13 +12,14 @@ import (
 	"troupe/actors/fanout"
 	"troupe/actors/identity"
 	"troupe/actors/query"
+	"troupe/actors/trace"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
 
-// Options configures a Service. All fields but the last two are required.
+// Options configures a Service. All fields but the last four are required.
 type Options struct {
 	Store *persistence.Store
 	Clock func() time.Time
@@ -32,6 +33,9 @@ type Options struct {
 	Queries *query.Service
 	// MayRead reports whether a caller may read an instance.
 	MayRead func(caller *identity.Principal, workflow, instance string) bool
+	Tracer  *trace.Tracer // nil: nobody collects traces
+	// Held is why no job is given now. Nil, or a nil error: they are. When that ends, Resumed is called.
+	Held func() error
 	// Fanout and Peers reach the nodes that lead other shards. Nil: the store is standalone.
 	Fanout *fanout.Service
 	Peers  fanout.Peers
@@ -44,6 +48,7 @@ type Finish struct {
 	Lease    string
 	Failed   bool
 	Output   data.Value // nil for none
+	Trace    string     // the value of trace.Header; "": nobody follows it
 }
 
 // Grant is what a caller may have of the jobs of a type and workflow.

@@ -173,7 +173,7 @@ func (of *Origin) job(id statemachine.ElementID) key.Job {
 	return key.Job{ID: of.Instance, Sequence: id.Sequence, Number: id.Number}
 }
 
-// Change is what a commit changes in a job: it waits from now on, it has ended, or it has failed and nothing took that.
+// Change is what a commit changes in a job: it waits from now on, it has ended, it has failed and nothing took that, or its row is another.
 type Change struct {
 	how   byte
 	offer key.Offer
@@ -186,6 +186,7 @@ const (
 	hasBegun  byte = 'b'
 	hasEnded  byte = 'e'
 	hasFailed byte = 'f'
+	hasMoved  byte = 'm'
 )
 
 // Put writes what an event changes in the jobs of its instance, as statemachine.Instance.JobChanges has it, into the commit
@@ -255,6 +256,20 @@ func (of *Origin) begin(w *persistence.Batch, j *statemachine.Job, again bool) C
 	a.State = failed
 	w.Set(name.Key(nil, of.Shard, key.JobAttempt), a.append(nil))
 	return Change{how: hasFailed, offer: offer}
+}
+
+// Move writes that an instance has another version of its workflow, where jobs that go on may be at other nodes. load reads rows.
+func Move(w *persistence.Batch, of *Origin, load func(key []byte) ([]byte, error), kept []statemachine.Job) (changes []Change) {
+	for i := range kept {
+		name, r := of.job(kept[i].ID), of.row(&kept[i])
+		if before, err := loadRow(load, of.Shard, name); err == nil {
+			r.Trace = before.Trace
+		} // NB: else it is a part of the trace of this event
+		c := Change{how: hasMoved, offer: r.offer(name), row: r.append(nil)}
+		w.Set(name.Key(nil, of.Shard, key.JobRow), c.row)
+		changes = append(changes, c)
+	}
+	return changes
 }
 
 func (of *Origin) row(j *statemachine.Job) row {

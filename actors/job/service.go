@@ -9,6 +9,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/internal/wait"
+	"troupe/actors/job/ring"
 	"troupe/persistence"
 	"troupe/persistence/key"
 )
@@ -25,10 +26,10 @@ type Service struct {
 	turn  chan struct{}  // has an entry while somebody takes jobs: one after the other, since that reads the store
 	waits wait.Deadlines // of all calls that wait
 	kinds *kinds         // nil: standalone
+	rings *ring.Rings    // likewise
 
-	stopped   context.Context //nolint:containedctx // of all that waits
-	stop      context.CancelFunc
-	following sync.WaitGroup
+	stopped context.Context //nolint:containedctx // of all that waits
+	stop    context.CancelFunc
 
 	mu       sync.Mutex
 	led      map[key.Shard]*shard // in the latest epoch
@@ -62,7 +63,7 @@ func New(o Options) *Service {
 // Stop ends all waits with failure.ErrUnavailable.
 func (s *Service) Stop() {
 	s.stop()
-	s.following.Wait()
+	s.rings.Stop()
 }
 
 // Begin is that of shard.Background.
@@ -98,13 +99,10 @@ func (s *Service) leaveLocked(x *shard) {
 		return
 	}
 	x.over = true
-	if s.kinds != nil {
-		for f := range s.kinds.followers { // NB: the shard may be led elsewhere now
-			wait.Notify(f.rung)
-		}
-	}
+	s.rings.Moved()
 	for _, e := range x.taken {
 		s.countLocked(e, -1)
+		e.span.End(nil) // NB: whoever leads the shard next goes on with one of its own
 	}
 	for name := range x.rows {
 		s.forgetRowLocked(x, name)
@@ -149,6 +147,11 @@ func (s *Service) changeLocked(x *shard, c *Change) {
 		}
 		s.offerLocked(x, c.offer)
 		s.keepRowLocked(x, c)
+	case c.how == hasMoved:
+		if x.rows[c.offer.Job] != nil {
+			s.forgetRowLocked(x, c.offer.Job)
+			s.keepRowLocked(x, c)
+		}
 	case c.how == hasFailed:
 		if e == nil {
 			e = s.takeLocked(x, c.offer, attempt{})
@@ -208,9 +211,13 @@ func (s *Service) dropLocked(e *entry) {
 	}
 }
 
-// roomLocked tells who waits that the lease of an entry is over, if they wait for that.
+// roomLocked ends the span of a lease that is over, and tells who waits for that.
 func (s *Service) roomLocked(e *entry, next *attempt) {
-	if e.State == leased && next.State != leased && s.kindLocked(e.offer.Type).shareOf(e.offer.Workflow).isBounded {
+	if e.State != leased || next.State == leased {
+		return
+	}
+	e.unfollow(next)
+	if s.kindLocked(e.offer.Type).shareOf(e.offer.Workflow).isBounded {
 		s.ringLocked(e.offer.Type)
 	}
 }
@@ -301,6 +308,7 @@ func (s *Service) load(x *shard) error {
 				return err
 			}
 		}
+		s.o.follow(&e, &r, time.Time{})
 		taken = append(taken, e)
 		return nil
 	})

@@ -65,7 +65,7 @@ func (s *Service) sweepLocked(x *shard, ghosts ...key.Offer) {
 
 // tell tells the instance of a job that has failed for good. What it cannot take now, it is told again.
 func (s *Service) tell(e *entry, done func(error)) {
-	f := &Finish{Workflow: e.offer.Workflow, Job: e.offer.Job, Lease: e.Lease, Failed: true}
+	f := &Finish{Workflow: e.offer.Workflow, Job: e.offer.Job, Lease: e.Lease, Failed: true, Trace: e.trace}
 	s.o.Finish(f, func(err error) {
 		isOver := err == nil || errors.Is(err, failure.ErrLeaseLost) || errors.Is(err, failure.ErrEnded) || errors.Is(err, failure.ErrNotFound)
 		s.mu.Lock()

@@ -45,6 +45,8 @@ type Jobs interface {
 	// Change has one error for each item, in order; nil: done, and durable.
 	Change(context.Context, *job.Request) ([]error, error)
 	List(context.Context, *job.Query) (*job.Page, error)
+	// Paused is nil, or why no job is given now.
+	Paused() error
 	// Types counts the jobs of all types that the caller may list.
 	Types(ctx context.Context, caller *identity.Principal) ([]job.TypeCount, error)
 }
@@ -97,6 +99,9 @@ func (g *Group) activate(x *kernel.Exchange) error {
 	answer := api.ActivatedJobs{Jobs: make([]api.Job, len(leased))}
 	for i := range leased {
 		answer.Jobs[i] = leasedJob(&leased[i])
+	}
+	if err := g.Jobs.Paused(); err != nil && len(leased) == 0 {
+		answer.Paused = err.Error()
 	}
 	return x.AnswerJSON(answer)
 }
