@@ -11,6 +11,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/internal/wait"
+	"troupe/actors/job/line"
 	"troupe/persistence"
 	"troupe/persistence/key"
 )
@@ -226,23 +227,11 @@ func (g *giving) next() (*entry, *Grant, error) {
 			s.mu.Unlock()
 			return nil, nil, nil
 		}
-		at := key.Offer{Type: grant.Type, Priority: name.priority, Workflow: name.workflow}
-		var empty []*shard
-		var first *head
-		var of *shard
-		for sh, h := range k.lines[name].heads {
-			switch {
-			case len(h.next) == 0:
-				empty = append(empty, s.led[sh])
-			case first == nil || compareOffers(h.next[0], first.next[0]) < 0:
-				first, of = h, s.led[sh]
-			}
-		}
-		if len(empty) == 0 {
-			o := first.next[0]
-			first.next = first.next[1:]
-			first.count = max(first.count-1, int64(len(first.next)))
-			k.prune(of.number, &o)
+		at := key.Offer{Type: grant.Type, Priority: name.Priority, Workflow: name.Workflow}
+		first, sh, unread := k.lines[name].First()
+		if len(unread) == 0 {
+			of, o := s.led[sh], first.Take()
+			k.lines.Prune(sh, &o)
 			row := of.rows[o.Job]
 			e := s.takeLocked(of, o, attempt{State: waits})
 			e.busy, e.row = true, row
@@ -250,6 +239,10 @@ func (g *giving) next() (*entry, *Grant, error) {
 			k.shareOf(o.Workflow).served = s.servings
 			s.mu.Unlock()
 			return e, grant, nil
+		}
+		empty := make([]*shard, len(unread))
+		for i, sh := range unread {
+			empty[i] = s.led[sh]
 		}
 		s.mu.Unlock()
 		for _, x := range empty {
@@ -262,7 +255,7 @@ func (g *giving) next() (*entry, *Grant, error) {
 
 // bestLocked is the line of the highest priority; of those that have it, the one of the workflow that was served the longest
 // time ago, and of those that never were the one of the oldest job.
-func (g *giving) bestLocked() (best *kind, at lineName, grant *Grant) {
+func (g *giving) bestLocked() (best *kind, at line.Name, grant *Grant) {
 	var served uint64
 	var front int64
 	for i := range g.in.Grants {
@@ -272,11 +265,11 @@ func (g *giving) bestLocked() (best *kind, at lineName, grant *Grant) {
 			continue
 		}
 		for name, l := range k.lines {
-			if name.workflow != of.Workflow || best != nil && name.priority < at.priority {
+			if name.Workflow != of.Workflow || best != nil && name.Priority < at.Priority {
 				continue
 			}
-			turn, first := k.shareOf(name.workflow).served, l.front()
-			if best == nil || name.priority > at.priority || turn < served || turn == served && first < front {
+			turn, first := k.shareOf(name.Workflow).served, l.Front()
+			if best == nil || name.Priority > at.Priority || turn < served || turn == served && first < front {
 				best, at, grant, served, front = k, name, of, turn, first
 			}
 		}

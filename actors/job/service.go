@@ -9,6 +9,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/internal/wait"
+	"troupe/actors/job/line"
 	"troupe/actors/job/ring"
 	"troupe/persistence"
 	"troupe/persistence/key"
@@ -17,7 +18,7 @@ import (
 // Service gives jobs of the shards that are led here to programs. Its methods are safe for concurrent use.
 //
 // What is in memory decides who has a job; the rows beside it are what the next leader begins with, and no lease leaves
-// before its row is durable. In memory are the first offers of each line (line.go), and the jobs that are not offered: those
+// before its row is durable. In memory are the first offers of each line (package line), and the jobs that are not offered: those
 // that somebody has, that come later, and that have failed.
 type Service struct {
 	*lister
@@ -109,12 +110,7 @@ func (s *Service) leaveLocked(x *shard) {
 	}
 	x.taken, x.due = map[key.Job]*entry{}, wait.Heap[*entry]{}
 	for _, k := range s.types {
-		for name, l := range k.lines {
-			delete(l.heads, x.number)
-			if len(l.heads) == 0 {
-				delete(k.lines, name)
-			}
-		}
+		k.lines.Leave(x.number)
 	}
 }
 
@@ -312,14 +308,14 @@ func (s *Service) load(x *shard) error {
 		taken = append(taken, e)
 		return nil
 	})
-	lines := newLines()
+	lines := &line.Shard{Of: x.number, ByType: map[string]line.Lines{}}
 	if err == nil {
 		err = s.rows.Scan(key.JobsPrefix(nil, x.number, key.JobOffer), func(rowKey, _ []byte) error {
 			o, ok := key.ParseOffer(rowKey)
 			if !ok {
 				return persistence.ErrCorrupt
 			}
-			lines.add(o)
+			lines.Add(o)
 			return nil
 		})
 	}
@@ -333,7 +329,7 @@ func (s *Service) load(x *shard) error {
 	}
 	for i := range taken {
 		e := &taken[i]
-		lines.withdraw(&e.offer)
+		lines.Withdraw(&e.offer)
 		x.taken[e.offer.Job] = e
 		s.countLocked(e, 1)
 		if e.State != failed {
