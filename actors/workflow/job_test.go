@@ -2,6 +2,7 @@ package workflow_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,9 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
+	"troupe/actors/hold"
 	"troupe/actors/job"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 )
 
@@ -107,6 +110,36 @@ func TestAJobThatFails(t *testing.T) {
 		page, err = h.Jobs.List(t.Context(), &job.Query{Caller: operator, Limit: 10})
 		require.NoError(t, err)
 		assert.Empty(t, page.Jobs)
+		h.End()
+	})
+}
+
+// TestARestoredStoreGivesNoJobs until somebody says that it may, also after a restart; who waits is told then.
+func TestARestoredStoreGivesNoJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &harness{workflowtest.Start(t, workflowtest.Options{Workflow: workflow.Options{Clock: time.Now}, Disk: storetest.NewDisk()}), t}
+		h.Publish(charging)
+		h.Make(boss, "charging", "")
+		w := h.Store.NewBatch(key.Meta)
+		require.NoError(t, errors.Join(hold.Restored{Moment: time.Now()}.Put(w), h.Store.Commit(w)))
+		h.Restart()
+		assert.Empty(t, h.activate("charge"))
+		assert.ErrorContains(t, h.Jobs.Paused(), "`troupe job resume`")
+		require.NoError(t, h.Resume(hold.Outbox))
+		h.Restart()
+		got := make(chan []job.Leased)
+		go func() {
+			leased, err := h.Jobs.Activate(t.Context(), &job.Activation{Caller: payments, Types: []string{"charge"}, Max: 1, Wait: time.Minute})
+			assert.NoError(t, err)
+			got <- leased
+		}()
+		<-time.After(30 * time.Second)
+		require.NoError(t, h.Resume(hold.Jobs))
+		assert.Len(t, <-got, 1)
+		require.NoError(t, h.Resume(hold.Schedules))
+		h.Restart()
+		assert.NoError(t, h.Jobs.Paused())
+		assert.NoError(t, h.Held())
 		h.End()
 	})
 }
