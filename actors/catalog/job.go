@@ -26,10 +26,9 @@ type jobTypes struct {
 
 // dropped are the types that only earlier versions have, as far as somebody has asked for them.
 type dropped struct {
-	below map[string]uint64 // the numbers of the current versions that can be read: without, nobody knows who may do what
+	below map[string]uint64 // the numbers of the current versions that can be read: rights are unknown without
 	mu    sync.Mutex
-	read  bool
-	older []versionKey // that may have jobs, the newest first
+	older []versionKey // that may have jobs, the newest first; nil: nobody has looked
 	known map[string][]JobType
 }
 
@@ -88,27 +87,23 @@ func (c *Catalog) readJobTypes(before *jobTypes) *jobTypes {
 func (d *dropped) join(c *Catalog, name string, current []JobType) []JobType {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.read {
-		d.read = d.readOlder(c)
-	}
-	if len(d.older) == 0 {
-		return current
+	if d.older == nil {
+		d.older = d.readOlder(c)
 	}
 	all, ok := d.known[name]
-	if ok {
+	switch {
+	case len(d.older) == 0:
+		return current
+	case ok:
 		return all
-	}
-	has := map[string]bool{}
-	for _, t := range current {
-		has[t.Workflow] = true
 	}
 	all = slices.Clip(current)
 	for _, k := range d.older {
-		if has[k.workflow] || !c.mayName(k, name) {
+		if slices.ContainsFunc(all, func(t JobType) bool { return t.Workflow == k.workflow }) || !c.mayName(k, name) {
 			continue
 		}
 		if of, err := c.Version(k.workflow, k.version); err == nil && of.Job(name) != nil {
-			has[k.workflow], all = true, append(all, JobType{k.workflow, of.Job(name)})
+			all = append(all, JobType{k.workflow, of.Job(name)})
 		}
 	}
 	slices.SortFunc(all, func(a, b JobType) int { return cmp.Compare(a.Workflow, b.Workflow) })
@@ -118,20 +113,21 @@ func (d *dropped) join(c *Catalog, name string, current []JobType) []JobType {
 	return all
 }
 
-// readOlder looks for versions before the current ones; false when they cannot be read now.
-func (d *dropped) readOlder(c *Catalog) bool {
+// readOlder looks for versions before the current ones; nil when they cannot be read now.
+func (d *dropped) readOlder(c *Catalog) (older []versionKey) {
 	published, err := c.published(key.DefinitionsPrefix(nil))
 	if err != nil {
-		return false
+		return nil
 	}
+	older = []versionKey{}
 	for _, workflow := range slices.Sorted(maps.Keys(published)) {
 		for _, version := range slices.Backward(slices.Sorted(slices.Values(published[workflow]))) {
 			if k := (versionKey{workflow, version}); version < d.below[workflow] && c.mayName(k, "jobs") {
-				d.older = append(d.older, k)
+				older = append(older, k)
 			}
 		}
 	}
-	return true
+	return older
 }
 
 // mayName is false for a version whose text lacks a name. NB: most do, and to compile each would take minutes.

@@ -34,8 +34,11 @@ func (req FinishJob) run(i *Actor, c *Call) error {
 		return err
 	}
 	jobs := i.state.Jobs()
-	at := slices.IndexFunc(jobs, func(j statemachine.Job) bool { return j.ID == req.part() })
-	settled, err := i.env.Jobs.Settle(store.Load, i.shard, i.activation.lead.Epoch, req.Finish, at >= 0)
+	var of *statemachine.Job
+	if at := slices.IndexFunc(jobs, func(j statemachine.Job) bool { return j.ID == req.part() }); at >= 0 {
+		of = &jobs[at]
+	}
+	settled, err := i.env.Jobs.Settle(store.Load, i.shard, i.activation.lead.Epoch, req.Finish, of)
 	if err != nil {
 		return err
 	}
@@ -44,9 +47,9 @@ func (req FinishJob) run(i *Actor, c *Call) error {
 		return nil
 	}
 	if !req.Failed {
-		of, err := i.env.Catalog.JobType(i.workflowID, jobs[at].Type)
+		is, err := i.env.Catalog.JobType(i.workflowID, of.Type)
 		if err == nil {
-			err = job.CheckOutput(of, req.Output)
+			err = job.CheckOutput(is, req.Output)
 		}
 		if err != nil {
 			return err // NB: the lease stays as it is

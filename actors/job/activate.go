@@ -188,15 +188,15 @@ type giving struct {
 	service *Service
 	in      *asked
 	by      map[*shard]*given
-	bytes   int       // of their data
-	leased  []*Leased // in their order; what is not durable has no lease in the end
+	bytes   int      // of their data
+	leased  []Leased // in their order; what is not durable has no lease in the end
 }
 
 // given are leases of one shard that become durable together.
 type given struct {
 	w       *persistence.Batch
 	entries []*entry
-	leased  []*Leased
+	leased  []int // their places in giving.leased
 	done    chan error
 }
 
@@ -257,7 +257,6 @@ func (g *giving) next() (*entry, *Grant, error) {
 // time ago, and of those that never were the one of the oldest job.
 func (g *giving) bestLocked() (best *kind, at line.Name, grant *Grant) {
 	var served uint64
-	var front int64
 	for i := range g.in.Grants {
 		of := &g.in.Grants[i]
 		k := g.service.types[of.Type]
@@ -268,9 +267,9 @@ func (g *giving) bestLocked() (best *kind, at line.Name, grant *Grant) {
 			if name.Workflow != of.Workflow || best != nil && name.Priority < at.Priority {
 				continue
 			}
-			turn, first := k.shareOf(name.Workflow).served, l.Front()
-			if best == nil || name.Priority > at.Priority || turn < served || turn == served && first < front {
-				best, at, grant, served, front = k, name, of, turn, first
+			turn := k.shareOf(name.Workflow).served
+			if best == nil || name.Priority > at.Priority || turn < served || turn == served && l.Front() < best.lines[at].Front() {
+				best, at, grant, served = k, name, of, turn
 			}
 		}
 	}
@@ -292,7 +291,7 @@ func (g *giving) lease(e *entry, grant *Grant) error {
 	if e.row != nil { // nobody has had it
 		r, err = parseRow(e.row)
 	} else if r, err = loadRow(s.rows.Load, x.number, name); err == nil {
-		a, err = loadAttempt(s.rows.Load, x.number, name)
+		a, err = loadAttempt(s.rows.Load, x.number, &e.offer)
 	}
 	switch {
 	case errors.Is(err, failure.ErrNotFound):
@@ -318,9 +317,7 @@ func (g *giving) lease(e *entry, grant *Grant) error {
 		waited = a.At
 	}
 	a = attempt{State: leased, Attempts: a.Attempts + 1, Lease: newLease(), Worker: g.in.Worker, At: now.Add(length).Truncate(time.Millisecond), Message: a.Message}
-	at := e.offer.Key(nil, x.number)
-	of.w.Delete(at)
-	of.w.Set(name.Key(at[:0], x.number, key.JobAttempt), a.append(nil))
+	of.w.Set(e.offer.Key(nil, x.number), a.append(nil))
 	s.mu.Lock()
 	s.countLocked(e, -1)
 	e.attempt, e.row = a, nil
@@ -328,13 +325,13 @@ func (g *giving) lease(e *entry, grant *Grant) error {
 	s.o.follow(e, &r, waited)
 	s.mu.Unlock()
 	of.entries = append(of.entries, e)
-	l := &Leased{
+	of.leased = append(of.leased, len(g.leased))
+	g.leased = append(g.leased, Leased{
 		JobID: IDOf(name.ID, elementOf(name)), Lease: a.Lease, Type: r.Type, WorkflowID: r.Workflow, Version: r.Version, InstanceID: instanceid.Text(name.ID),
 		StateMachineID: r.Machine, NodeID: r.Node, Attempt: a.Attempts, AttemptsLeft: left(grant.Retries, a.Attempts), Priority: r.Priority,
 		Created: r.Created, Deadline: a.At.UTC(), Data: r.Data, Traceparent: e.trace,
-	}
+	})
 	g.bytes += len(r.Data)
-	of.leased, g.leased = append(of.leased, l), append(g.leased, l)
 	if grant.Most > 0 {
 		grant.Most--
 	}
@@ -342,7 +339,7 @@ func (g *giving) lease(e *entry, grant *Grant) error {
 }
 
 // settle waits until the leases are durable. What is not goes back into its line.
-func (g *giving) settle() (all []Leased, failed error) {
+func (g *giving) settle() (durable []Leased, failed error) {
 	s := g.service
 	for x, of := range g.by {
 		err := failure.OfStore(<-of.done)
@@ -362,19 +359,12 @@ func (g *giving) settle() (all []Leased, failed error) {
 					s.offerLocked(x, e.offer)
 				}
 			}
-			of.leased[i].Lease = ""
+			g.leased[of.leased[i]].Lease = ""
 		}
 		s.mu.Unlock()
-		if len(ghosts) > 0 {
-			s.sweep(x, ghosts)
-		}
+		s.sweep(x, ghosts)
 	}
-	for _, l := range g.leased {
-		if l.Lease != "" {
-			all = append(all, *l)
-		}
-	}
-	return all, failed
+	return slices.DeleteFunc(g.leased, func(l Leased) bool { return l.Lease == "" }), failed
 }
 
 // newLease draws what nobody can guess.

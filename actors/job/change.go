@@ -204,8 +204,9 @@ func (s *Service) seize(x *shard, name key.Job) (u *update, over *end, err error
 			return nil, &how, err
 		}
 		var a attempt
+		o := r.offer(name)
 		if err == nil {
-			a, err = loadAttempt(s.rows.Load, x.number, name)
+			a, err = loadAttempt(s.rows.Load, x.number, &o)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -217,7 +218,6 @@ func (s *Service) seize(x *shard, name key.Job) (u *update, over *end, err error
 				return nil, nil, failure.Elsewhere(uint16(x.number))
 			}
 			a.State = waits
-			o := r.offer(name)
 			s.withdrawLocked(x, &o)
 			e := s.takeLocked(x, o, a)
 			e.busy, e.trace = true, r.Trace
@@ -325,7 +325,7 @@ func (s *Service) fail(u *update, it *Item) {
 // tellNow is tell for a job that has just failed for good, unless somebody is telling its instance already.
 func (s *Service) tellNow(e *entry, done func(error)) {
 	s.mu.Lock()
-	isMine := !e.busy && e.State == failing && e.shard.taken[e.offer.Job] == e
+	isMine := !e.busy && e.State == failing && e.taken
 	if isMine {
 		e.busy = true
 		e.shard.due.Remove(e)

@@ -3,7 +3,6 @@ package job
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"hash/fnv"
 	"maps"
@@ -12,6 +11,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/fanout"
+	"troupe/actors/guard"
 	"troupe/actors/identity"
 	"troupe/actors/job/ring"
 	"troupe/persistence/key"
@@ -29,26 +29,6 @@ type kinds struct {
 	// Service.mu guards the rest.
 	next    int               // the node that is asked first
 	counted map[string]*count // of limited types, by type
-}
-
-// limitedEnd is what a node says that has counted the leases of a type.
-type limitedEnd struct {
-	Again time.Duration // until there may be more; 0: that is not known
-	// Lacks: some nodes did not say what they have, and the others have nothing.
-	Lacks bool
-}
-
-// runs is how many leases of a type and workflow a node has.
-type runs struct {
-	Type, Workflow string
-	Count          int
-}
-
-// count is what nodes said of the leases of a type, and what was given since. Who has its turn has the rest.
-type count struct {
-	turn chan struct{} // has an entry while somebody takes jobs
-	at   time.Time
-	of   map[string]int // by workflow
 }
 
 func inOrder[T any](_, _ T) int { return 0 }
@@ -178,7 +158,7 @@ func (s *Service) askLimited(ctx context.Context, sh key.Shard, in *asked) (leas
 	}
 	var got []Leased
 	var ends []limitedEnd
-	err = s.kinds.patience.Ask(ctx, node, 3*askWait, func(ctx context.Context) (err error) {
+	err = s.askNode(ctx, node, 3*askWait, func(ctx context.Context) (err error) {
 		ends, err = s.kinds.limited.Merge(ctx, in, fanout.Merging[Leased]{Shards: []key.Shard{sh}, Order: inOrder[Leased], Ahead: in.Max}, collect(&got))
 		return err
 	}, func() { s.giveBack(ctx, got) })
@@ -194,6 +174,16 @@ func (s *Service) askLimited(ctx context.Context, sh key.Shard, in *asked) (leas
 		}
 	}
 	return got, at, unavailable(err)
+}
+
+// askNode is fanout.Patience.Ask for what may panic.
+func (s *Service) askNode(ctx context.Context, name string, wait time.Duration, ask func(context.Context) error, late func()) error {
+	return s.kinds.patience.Ask(ctx, name, wait, func(ctx context.Context) (err error) {
+		if panicked := guard.Try(s.o.Log, "question about jobs", func() { err = ask(ctx) }); panicked != nil {
+			err = panicked
+		}
+		return err
+	}, late)
 }
 
 func collect[T any](into *[]T) func(T) error {
@@ -252,7 +242,7 @@ func (s *Service) gather(ctx context.Context, in *asked) (leased []Leased, faile
 // askOne has one node give jobs.
 func (s *Service) askOne(ctx context.Context, of node, in *asked) (leased []Leased, err error) {
 	var got []Leased
-	err = s.kinds.patience.Ask(ctx, of.name, askWait, func(ctx context.Context) error {
+	err = s.askNode(ctx, of.name, askWait, func(ctx context.Context) error {
 		_, err := s.kinds.take.Merge(ctx, in, fanout.Merging[Leased]{Shards: []key.Shard{of.leads}, Order: inOrder[Leased], Ahead: in.Max}, collect(&got))
 		return err
 	}, func() { s.giveBack(ctx, got) })
@@ -280,12 +270,6 @@ func unavailable(err error) error {
 		return failure.Errorf(failure.ErrUnavailable, "%w", err)
 	}
 	return err
-}
-
-// node is one that leads shards.
-type node struct {
-	name  string    // "": this one
-	leads key.Shard // one of them
 }
 
 // nodes are those that lead, as far as that is known; an error says that some shard has no leader.
@@ -358,7 +342,7 @@ func (s *Service) countRunning(ctx context.Context, typ string) (map[string]int,
 	of := map[string]int{}
 	for _, n := range nodes {
 		var got []runs
-		failed = errors.Join(failed, s.kinds.patience.Ask(ctx, n.name, askWait, func(ctx context.Context) error {
+		failed = errors.Join(failed, s.askNode(ctx, n.name, askWait, func(ctx context.Context) error {
 			_, err := s.kinds.running.Merge(ctx, &[]string{typ}, fanout.Merging[runs]{Shards: []key.Shard{n.leads}, Order: inOrder[runs], Ahead: 1}, collect(&got))
 			return err
 		}, func() {}))
@@ -385,12 +369,6 @@ func (s *Service) runningHere(types []string) (out []runs) {
 		}
 	}
 	return out
-}
-
-// changed is what an item has come to.
-type changed struct {
-	At    int
-	Error json.RawMessage `json:",omitempty"` // as fanout.ErrorText has it; nil: it is done
 }
 
 func (s *Service) changeFor(ctx context.Context, shards []key.Shard, in *changing, yield func(changed) error) (end struct{}, err error) {

@@ -38,6 +38,8 @@ type entry struct {
 	span  *trace.Span   // of the lease; nil likewise
 	busy  bool          // a write is on its way, or its instance is being told
 	gone  bool          // it has ended while it was busy
+	taken bool          // it is in shard.taken
+	of    *share        // that its lease counts for
 	pause time.Duration // before its instance is told again
 	place int           // in the heap; -1: it is not there
 }
@@ -67,10 +69,10 @@ func (o *Options) follow(e *entry, r *row, waited time.Time) {
 
 var errAttempt = errors.New("the attempt has failed")
 
-// unfollow ends the span of a lease, which becomes next.
-func (e *entry) unfollow(next *attempt) {
+// unfollow ends the span of a lease; next is what it becomes, 0 when its job has ended.
+func (e *entry) unfollow(next byte) {
 	var err error
-	if next.State != 0 {
+	if next != 0 {
 		err = errAttempt
 	}
 	e.span.End(err)

@@ -186,9 +186,12 @@ func (w *world) finish(of *Finish, done func(error)) {
 		f := w.fakeOf(of.Job.ID)
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		isOpen := slices.ContainsFunc(f.jobs, func(j statemachine.Job) bool { return j.ID == elementOf(of.Job) })
+		var open *statemachine.Job
+		if i := slices.IndexFunc(f.jobs, func(j statemachine.Job) bool { return j.ID == elementOf(of.Job) }); i >= 0 {
+			open = &f.jobs[i]
+		}
 		sh := w.store.ShardOf(of.Job.ID)
-		s, err := w.service.Settle(w.store.Load, sh, w.store.Epoch(sh), of, isOpen)
+		s, err := w.service.Settle(w.store.Load, sh, w.store.Epoch(sh), of, open)
 		if s == nil || err != nil {
 			done(err)
 			return

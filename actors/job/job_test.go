@@ -124,7 +124,7 @@ func TestAJobIsDoneOnce(t *testing.T) {
 		<-time.After(2 * time.Minute) // all leases run out
 		synctest.Wait()
 		assert.Empty(rt, w.activate(10, 0, "work"))
-		for _, kind := range []byte{key.JobRow, key.JobAttempt, key.JobOffer} {
+		for _, kind := range []byte{key.JobRow, key.JobOffer} {
 			n := 0
 			require.NoError(rt, w.store.Scan(key.JobsPrefix(nil, key.EveryShard, kind), func(_, _ []byte) error { n++; return nil }))
 			require.Zero(rt, n, "rows of kind %c", kind)

@@ -201,7 +201,8 @@ func (l *listing) job(sh key.Shard, rowKey, value []byte) (*Listed, error) {
 	if l.in.Type != "" && l.in.Type != r.Type || l.in.WorkflowID != "" && l.in.WorkflowID != r.Workflow {
 		return nil, nil
 	}
-	a, err := loadAttempt(l.from.Load, sh, name)
+	o := r.offer(name)
+	a, err := loadAttempt(l.from.Load, sh, &o)
 	j := l.listed(name, &r, &a)
 	if err != nil || l.in.State != "" && l.in.State != j.State {
 		return nil, err
@@ -218,7 +219,8 @@ func (l *lister) OfInstance(id key.ID) (jobs []Listed, err error) {
 	err = l.Store.Scan(key.JobsOf(nil, sh, id), func(k, value []byte) error {
 		name, _ := key.ParseJob(k)
 		r, err := parseRow(value)
-		a, failed := loadAttempt(l.Store.Load, sh, name)
+		o := r.offer(name)
+		a, failed := loadAttempt(l.Store.Load, sh, &o)
 		jobs = append(jobs, *l.listed(name, &r, &a))
 		return errors.Join(err, failed)
 	})

@@ -109,7 +109,7 @@ func (o *Options) may(caller *identity.Principal, action Action, typ, workflow s
 	return nil
 }
 
-// policyOf is what a workflow says of a type. If it says nothing, the usual rules hold.
+// policyOf is what a workflow says of a type. If it does not say, the usual rules hold.
 func (o *Options) policyOf(of *key.Offer) *statemachine.JobType {
 	for _, t := range o.Types(of.Type) {
 		if t.Workflow == of.Workflow {

@@ -20,14 +20,12 @@ import (
 
 // The rows of a job, each under its name (key.Job), but for the offer:
 //
-//	job      what it is; the commit that enters its state writes it, the one that leaves it or ends it removes it
-//	offer    it waits for somebody; stands in the order in which jobs are given
-//	attempt  who has it, or had it last; there is none before the first lease
-//	end      how it has ended, so that a request that is repeated is answered as the first time; forgotten after a while
+//	job    what it is; the commit that enters its state writes it, the one that leaves it or ends it removes it
+//	offer  the last attempt: who has it, or had it; empty before the first. Stands in the order in which jobs are given
+//	end    how it has ended, so that a request that is repeated is answered as the first time; forgotten after a while
 //
-// The instance writes all of them without reading any. The node that leads the shard writes offer and attempt, and may do so in
-// the moment in which the instance ends the job: an offer or attempt without a job means nothing, and is removed when it
-// is met.
+// The instance writes all of them without reading any. The node that leads the shard writes offers, and may do so in the moment
+// in which the instance ends the job: an offer without a job means nothing, and is removed when it is met.
 
 // row is what a job is.
 type row struct {
@@ -98,6 +96,9 @@ func (a *attempt) append(dst []byte) []byte {
 }
 
 func parseAttempt(value []byte) (a attempt, err error) {
+	if len(value) == 0 {
+		return a, nil
+	}
 	p := packed.NewReader(value)
 	a = attempt{State: p.Byte(), Returned: p.Byte() == 1, Attempts: int(min(p.Uvarint(), 1<<31-1))} //nolint:gosec // bounded
 	a.Lease, a.Worker, a.At, a.Message = string(p.Text()), string(p.Text()), p.Time(), string(p.Text())
@@ -177,9 +178,7 @@ func (of *Origin) job(id statemachine.ElementID) key.Job {
 type Change struct {
 	how   byte
 	offer key.Offer
-	row   []byte // of one that waits, as stored, when it had no attempt; else nil
-	// kept: its offer stays, if somebody has written one meanwhile.
-	kept bool
+	row   []byte // of one that begins, as stored; else nil
 }
 
 const (
@@ -193,22 +192,13 @@ const (
 // of that event. Service.Changed is told the changes when they are visible.
 func Put(w *persistence.Batch, of *Origin, over, begun []statemachine.Job) []Change {
 	changes := make([]Change, 0, len(over)+len(begun))
-	isBegun := func(id statemachine.ElementID) bool {
-		for i := range begun {
-			if begun[i].ID == id {
-				return true
-			}
-		}
-		return false
-	}
 	for i := range over {
-		if !isBegun(over[i].ID) { // else it has failed, or begins again
+		if !slices.ContainsFunc(begun, func(j statemachine.Job) bool { return j.ID == over[i].ID }) { // else it has failed, or begins again
 			changes = append(changes, of.end(w, &over[i]))
 		}
 	}
 	for i := range begun {
-		again := slices.ContainsFunc(over, func(j statemachine.Job) bool { return j.ID == begun[i].ID })
-		changes = append(changes, of.begin(w, &begun[i], again))
+		changes = append(changes, of.begin(w, &begun[i]))
 	}
 	return changes
 }
@@ -221,31 +211,21 @@ func (of *Origin) end(w *persistence.Batch, j *statemachine.Job) Change {
 			e.How = failedOver
 		}
 	}
-	// NB: a job that somebody has is not offered. When its lease runs out at this moment, Service.Changed removes the offer.
-	c := Change{how: hasEnded, offer: offer, kept: of.Settled != nil && of.Settled.ID == j.ID && of.Settled.attempt.State == leased}
-	at := name.Key(nil, of.Shard, key.JobRow)
+	at := offer.Key(nil, of.Shard)
 	w.Delete(at)
-	w.Delete(name.Key(at[:0], of.Shard, key.JobAttempt))
+	w.Delete(name.Key(at[:0], of.Shard, key.JobRow))
 	w.Set(name.Key(at[:0], of.Shard, key.JobEnd), e.append(nil))
-	if !c.kept {
-		w.Delete(offer.Key(at[:0], of.Shard))
-	}
-	return c
+	return Change{how: hasEnded, offer: offer}
 }
 
-// begin: again says that the job had failed for good before.
-func (of *Origin) begin(w *persistence.Batch, j *statemachine.Job, again bool) Change {
+func (of *Origin) begin(w *persistence.Batch, j *statemachine.Job) Change {
 	name, r := of.job(j.ID), of.row(j)
 	offer := r.offer(name)
 	if !j.Failed {
-		c := Change{how: hasBegun, offer: offer, row: r.append(nil)}
-		at := offer.Key(nil, of.Shard)
+		stored, at := r.append(nil), offer.Key(nil, of.Shard)
 		w.Set(at, nil)
-		w.Set(name.Key(at[:0], of.Shard, key.JobRow), c.row)
-		if again {
-			w.Delete(name.Key(at[:0], of.Shard, key.JobAttempt))
-		}
-		return c
+		w.Set(name.Key(at[:0], of.Shard, key.JobRow), stored)
+		return Change{hasBegun, offer, stored}
 	}
 	a := attempt{}
 	if s := of.Settled; s != nil && s.ID == j.ID {
@@ -254,7 +234,7 @@ func (of *Origin) begin(w *persistence.Batch, j *statemachine.Job, again bool) C
 		w.Set(name.Key(nil, of.Shard, key.JobRow), r.append(nil))
 	}
 	a.State = failed
-	w.Set(name.Key(nil, of.Shard, key.JobAttempt), a.append(nil))
+	w.Set(offer.Key(nil, of.Shard), a.append(nil))
 	return Change{how: hasFailed, offer: offer}
 }
 
@@ -302,7 +282,7 @@ func (s *Settled) Data(of key.ID, output data.Value) data.Value {
 	return append(strconv.AppendInt(append(v, `,"attempts":`...), int64(s.Attempts), 10), '}')
 }
 
-// CheckOutput holds that what a job gives fits what its workflow says of its type: failure.ErrUnprocessable. Nil: it says nothing.
+// CheckOutput holds that what a job gives fits what its workflow says of its type, nil for nothing: failure.ErrUnprocessable.
 func CheckOutput(of *statemachine.JobType, output data.Value) error {
 	if of == nil {
 		return nil
@@ -326,8 +306,8 @@ func loadEnd(load func(key []byte) ([]byte, error), sh key.Shard, name key.Job) 
 }
 
 // loadAttempt returns the last attempt at a job, an empty one when there was none.
-func loadAttempt(load func(key []byte) ([]byte, error), sh key.Shard, name key.Job) (a attempt, err error) {
-	value, err := load(name.Key(nil, sh, key.JobAttempt))
+func loadAttempt(load func(key []byte) ([]byte, error), sh key.Shard, o *key.Offer) (a attempt, err error) {
+	value, err := load(o.Key(nil, sh))
 	if errors.Is(err, persistence.ErrNotFound) {
 		return a, nil
 	}
@@ -370,13 +350,12 @@ func Check(load func(key []byte) ([]byte, error), sh key.Shard, rowKey, value []
 	if !ok || err != nil {
 		return errors.Join(persistence.ErrCorrupt, err)
 	}
-	a, err := loadAttempt(load, sh, name)
-	if err != nil || a.State != 0 {
-		return err
-	}
 	o := r.offer(name)
-	if _, err = load(o.Key(nil, sh)); errors.Is(err, persistence.ErrNotFound) {
-		err = errors.New("a job waits and is offered to nobody")
+	if value, err = load(o.Key(nil, sh)); errors.Is(err, persistence.ErrNotFound) {
+		return errors.New("a job is offered to nobody")
+	}
+	if err == nil {
+		_, err = parseAttempt(value)
 	}
 	return err
 }

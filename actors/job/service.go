@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -103,7 +102,8 @@ func (s *Service) leaveLocked(x *shard) {
 	s.rings.Moved()
 	for _, e := range x.taken {
 		s.countLocked(e, -1)
-		e.span.End(nil) // NB: whoever leads the shard next goes on with one of its own
+		e.taken = false
+		e.span.End(nil) // NB: the next leader goes on with one of its own
 	}
 	for name := range x.rows {
 		s.forgetRowLocked(x, name)
@@ -158,9 +158,6 @@ func (s *Service) changeLocked(x *shard, c *Change) {
 	case e == nil:
 		s.withdrawLocked(x, &c.offer)
 		s.forgetRowLocked(x, c.offer.Job)
-		if c.kept {
-			s.sweepLocked(x, c.offer)
-		}
 	case e.busy:
 		e.gone = true
 		fallthrough
@@ -173,16 +170,21 @@ func (s *Service) changeLocked(x *shard, c *Change) {
 func (s *Service) takeLocked(x *shard, o key.Offer, a attempt) *entry {
 	e := &entry{shard: x, offer: o, attempt: a, place: -1}
 	s.forgetRowLocked(x, o.Job)
-	x.taken[o.Job] = e
 	x.seized++
-	s.countLocked(e, 1)
+	s.enterLocked(e)
 	return e
+}
+
+func (s *Service) enterLocked(e *entry) {
+	e.shard.taken[e.offer.Job], e.taken = e, true
+	e.of = s.kindLocked(e.offer.Type).shareOf(e.offer.Workflow)
+	s.countLocked(e, 1)
 }
 
 // rowBytesMax bounds the rows in memory of all jobs, and rowBytesEach is about what one takes beside its bytes.
 const rowBytesMax, rowBytesEach = 16 << 20, 128
 
-// keepRowLocked keeps the row of a job that begins, which whoever gives it need not read then.
+// keepRowLocked keeps the row of a job that begins, which need not be read when it is given.
 func (s *Service) keepRowLocked(x *shard, c *Change) {
 	if size := len(c.row) + rowBytesEach; c.row != nil && s.rowBytes+size <= rowBytesMax && !x.over && x.rows[c.offer.Job] == nil {
 		x.rows[c.offer.Job] = c.row
@@ -199,36 +201,37 @@ func (s *Service) forgetRowLocked(x *shard, name key.Job) {
 
 // dropLocked forgets the entry of a job.
 func (s *Service) dropLocked(e *entry) {
-	if x := e.shard; x.taken[e.offer.Job] == e {
+	if e.taken {
 		s.countLocked(e, -1)
-		s.roomLocked(e, &attempt{})
-		delete(x.taken, e.offer.Job)
-		x.due.Remove(e)
+		s.roomLocked(e, 0)
+		delete(e.shard.taken, e.offer.Job)
+		e.taken = false
+		e.shard.due.Remove(e)
 	}
 }
 
 // roomLocked ends the span of a lease that is over, and tells who waits for that.
-func (s *Service) roomLocked(e *entry, next *attempt) {
-	if e.State != leased || next.State == leased {
+func (s *Service) roomLocked(e *entry, next byte) {
+	if e.State != leased || next == leased {
 		return
 	}
 	e.unfollow(next)
-	if s.kindLocked(e.offer.Type).shareOf(e.offer.Workflow).isBounded {
+	if e.of.isBounded {
 		s.ringLocked(e.offer.Type)
 	}
 }
 
 // countLocked counts the leases of a workflow, of entries that are not forgotten.
 func (s *Service) countLocked(e *entry, by int) {
-	if e.State == leased && e.shard.taken[e.offer.Job] == e {
-		s.kindLocked(e.offer.Type).shareOf(e.offer.Workflow).running += by
+	if e.State == leased && e.taken {
+		e.of.running += by
 	}
 }
 
 // moveLocked gives an entry another attempt.
 func (s *Service) moveLocked(e *entry, to attempt) {
 	s.countLocked(e, -1)
-	s.roomLocked(e, &to)
+	s.roomLocked(e, to.State)
 	e.attempt = to
 	s.countLocked(e, 1)
 	if e.State == failed {
@@ -278,50 +281,32 @@ func (s *Service) run(x *shard) {
 
 // load reads the rows of a shard.
 func (s *Service) load(x *shard) error {
-	load := s.rows.Load
 	var taken []entry
-	var ghosts [][]byte
-	err := s.rows.Scan(key.JobsPrefix(nil, x.number, key.JobAttempt), func(rowKey, value []byte) error {
-		name, ok := key.ParseJob(rowKey)
+	var ghosts []*entry
+	lines, now := &line.Shard{Of: x.number, ByType: map[string]line.Lines{}}, s.o.Clock()
+	err := s.rows.Scan(key.JobsPrefix(nil, x.number, key.JobOffer), func(rowKey, value []byte) error {
+		o, ok := key.ParseOffer(rowKey)
 		a, err := parseAttempt(value)
 		if !ok || err != nil {
 			return errors.Join(persistence.ErrCorrupt, err)
 		}
-		r, err := loadRow(load, x.number, name)
-		if errors.Is(err, failure.ErrNotFound) {
-			ghosts = append(ghosts, slices.Clone(rowKey))
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		e := entry{shard: x, offer: r.offer(name), attempt: a, place: -1}
-		if a.State == waits {
-			switch _, err := load(e.offer.Key(nil, x.number)); {
-			case err == nil: // it is in a line
-				return nil
-			case !errors.Is(err, persistence.ErrNotFound):
-				return err
-			}
-		}
-		s.o.follow(&e, &r, time.Time{})
-		taken = append(taken, e)
-		return nil
-	})
-	lines := &line.Shard{Of: x.number, ByType: map[string]line.Lines{}}
-	if err == nil {
-		err = s.rows.Scan(key.JobsPrefix(nil, x.number, key.JobOffer), func(rowKey, _ []byte) error {
-			o, ok := key.ParseOffer(rowKey)
-			if !ok {
-				return persistence.ErrCorrupt
-			}
+		if a.State == 0 || a.State == waits && !a.At.After(now) {
 			lines.Add(o)
 			return nil
-		})
-	}
+		}
+		r, err := loadRow(s.rows.Load, x.number, o.Job)
+		if errors.Is(err, failure.ErrNotFound) {
+			ghosts = append(ghosts, &entry{shard: x, offer: o})
+			return nil
+		}
+		taken = append(taken, entry{shard: x, offer: o, attempt: a, place: -1})
+		s.o.follow(&taken[len(taken)-1], &r, time.Time{})
+		return err
+	})
 	if err != nil {
 		return err
 	}
+	s.sweep(x, ghosts)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if x.over {
@@ -329,9 +314,7 @@ func (s *Service) load(x *shard) error {
 	}
 	for i := range taken {
 		e := &taken[i]
-		lines.Withdraw(&e.offer)
-		x.taken[e.offer.Job] = e
-		s.countLocked(e, 1)
+		s.enterLocked(e)
 		if e.State != failed {
 			x.due.Put(e)
 		}
@@ -343,13 +326,6 @@ func (s *Service) load(x *shard) error {
 		s.changeLocked(x, &x.early[i])
 	}
 	x.early = nil
-	if len(ghosts) > 0 {
-		w := s.o.Store.NewBatchIn(x.number, x.epoch)
-		for _, k := range ghosts {
-			w.Delete(k)
-		}
-		s.o.Store.Append(w, unheard{})
-	}
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"troupe/actors/internal/wait"
 	"troupe/persistence"
 	"troupe/persistence/key"
+	"troupe/statemachine"
 )
 
 // handle does what is to be done with jobs whose time has come.
@@ -44,22 +45,16 @@ func (s *Service) handle(x *shard, late []*entry) {
 
 // sweep removes what is left of jobs that have ended.
 func (s *Service) sweep(x *shard, ghosts []*entry) {
+	if len(ghosts) == 0 {
+		return
+	}
+	w := s.o.Store.NewBatchIn(x.number, x.epoch)
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	var offers []key.Offer
 	for _, e := range ghosts {
-		offers = append(offers, e.offer)
+		w.Delete(e.offer.Key(nil, x.number))
 		s.dropLocked(e)
 	}
-	s.sweepLocked(x, offers...)
-}
-
-func (s *Service) sweepLocked(x *shard, ghosts ...key.Offer) {
-	w := s.o.Store.NewBatchIn(x.number, x.epoch)
-	for i := range ghosts {
-		w.Delete(ghosts[i].Job.Key(nil, x.number, key.JobAttempt))
-		w.Delete(ghosts[i].Key(nil, x.number))
-	}
+	s.mu.Unlock()
 	s.o.Store.Append(w, unheard{})
 }
 
@@ -71,7 +66,7 @@ func (s *Service) tell(e *entry, done func(error)) {
 		s.mu.Lock()
 		e.busy = false
 		switch {
-		case e.shard.taken[e.offer.Job] != e || e.State != failing:
+		case !e.taken || e.State != failing:
 		case isOver:
 			s.dropLocked(e)
 		default:
@@ -89,11 +84,11 @@ func (s *Service) tell(e *entry, done func(error)) {
 	})
 }
 
-// Settle says whether a lease may end a job now, in an epoch of its shard. isOpen: its instance has the job. load reads rows, of which it has
-// all that the instance and the holders of leases were told. Without an error, nil: the lease has ended it before in the same way. The errors
-// are failure.ErrNotFound, failure.ErrLeaseLost and failure.ErrEnded.
-func (s *Service) Settle(load func(key []byte) ([]byte, error), sh key.Shard, epoch uint64, f *Finish, isOpen bool) (*Settled, error) {
-	if !isOpen {
+// Settle says whether a lease may end a job now, in an epoch of its shard. j is the job as its instance has it; nil: it has no such job. load
+// reads rows, of which it has all that the instance and the holders of leases were told. Without an error, nil: the lease has ended it before
+// in the same way. The errors are failure.ErrNotFound, failure.ErrLeaseLost and failure.ErrEnded.
+func (s *Service) Settle(load func(key []byte) ([]byte, error), sh key.Shard, epoch uint64, f *Finish, j *statemachine.Job) (*Settled, error) {
+	if j == nil {
 		e, err := loadEnd(load, sh, f.Job)
 		if err == nil {
 			err = e.settles(f.Lease, f.Failed)
@@ -103,7 +98,9 @@ func (s *Service) Settle(load func(key []byte) ([]byte, error), sh key.Shard, ep
 	a, known := s.leaseOf(sh, epoch, f)
 	if !known {
 		var err error
-		if a, err = loadAttempt(load, sh, f.Job); err != nil {
+		r := row{Type: j.Type, Workflow: f.Workflow, Priority: j.Priority, Created: j.Begun}
+		o := r.offer(f.Job)
+		if a, err = loadAttempt(load, sh, &o); err != nil {
 			return nil, err
 		}
 	}
@@ -148,12 +145,7 @@ func (s *Service) write(x *shard, updates []*update) error {
 	}
 	w := s.o.Store.NewBatchIn(x.number, x.epoch)
 	for _, u := range updates {
-		w.Set(u.e.offer.Job.Key(nil, x.number, key.JobAttempt), u.next.append(nil))
-		if u.offer {
-			w.Set(u.e.offer.Key(nil, x.number), nil)
-		} else if u.pulled {
-			w.Delete(u.e.offer.Key(nil, x.number))
-		}
+		w.Set(u.e.offer.Key(nil, x.number), u.next.append(nil))
 	}
 	err := failure.OfStore(s.o.Store.Commit(w))
 	var ghosts []*entry
@@ -173,6 +165,7 @@ func (s *Service) write(x *shard, updates []*update) error {
 		case err != nil:
 			s.moveLocked(e, e.attempt)
 		case u.offer:
+			e.span.End(errAttempt)
 			s.dropLocked(e)
 			s.offerLocked(x, e.offer)
 		default:
@@ -180,8 +173,6 @@ func (s *Service) write(x *shard, updates []*update) error {
 		}
 	}
 	s.mu.Unlock()
-	if len(ghosts) > 0 {
-		s.sweep(x, ghosts)
-	}
+	s.sweep(x, ghosts)
 	return err
 }

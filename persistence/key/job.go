@@ -9,12 +9,11 @@ type Job struct {
 	Number   uint32
 }
 
-// The kinds of rows of a job: what it is, who has it or had it, how it has ended, and that it waits for somebody.
+// The kinds of rows of a job: what it is, how it has ended, and who has it or may get it.
 const (
-	JobRow     byte = 'j'
-	JobAttempt byte = 'a'
-	JobEnd     byte = 'e'
-	JobOffer   byte = 'o'
+	JobRow   byte = 'j'
+	JobEnd   byte = 'e'
+	JobOffer byte = 'o'
 )
 
 // Key appends the key of a row of a job, of one of the kinds but JobOffer.
@@ -39,7 +38,7 @@ func JobsOf(dst []byte, sh Shard, id ID) []byte {
 	return append(JobsPrefix(dst, sh, JobRow), id[:]...)
 }
 
-// Offer is a job that waits for somebody: those of a type with the highest priority first, from 255 down, and of these workflow after workflow,
+// Offer is a job that somebody has or may get: those of a type with the highest priority first, from 255 down, and of these workflow after workflow,
 // and the oldest first. Created is in Unix milliseconds, 0 or later.
 type Offer struct {
 	Type     string
@@ -88,5 +87,5 @@ func (p *parser) job(k *Parts) {
 		k.Name, k.Order, k.Workflow, k.Due = p.text(), ^p.byte(), p.text(), int64(p.uint64())
 	}
 	k.ID, k.Number, k.Place = p.id(), p.uint64(), p.uint32()
-	p.bad = p.bad || k.Due < 0 || k.Kind != JobRow && k.Kind != JobAttempt && k.Kind != JobEnd && k.Kind != JobOffer
+	p.bad = p.bad || k.Due < 0 || k.Kind != JobRow && k.Kind != JobEnd && k.Kind != JobOffer
 }

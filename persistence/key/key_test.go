@@ -56,7 +56,7 @@ func drawKey(t *rapid.T, label string) Parts {
 	for _, part := range layouts[at].parts {
 		switch {
 		case part == 'J':
-			k.Kind = rapid.SampledFrom([]byte{JobRow, JobAttempt, JobEnd, JobOffer}).Draw(t, label+" kind of job")
+			k.Kind = rapid.SampledFrom([]byte{JobRow, JobEnd, JobOffer}).Draw(t, label+" kind of job")
 			k.ID, k.Number, k.Place = drawn.ID, drawn.Number, drawn.Place
 			if k.Kind == JobOffer {
 				k.Name, k.Order, k.Workflow, k.Due = drawn.Name, drawn.Order, drawn.Workflow, drawn.Due

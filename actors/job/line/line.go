@@ -239,12 +239,3 @@ func (s *Shard) Add(o key.Offer) {
 	}
 	h.more = true
 }
-
-// Withdraw takes out a job that somebody has all the same.
-func (s *Shard) Withdraw(o *key.Offer) {
-	if h := s.ByType[o.Type].Head(s.Of, o); h != nil {
-		if _, found := slices.BinarySearchFunc(h.next, *o, Compare); found {
-			h.withdraw(o)
-		}
-	}
-}
