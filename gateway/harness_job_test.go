@@ -18,10 +18,17 @@ func (f fakeJobs) Activate(ctx context.Context, a *job.Activation) ([]job.Leased
 	if f.activate != nil {
 		return f.activate(ctx, a)
 	}
-	if err != nil || a.Types[0] == "none" {
+	if err != nil || a.Types[0] == "none" || f.paused != "" {
 		return nil, err
 	}
 	return canned[[]job.Leased]("leased"), nil
+}
+
+func (f fakeJobs) Paused() error {
+	if f.paused == "" {
+		return nil
+	}
+	return errors.New(f.paused)
 }
 
 func (f fakeJobs) Change(_ context.Context, r *job.Request) ([]error, error) {

@@ -228,6 +228,7 @@ type fakeWorkflows struct {
 	watch func(context.Context, *watch.Request, func(watch.Event) error) error
 	// activate answers fakeJobs.
 	activate func(context.Context, *job.Activation) ([]job.Leased, error)
+	paused   string // why they give none; "": they do
 	stop     func()
 
 	backlog atomic.Int64

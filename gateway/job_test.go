@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -125,6 +126,13 @@ func TestAnActivationThatIsCut(t *testing.T) {
 	}})
 	got := s.do(t, request{Method: http.MethodPost, Path: "/workflow/api/v1/jobs/activate", Headers: []string{withToken, jsonLine}, Body: `{"types":["charge"],"wait":"PT20S"}`})
 	assert.Equal(t, 503, got.Status)
+}
+
+// TestAnActivationSaysWhyThereAreNone of a restored store.
+func TestAnActivationSaysWhyThereAreNone(t *testing.T) {
+	s := startServer(t, Options{}, &fakeWorkflows{paused: "jobs are paused"})
+	got := s.do(t, request{Method: http.MethodPost, Path: "/workflow/api/v1/jobs/activate", Headers: []string{withToken, jsonLine}, Body: `{"types":["charge"]}`})
+	assert.Equal(t, `{"jobs":[],"paused":"jobs are paused"}`, strings.TrimSpace(got.Body))
 }
 
 // TestTheOperatorHasJobs: who runs the service has workers without a token.

@@ -386,3 +386,57 @@ func TestFollowGoesOnAfterALongSilence(t *testing.T) {
 		assert.True(t, took > LeaderMax*3 && took < LeaderMax*3+2*time.Second, "it took %s", took)
 	})
 }
+
+// TestPatience: a node that does not answer in time is waited for once. What it brings later is given back, and from its answer on it is
+// waited for again: that to what it was asked, or to a probe.
+func TestPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var probes, late atomic.Int32
+		answers := make(chan error)
+		p := &Patience{Most: 3 * time.Second, Probe: func(ctx context.Context, node string) error {
+			probes.Add(1)
+			assert.Equal(t, "b", node)
+			return context.Cause(ctx)
+		}}
+		ask := func(node string, ask func(context.Context) error) (took time.Duration, err error) {
+			begun := time.Now()
+			err = p.Ask(t.Context(), node, time.Second, ask, func() { late.Add(1) })
+			return time.Since(begun), err
+		}
+		stuck := func(ctx context.Context) error {
+			select {
+			case err := <-answers:
+				return err
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		quick := func(context.Context) error { return nil }
+		took, err := ask("b", stuck)
+		assert.ErrorIs(t, err, ErrSilent)
+		assert.Equal(t, time.Second, took)
+		took, err = ask("b", quick)
+		assert.ErrorIs(t, err, ErrSilent)
+		assert.Zero(t, took)
+		took, err = ask("a", quick)
+		assert.True(t, err == nil && took == 0, "another node: %s, %v", took, err)
+
+		answers <- nil
+		synctest.Wait()
+		assert.EqualValues(t, 1, late.Load())
+		_, err = ask("b", quick)
+		assert.NoError(t, err, "it has answered")
+
+		_, err = ask("b", stuck)
+		assert.ErrorIs(t, err, ErrSilent)
+		<-time.After(5 * time.Second)
+		assert.EqualValues(t, 2, late.Load(), "after Most")
+		assert.Zero(t, probes.Load(), "nobody wants it")
+		_, err = ask("b", quick)
+		assert.ErrorIs(t, err, ErrSilent)
+		synctest.Wait()
+		assert.EqualValues(t, 1, probes.Load())
+		took, err = ask("b", func(context.Context) error { return failure.ErrNotFound })
+		assert.True(t, errors.Is(err, failure.ErrNotFound) && took == 0, "%s, %v", took, err)
+	})
+}

@@ -1,5 +1,5 @@
-// Package hold is what a restored store does not do until a person says that it may: send webhooks and mails, and run
-// schedules. A copy of a store that is still in use elsewhere must not do them a second time. What is held back stands in
+// Package hold is what a restored store does not do until a person says that it may: send webhooks and mails, run
+// schedules, and give jobs to programs. A copy of a store that is still in use elsewhere must not do them a second time. What is held back stands in
 // a row of the store, so that it holds over restarts; who restores a store writes it (Restored.Put), before any server.
 // Timers, and messages between instances, change only the store itself and go on.
 package hold
@@ -27,6 +27,7 @@ type What string
 const (
 	Outbox    What = "outbox"    // webhooks, mails, exports, and backups of the setting
 	Schedules What = "schedules" // runs of schedules
+	Jobs      What = "jobs"      // leases of jobs
 )
 
 const setting = "restored"
@@ -40,7 +41,7 @@ type Restored struct {
 
 // Put holds back everything.
 func (r Restored) Put(w *persistence.Batch) error {
-	r.Held = []What{Outbox, Schedules}
+	r.Held = []What{Outbox, Schedules, Jobs}
 	return r.put(w)
 }
 
@@ -91,18 +92,28 @@ func (h *Hold) Holds(what What) bool { return h.now.Load().holds(what) }
 func (r *Restored) holds(what What) bool { return slices.Contains(r.Held, what) }
 
 // Ready is nil, or an error that says what is held back and how it is resumed.
-func (h *Hold) Ready() error {
+func (h *Hold) Ready() error { return h.refusal(Outbox, Schedules, Jobs) }
+
+// Refusal is Ready for one thing.
+func (h *Hold) Refusal(what What) error { return h.refusal(what) }
+
+func (h *Hold) refusal(of ...What) error {
 	r, parts := h.now.Load(), []string{}
-	if r.holds(Outbox) {
-		parts = append(parts, "webhooks, mails and backups of the setting are paused until `troupe outbox resume`")
-	}
-	if r.holds(Schedules) {
-		parts = append(parts, "schedules are paused until `troupe schedule resume --all`")
+	for _, what := range of {
+		if r.holds(what) {
+			parts = append(parts, pausedText[what])
+		}
 	}
 	if len(parts) == 0 {
 		return nil
 	}
 	return fmt.Errorf("the store was restored from a backup of %s: %s", r.Moment.UTC().Format(time.RFC3339), strings.Join(parts, ", "))
+}
+
+var pausedText = map[What]string{
+	Outbox:    "webhooks, mails and backups of the setting are paused until `troupe outbox resume`",
+	Schedules: "schedules are paused until `troupe schedule resume --all`",
+	Jobs:      "jobs are paused until `troupe job resume`",
 }
 
 // Resume returns when it is durable that something is held back no more. It can be called again.

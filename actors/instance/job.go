@@ -6,6 +6,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/job"
+	"troupe/actors/trace"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -13,7 +14,12 @@ import (
 var errNoJob = failure.Refuse(failure.ErrEnded, "the instance does not wait for the job any more")
 
 // FinishJob is the request to end a job, of who has its lease.
-type FinishJob struct{ *job.Finish }
+type FinishJob struct {
+	*job.Finish
+	Span *trace.Span // nil: nobody follows it
+}
+
+func (req FinishJob) span() *trace.Span { return req.Span }
 
 func (req FinishJob) part() statemachine.ElementID {
 	return statemachine.ElementID{Sequence: req.Job.Sequence, Number: req.Job.Number}
@@ -41,20 +47,15 @@ func (req FinishJob) run(i *Actor, c *Call) error {
 		return nil
 	}
 	if !req.Failed {
-		if err := i.mayOutput(of.Type, req.Output); err != nil {
-			return err
+		is, err := i.env.Catalog.JobType(i.workflowID, of.Type)
+		if err == nil {
+			err = job.CheckOutput(is, req.Output)
+		}
+		if err != nil {
+			return err // NB: the lease stays as it is
 		}
 	}
 	return i.hearJob(c, settled, settled.Data(i.id, req.Output))
-}
-
-// mayOutput holds that what a job gives fits what the newest version says of its type. An error leaves the lease as it is.
-func (i *Actor) mayOutput(typ string, output data.Value) error {
-	rules, err := i.env.Catalog.Newest(i.workflowID)
-	if err != nil {
-		return err
-	}
-	return job.CheckOutput(rules, typ, output)
 }
 
 // hearJob takes the end of a job. Nothing takes it, or an action fails: it becomes an incident.

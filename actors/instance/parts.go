@@ -42,13 +42,19 @@ func (i *Actor) putTimers(w *persistence.Batch, c *Call, ch *change, ended, begu
 // putJobs writes what a step changes in the jobs of the instance. was is what it was.
 func (i *Actor) putJobs(w *persistence.Batch, c *Call, ch *change, was *statemachine.Instance) {
 	ended, begun := i.state.JobChanges(was)
-	if len(ended)+len(begun) == 0 {
+	var kept []statemachine.Job
+	if ch.of != nil {
+		kept = slices.DeleteFunc(i.state.Jobs(), func(j statemachine.Job) bool {
+			return slices.ContainsFunc(begun, func(b statemachine.Job) bool { return b.ID == j.ID })
+		})
+	}
+	if len(ended)+len(begun)+len(kept) == 0 {
 		return
 	}
-	n := c.withNotices()
-	n.jobs = append(n.jobs, job.Put(w, &job.Origin{
+	n, of := c.withNotices(), &job.Origin{
 		Shard: i.shard, Workflow: i.workflowID, Version: i.of.Version, Instance: i.id, At: i.env.Clock(), Trace: c.span.Parent(), Settled: ch.settled,
-	}, ended, begun)...)
+	}
+	n.jobs = append(append(n.jobs, job.Put(w, of, ended, begun)...), job.Move(w, of, i.env.Store.Load, kept)...)
 }
 
 // putTasks writes what a step changes in the tasks of the instance. before is its definition until now, and was what it was.

@@ -9,6 +9,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/internal/wait"
+	"troupe/actors/job/line"
 	"troupe/persistence"
 	"troupe/persistence/key"
 )
@@ -59,7 +60,7 @@ func (s *Service) listen(a *Activation) *waiter {
 		}
 	}
 	if w.follows = s.kinds != nil && a.Wait > 0; w.follows {
-		s.kinds.followLocked(s)
+		s.rings.Follow()
 	}
 	return w
 }
@@ -73,8 +74,8 @@ func (s *Service) ignore(w *waiter) {
 			delete(k.waiters, w)
 		}
 	}
-	if s.kinds != nil && w.follows {
-		s.kinds.ignoredLocked(s)
+	if w.follows {
+		s.rings.Ignore()
 	}
 }
 
@@ -114,11 +115,31 @@ func (s *Service) try(ctx context.Context, a *Activation) (leased []Leased, at t
 	if err != nil {
 		return nil, at, err
 	}
+	if s.Paused() != nil {
+		return nil, at, nil
+	}
 	in := &asked{grants, a.Max, a.Lease, a.Worker}
 	if s.kinds != nil {
 		return s.tryCluster(ctx, in)
 	}
 	return s.within(in, s.localRunning, func(in *asked) ([]Leased, error) { return s.take(ctx, in) })
+}
+
+// Paused is nil, or why no job is given now.
+func (s *Service) Paused() error {
+	if s.o.Held == nil {
+		return nil
+	}
+	return s.o.Held()
+}
+
+// Resumed has those who wait look again, after Paused.
+func (s *Service) Resumed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for typ := range s.types {
+		s.ringLocked(typ)
+	}
 }
 
 // take gives jobs of the shards that are led here.
@@ -204,23 +225,11 @@ func (g *giving) next() (*entry, *Grant, error) {
 			s.mu.Unlock()
 			return nil, nil, nil
 		}
-		at := key.Offer{Type: grant.Type, Priority: name.priority, Workflow: name.workflow}
-		var empty []*shard
-		var first *head
-		var of *shard
-		for sh, h := range k.lines[name].heads {
-			switch {
-			case len(h.next) == 0:
-				empty = append(empty, s.led[sh])
-			case first == nil || compareOffers(h.next[0], first.next[0]) < 0:
-				first, of = h, s.led[sh]
-			}
-		}
-		if len(empty) == 0 {
-			o := first.next[0]
-			first.next = first.next[1:]
-			first.count = max(first.count-1, int64(len(first.next)))
-			k.prune(of.number, &o)
+		at := key.Offer{Type: grant.Type, Priority: name.Priority, Workflow: name.Workflow}
+		first, sh, unread := k.lines[name].First()
+		if len(unread) == 0 {
+			of, o := s.led[sh], first.Take()
+			k.lines.Prune(sh, &o)
 			row := of.rows[o.Job]
 			e := s.takeLocked(of, o, attempt{State: waits})
 			e.busy, e.row = true, row
@@ -228,6 +237,10 @@ func (g *giving) next() (*entry, *Grant, error) {
 			k.shareOf(o.Workflow).served = s.servings
 			s.mu.Unlock()
 			return e, grant, nil
+		}
+		empty := make([]*shard, len(unread))
+		for i, sh := range unread {
+			empty[i] = s.led[sh]
 		}
 		s.mu.Unlock()
 		for _, x := range empty {
@@ -240,7 +253,7 @@ func (g *giving) next() (*entry, *Grant, error) {
 
 // bestLocked is the line of the highest priority; of those that have it, the one of the workflow that was served the longest
 // time ago, and of those that never were the one of the oldest job.
-func (g *giving) bestLocked() (best *kind, at lineName, grant *Grant) {
+func (g *giving) bestLocked() (best *kind, at line.Name, grant *Grant) {
 	var served uint64
 	for i := range g.in.Grants {
 		of := &g.in.Grants[i]
@@ -249,11 +262,11 @@ func (g *giving) bestLocked() (best *kind, at lineName, grant *Grant) {
 			continue
 		}
 		for name, l := range k.lines {
-			if name.workflow != of.Workflow || best != nil && name.priority < at.priority {
+			if name.Workflow != of.Workflow || best != nil && name.Priority < at.Priority {
 				continue
 			}
-			turn := k.shareOf(name.workflow).served
-			if best == nil || name.priority > at.priority || turn < served || turn == served && l.front() < best.lines[at].front() {
+			turn := k.shareOf(name.Workflow).served
+			if best == nil || name.Priority > at.Priority || turn < served || turn == served && l.Front() < best.lines[at].Front() {
 				best, at, grant, served = k, name, of, turn
 			}
 		}
@@ -297,19 +310,24 @@ func (g *giving) lease(e *entry, grant *Grant) error {
 	if g.in.Lease != 0 {
 		length = min(length, g.in.Lease)
 	}
+	waited := r.Created
+	if a.State == waits {
+		waited = a.At
+	}
 	a = attempt{State: leased, Attempts: a.Attempts + 1, Lease: newLease(), Worker: g.in.Worker, At: now.Add(length).Truncate(time.Millisecond), Message: a.Message}
 	of.w.Set(e.offer.Key(nil, x.number), a.append(nil))
 	s.mu.Lock()
 	s.countLocked(e, -1)
 	e.attempt, e.row = a, nil
 	s.countLocked(e, 1)
+	s.o.follow(e, &r, waited)
 	s.mu.Unlock()
 	of.entries = append(of.entries, e)
 	of.leased = append(of.leased, len(g.leased))
 	g.leased = append(g.leased, Leased{
 		JobID: IDOf(name.ID, elementOf(name)), Lease: a.Lease, Type: r.Type, WorkflowID: r.Workflow, Version: r.Version, InstanceID: instanceid.Text(name.ID),
 		StateMachineID: r.Machine, NodeID: r.Node, Attempt: a.Attempts, AttemptsLeft: left(grant.Retries, a.Attempts), Priority: r.Priority,
-		Created: r.Created, Deadline: a.At.UTC(), Data: r.Data, Traceparent: r.Trace,
+		Created: r.Created, Deadline: a.At.UTC(), Data: r.Data, Traceparent: e.trace,
 	})
 	g.bytes += len(r.Data)
 	if grant.Most > 0 {

@@ -138,13 +138,13 @@ func (s *Service) ready(ctx context.Context, sh key.Shard) (*shard, error) {
 	}
 }
 
-// known returns an offer of a job, wherever it is; with how it has ended.
-func (s *Service) known(x *shard, name key.Job) (o key.Offer, over *end, err error) {
+// known returns an offer of a job, wherever it is; with whose trace it belongs to, and how it has ended.
+func (s *Service) known(x *shard, name key.Job) (o key.Offer, of string, over *end, err error) {
 	s.mu.Lock()
 	e := x.taken[name]
 	s.mu.Unlock()
 	if e != nil {
-		return e.offer, nil, nil
+		return e.offer, e.trace, nil, nil
 	}
 	r, err := loadRow(s.rows.Load, x.number, name)
 	if errors.Is(err, failure.ErrNotFound) {
@@ -152,13 +152,13 @@ func (s *Service) known(x *shard, name key.Job) (o key.Offer, over *end, err err
 		if how, err = loadEnd(s.rows.Load, x.number, name); err == nil {
 			over, o = &how, key.Offer{Type: how.Type, Workflow: how.Workflow, Job: name}
 		}
-		return o, over, err
+		return o, "", over, err
 	}
-	return r.offer(name), nil, err
+	return r.offer(name), r.Trace, nil, err
 }
 
 func (s *Service) complete(in *changing, it *Item, x *shard, name key.Job, done func(error)) {
-	o, over, err := s.known(x, name)
+	o, of, over, err := s.known(x, name)
 	if err == nil {
 		err = s.o.may(in.Caller, in.Action, o.Type, o.Workflow)
 	}
@@ -173,7 +173,7 @@ func (s *Service) complete(in *changing, it *Item, x *shard, name key.Job, done 
 		done(err)
 		return
 	}
-	s.o.Finish(&Finish{Workflow: o.Workflow, Job: name, Lease: it.Lease, Output: it.Output}, func(err error) {
+	s.o.Finish(&Finish{Workflow: o.Workflow, Job: name, Lease: it.Lease, Output: it.Output, Trace: of}, func(err error) {
 		if err == nil {
 			s.mu.Lock()
 			s.counts.Completed++
@@ -220,7 +220,7 @@ func (s *Service) seize(x *shard, name key.Job) (u *update, over *end, err error
 			a.State = waits
 			s.withdrawLocked(x, &o)
 			e := s.takeLocked(x, o, a)
-			e.busy = true
+			e.busy, e.trace = true, r.Trace
 			s.mu.Unlock()
 			return &update{e: e, next: a, pulled: true}, nil, nil
 		}

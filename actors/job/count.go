@@ -25,12 +25,8 @@ func (s *Service) Here() []TypeCount {
 	for typ, k := range s.types {
 		c := of(typ)
 		for _, l := range k.lines {
-			for _, h := range l.heads {
-				c.Waiting += h.count
-			}
-			if len(l.heads) > 0 {
-				c.sawOldest(l.front())
-			}
+			c.Waiting += l.Count()
+			c.sawOldest(l.Front())
 		}
 		now := s.o.Clock().UnixMilli()
 		for name, seen := range k.workers {

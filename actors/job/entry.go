@@ -2,9 +2,12 @@ package job
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"troupe/actors/internal/instanceid"
 	"troupe/actors/internal/wait"
+	"troupe/actors/trace"
 	"troupe/persistence/key"
 )
 
@@ -31,6 +34,8 @@ type entry struct {
 	offer key.Offer
 	attempt
 	row   []byte        // that it had in its line; nil: it is read
+	trace string        // the value of trace.Header for what comes of it; "": nobody follows it
+	span  *trace.Span   // of the lease; nil likewise
 	busy  bool          // a write is on its way, or its instance is being told
 	gone  bool          // it has ended while it was busy
 	taken bool          // it is in shard.taken
@@ -70,4 +75,27 @@ type update struct {
 // Metrics are counts since the start.
 type Metrics struct {
 	Activated, Completed, Failed, Expired int64 // Failed are attempts
+}
+
+// follow begins the span of the lease that an entry has, waited is since when its job has waited.
+func (o *Options) follow(e *entry, r *row, waited time.Time) {
+	if e.trace = r.Trace; r.Trace == "" || o.Tracer == nil || e.State != leased {
+		return
+	}
+	name := e.offer.Job
+	e.span = o.Tracer.Leased(r.Trace, &trace.Job{
+		Workflow: r.Workflow, Instance: instanceid.Text(name.ID), ID: IDOf(name.ID, elementOf(name)), Type: r.Type, Worker: e.Worker, Attempt: e.Attempts,
+	}, waited)
+	e.trace = e.span.Parent()
+}
+
+var errAttempt = errors.New("the attempt has failed")
+
+// unfollow ends the span of a lease; next is what it becomes, 0 when its job has ended.
+func (e *entry) unfollow(next byte) {
+	var err error
+	if next != 0 {
+		err = errAttempt
+	}
+	e.span.End(err)
 }

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"troupe/actors/failure"
+	"troupe/actors/job/line"
 	"troupe/persistence/key"
 )
 
@@ -310,7 +311,7 @@ func TestALongLineCostsNoMore(t *testing.T) {
 			reads[n] = w.counted.reads()
 			w.close()
 		}
-		assert.LessOrEqual(t, reads[100_000], reads[100]+aheadMax, "rows that are read")
+		assert.LessOrEqual(t, reads[100_000], reads[100]+line.AheadMax, "rows that are read")
 
 		w := newWorld(t, 1)
 		defer w.close()

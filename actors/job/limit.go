@@ -2,27 +2,6 @@ package job
 
 import "time"
 
-// typeOf is a type of jobs in a workflow, whose definition may limit it.
-type typeOf struct{ typ, workflow string }
-
-// limit holds the jobs of a type and workflow to what its definition says, over all nodes.
-type limit struct {
-	tokens float64 // of perSecond, which one second's worth fills
-	at     time.Time
-	held   int // that are promised, and not given yet
-}
-
-// refill brings the tokens up to a time.
-func (l *limit) refill(perSecond float64, now time.Time) {
-	most := max(perSecond, 1)
-	if l.at.IsZero() {
-		l.tokens, l.at = most, now
-	}
-	if passed := now.Sub(l.at).Seconds(); passed > 0 {
-		l.tokens, l.at = min(l.tokens+passed*perSecond, most), now
-	}
-}
-
 // heldPause is how long a call waits for what was promised to others, who may not need it.
 const heldPause = 20 * time.Millisecond
 

@@ -5,6 +5,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/internal/wait"
+	"troupe/actors/job/line"
 	"troupe/persistence"
 	"troupe/persistence/key"
 )
@@ -23,30 +24,20 @@ func (s *Service) offerLocked(x *shard, o key.Offer) {
 	if x.over {
 		return
 	}
-	s.kindLocked(o.Type).makeHead(x.number, &o).insert(o)
+	s.kindLocked(o.Type).lines.Insert(x.number, o)
 	s.ringLocked(o.Type)
 }
 
 // withdrawLocked takes a job out of its line.
 func (s *Service) withdrawLocked(x *shard, o *key.Offer) {
-	k := s.types[o.Type]
-	if k == nil {
-		return
-	}
-	if h := k.headOf(x.number, o); h != nil {
-		h.withdraw(o)
-		k.prune(x.number, o)
+	if k := s.types[o.Type]; k != nil {
+		k.lines.Withdraw(x.number, o)
 	}
 }
 
-func (s *Service) adoptLocked(x *shard, l lines) {
-	for typ, of := range l {
-		k := s.kindLocked(typ)
-		for name, h := range of {
-			o := key.Offer{Priority: name.priority, Workflow: name.workflow}
-			*k.makeHead(x.number, &o) = *h
-			k.prune(x.number, &o)
-		}
+func (s *Service) adoptLocked(x *shard, of *line.Shard) {
+	for typ, lines := range of.ByType {
+		s.kindLocked(typ).lines.Adopt(x.number, lines)
 		s.ringLocked(typ)
 	}
 }
@@ -54,19 +45,20 @@ func (s *Service) adoptLocked(x *shard, l lines) {
 // fill reads offers of a line in a shard. NB: who calls it has the turn, so that no other read goes on.
 func (s *Service) fill(x *shard, k *kind, o *key.Offer) error {
 	s.mu.Lock()
-	h := k.headOf(x.number, o)
-	if h == nil || !h.more || len(h.next) > 0 {
-		s.mu.Unlock()
+	h := k.lines.Head(x.number, o)
+	last, ok := key.Offer{}, false
+	if h != nil {
+		last, ok = h.BeginRead()
+	}
+	s.mu.Unlock()
+	if !ok {
 		return nil
 	}
-	last := h.last
-	h.reads = true
-	s.mu.Unlock()
 	prefix := key.OfferPrefix(nil, x.number, o.Type, o.Priority, o.Workflow)
 	of := key.Range{Prefix: prefix, From: append(last.Key(nil, x.number)[len(prefix):], 0)}
 	var read []key.Offer
 	err := s.rows.ScanRanges(func(rowKey, _ []byte) error {
-		if len(read) == aheadMax {
+		if len(read) == line.AheadMax {
 			return errEnough
 		}
 		o, ok := key.ParseOffer(rowKey)
@@ -78,48 +70,21 @@ func (s *Service) fill(x *shard, k *kind, o *key.Offer) error {
 	}, of)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h.reads = false
-	came := h.came
-	h.came = nil
-	if k.headOf(x.number, o) != h || x.over {
+	if k.lines.Head(x.number, o) != h || x.over {
 		return nil
 	}
+	h.EndRead(read, err == nil, func(name key.Job) bool { return x.taken[name] != nil })
 	if err != nil && !errors.Is(err, errEnough) {
 		return failure.OfStore(err)
 	}
-	if len(read) > 0 {
-		h.last = read[len(read)-1]
-	}
-	for i := range read {
-		if x.taken[read[i].Job] == nil { // NB: what was taken out of the middle of the line may be visible still
-			h.next = append(h.next, read[i])
-		}
-	}
-	if err == nil {
-		h.more, h.count = false, int64(len(h.next))
-	}
-	for i := range came {
-		if x.taken[came[i].Job] == nil {
-			h.count-- // it was counted when it came
-			h.insert(came[i])
-		}
-	}
-	if !h.more {
-		h.count = int64(len(h.next))
-	}
-	k.prune(x.number, o)
+	k.lines.Prune(x.number, o)
 	return nil
 }
 
 // ringLocked tells who waits for jobs of a type to look, on all nodes.
 func (s *Service) ringLocked(typ string) {
 	s.wakeLocked(typ)
-	if s.kinds != nil {
-		for f := range s.kinds.followers {
-			f.types[typ] = struct{}{}
-			wait.Notify(f.rung)
-		}
-	}
+	s.rings.Ring(typ)
 }
 
 func (s *Service) wakeLocked(typ string) {

@@ -12,18 +12,19 @@ import (
 	"troupe/actors/fanout"
 	"troupe/actors/identity"
 	"troupe/actors/query"
+	"troupe/actors/trace"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
 
-// Options configures a Service. All fields but the last two are required.
+// Options configures a Service. All fields but the last four are required.
 type Options struct {
 	Store *persistence.Store
 	Clock func() time.Time
 	Log   zerolog.Logger
-	// Types returns what the newest versions say of a type, by workflow.
+	// Types returns what the newest versions that have a type say of it, by workflow.
 	Types func(typ string) []catalog.JobType
 	// Finish gives an instance the end of a job, and Again has it begin one again that has failed for good. done is called once, when that is
 	// durable, or with the reason why it is not. They must not block.
@@ -32,6 +33,9 @@ type Options struct {
 	Queries *query.Service
 	// MayRead reports whether a caller may read an instance.
 	MayRead func(caller *identity.Principal, workflow, instance string) bool
+	Tracer  *trace.Tracer // nil: nobody collects traces
+	// Held is why no job is given now. Nil, or a nil error: they are. When that ends, Resumed is called.
+	Held func() error
 	// Fanout and Peers reach the nodes that lead other shards. Nil: the store is standalone.
 	Fanout *fanout.Service
 	Peers  fanout.Peers
@@ -44,6 +48,7 @@ type Finish struct {
 	Lease    string
 	Failed   bool
 	Output   data.Value // nil for none
+	Trace    string     // the value of trace.Header; "": nobody follows it
 }
 
 // Grant is what a caller may have of the jobs of a type and workflow.
@@ -80,7 +85,7 @@ func (o *Options) grants(caller *identity.Principal, types []string) (grants []G
 	return grants, nil
 }
 
-// mayHave: t is nil for a type that the newest version does not have.
+// mayHave: t is nil for a type that no version has.
 func mayHave(caller *identity.Principal, t *statemachine.JobType, now time.Time) bool {
 	return caller.Has(identity.Jobs) || t != nil && t.Lets(catalog.CallerOf(caller), now)
 }
@@ -104,7 +109,7 @@ func (o *Options) may(caller *identity.Principal, action Action, typ, workflow s
 	return nil
 }
 
-// policyOf is what the newest version of a workflow says of a type. Without the type there, the usual rules hold.
+// policyOf is what a workflow says of a type. If it does not say, the usual rules hold.
 func (o *Options) policyOf(of *key.Offer) *statemachine.JobType {
 	for _, t := range o.Types(of.Type) {
 		if t.Workflow == of.Workflow {

@@ -176,7 +176,7 @@ func (of *Origin) job(id statemachine.ElementID) key.Job {
 	return key.Job{ID: of.Instance, Sequence: id.Sequence, Number: id.Number}
 }
 
-// Change is what a commit changes in a job: it waits from now on, it has ended, or it has failed and nothing took that.
+// Change is what a commit changes in a job: it waits from now on, it has ended, it has failed and nothing took that, or its row is another.
 type Change struct {
 	how   byte
 	offer key.Offer
@@ -187,6 +187,7 @@ const (
 	hasBegun  byte = 'b'
 	hasEnded  byte = 'e'
 	hasFailed byte = 'f'
+	hasMoved  byte = 'm'
 )
 
 // Put writes what an event changes in the jobs of its instance, as statemachine.Instance.JobChanges has it, into the commit
@@ -239,6 +240,20 @@ func (of *Origin) begin(w *persistence.Batch, j *statemachine.Job) Change {
 	return Change{how: hasFailed, offer: offer}
 }
 
+// Move writes that an instance has another version of its workflow, where jobs that go on may be at other nodes. load reads rows.
+func Move(w *persistence.Batch, of *Origin, load func(key []byte) ([]byte, error), kept []statemachine.Job) (changes []Change) {
+	for i := range kept {
+		name, r := of.job(kept[i].ID), of.row(&kept[i])
+		if before, err := loadRow(load, of.Shard, name); err == nil {
+			r.Trace = before.Trace
+		} // NB: else it is a part of the trace of this event
+		c := Change{how: hasMoved, offer: r.offer(name), row: r.append(nil)}
+		w.Set(name.Key(nil, of.Shard, key.JobRow), c.row)
+		changes = append(changes, c)
+	}
+	return changes
+}
+
 func (of *Origin) row(j *statemachine.Job) row {
 	return row{
 		Type: j.Type, Workflow: of.Workflow, Version: of.Version, Machine: string(j.At.Machine), Node: string(j.At.Node),
@@ -269,11 +284,10 @@ func (s *Settled) Data(of key.ID, output data.Value) data.Value {
 	return append(strconv.AppendInt(append(v, `,"attempts":`...), int64(s.Attempts), 10), '}')
 }
 
-// CheckOutput holds that what a job of a type gives fits what the newest version of its workflow says: failure.ErrUnprocessable.
-func CheckOutput(rules *statemachine.Definition, typ string, output data.Value) error {
-	of := rules.Job(typ)
+// CheckOutput holds that what a job gives fits what its workflow says of its type, nil for nothing: failure.ErrUnprocessable.
+func CheckOutput(of *statemachine.JobType, output data.Value) error {
 	if of == nil {
-		return nil // NB: the newest version has no such jobs; those of others go on
+		return nil
 	}
 	if output == nil {
 		output = data.Value("null")

@@ -6,7 +6,10 @@ import (
 	"sync"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/actors/internal/wait"
+	"troupe/actors/job/line"
+	"troupe/actors/job/ring"
 	"troupe/persistence"
 	"troupe/persistence/key"
 )
@@ -14,7 +17,7 @@ import (
 // Service gives jobs of the shards that are led here to programs. Its methods are safe for concurrent use.
 //
 // What is in memory decides who has a job; the rows beside it are what the next leader begins with, and no lease leaves
-// before its row is durable. In memory are the first offers of each line (line.go), and the jobs that are not offered: those
+// before its row is durable. In memory are the first offers of each line (package line), and the jobs that are not offered: those
 // that somebody has, that come later, and that have failed.
 type Service struct {
 	*lister
@@ -23,10 +26,10 @@ type Service struct {
 	turn  chan struct{}  // has an entry while somebody takes jobs: one after the other, since that reads the store
 	waits wait.Deadlines // of all calls that wait
 	kinds *kinds         // nil: standalone
+	rings *ring.Rings    // likewise
 
-	stopped   context.Context //nolint:containedctx // of all that waits
-	stop      context.CancelFunc
-	following sync.WaitGroup
+	stopped context.Context //nolint:containedctx // of all that waits
+	stop    context.CancelFunc
 
 	mu       sync.Mutex
 	led      map[key.Shard]*shard // in the latest epoch
@@ -53,7 +56,7 @@ func New(o Options) *Service {
 // Stop ends all waits with failure.ErrUnavailable.
 func (s *Service) Stop() {
 	s.stop()
-	s.following.Wait()
+	s.rings.Stop()
 }
 
 // Begin is that of shard.Background.
@@ -89,26 +92,18 @@ func (s *Service) leaveLocked(x *shard) {
 		return
 	}
 	x.over = true
-	if s.kinds != nil {
-		for f := range s.kinds.followers { // NB: the shard may be led elsewhere now
-			wait.Notify(f.rung)
-		}
-	}
+	s.rings.Moved()
 	for _, e := range x.taken {
 		s.countLocked(e, -1)
 		e.taken = false
+		e.span.End(nil) // NB: the next leader goes on with one of its own
 	}
 	for name := range x.rows {
 		s.forgetRowLocked(x, name)
 	}
 	x.taken, x.due = map[key.Job]*entry{}, wait.Heap[*entry]{}
 	for _, k := range s.types {
-		for name, l := range k.lines {
-			delete(l.heads, x.number)
-			if len(l.heads) == 0 {
-				delete(k.lines, name)
-			}
-		}
+		k.lines.Leave(x.number)
 	}
 }
 
@@ -141,6 +136,11 @@ func (s *Service) changeLocked(x *shard, c *Change) {
 		}
 		s.offerLocked(x, c.offer)
 		s.keepRowLocked(x, c)
+	case c.how == hasMoved:
+		if x.rows[c.offer.Job] != nil {
+			s.forgetRowLocked(x, c.offer.Job)
+			s.keepRowLocked(x, c)
+		}
 	case c.how == hasFailed:
 		if e == nil {
 			e = s.takeLocked(x, c.offer, attempt{})
@@ -196,16 +196,20 @@ func (s *Service) forgetRowLocked(x *shard, name key.Job) {
 func (s *Service) dropLocked(e *entry) {
 	if e.taken {
 		s.countLocked(e, -1)
-		s.roomLocked(e, waits)
+		s.roomLocked(e, 0)
 		delete(e.shard.taken, e.offer.Job)
 		e.taken = false
 		e.shard.due.Remove(e)
 	}
 }
 
-// roomLocked tells who waits that the lease of an entry is over, if they wait for that.
+// roomLocked ends the span of a lease that is over, and tells who waits for that.
 func (s *Service) roomLocked(e *entry, next byte) {
-	if e.State == leased && next != leased && e.of.isBounded {
+	if e.State != leased || next == leased {
+		return
+	}
+	e.unfollow(next)
+	if e.of.isBounded {
 		s.ringLocked(e.offer.Type)
 	}
 }
@@ -272,7 +276,7 @@ func (s *Service) run(x *shard) {
 func (s *Service) load(x *shard) error {
 	var taken []entry
 	var ghosts []*entry
-	lines, now := newLines(), s.o.Clock()
+	lines, now := &line.Shard{Of: x.number, ByType: map[string]line.Lines{}}, s.o.Clock()
 	err := s.rows.Scan(key.JobsPrefix(nil, x.number, key.JobOffer), func(rowKey, value []byte) error {
 		o, ok := key.ParseOffer(rowKey)
 		a, err := parseAttempt(value)
@@ -280,15 +284,16 @@ func (s *Service) load(x *shard) error {
 			return errors.Join(persistence.ErrCorrupt, err)
 		}
 		if a.State == 0 || a.State == waits && !a.At.After(now) {
-			lines.add(o)
+			lines.Add(o)
 			return nil
 		}
-		_, err = s.rows.Load(o.Job.Key(nil, x.number, key.JobRow))
-		if errors.Is(err, persistence.ErrNotFound) {
+		r, err := loadRow(s.rows.Load, x.number, o.Job)
+		if errors.Is(err, failure.ErrNotFound) {
 			ghosts = append(ghosts, &entry{shard: x, offer: o})
 			return nil
 		}
 		taken = append(taken, entry{shard: x, offer: o, attempt: a, place: -1})
+		s.o.follow(&taken[len(taken)-1], &r, time.Time{})
 		return err
 	})
 	if err != nil {

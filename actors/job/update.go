@@ -60,7 +60,7 @@ func (s *Service) sweep(x *shard, ghosts []*entry) {
 
 // tell tells the instance of a job that has failed for good. What it cannot take now, it is told again.
 func (s *Service) tell(e *entry, done func(error)) {
-	f := &Finish{Workflow: e.offer.Workflow, Job: e.offer.Job, Lease: e.Lease, Failed: true}
+	f := &Finish{Workflow: e.offer.Workflow, Job: e.offer.Job, Lease: e.Lease, Failed: true, Trace: e.trace}
 	s.o.Finish(f, func(err error) {
 		isOver := err == nil || errors.Is(err, failure.ErrLeaseLost) || errors.Is(err, failure.ErrEnded) || errors.Is(err, failure.ErrNotFound)
 		s.mu.Lock()
@@ -156,6 +156,7 @@ func (s *Service) write(x *shard, updates []*update) error {
 		case err != nil:
 			s.moveLocked(e, e.attempt)
 		case u.offer:
+			e.span.End(errAttempt)
 			s.dropLocked(e)
 			s.offerLocked(x, e.offer)
 		default:

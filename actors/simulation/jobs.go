@@ -47,7 +47,7 @@ func (in *Instance) Jobs() (out []Job) {
 func (w *World) CompleteJob(in *Instance, typ string, output data.Value) error {
 	rules, j, err := w.nextJob(in, typ)
 	if err == nil {
-		err = job.CheckOutput(rules, typ, output)
+		err = job.CheckOutput(rules.Job(typ), output)
 	}
 	if err != nil {
 		return err

@@ -38,7 +38,11 @@ func (t *Tracer) Begin(parent, name string, kind trace.SpanKind) *Span {
 	if t == nil {
 		return nil
 	}
-	return t.begin(propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{carried: parent}), name, kind)
+	return t.begin(outside(parent), name, kind)
+}
+
+func outside(parent string) context.Context {
+	return propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{carried: parent})
 }
 
 // Continue is Begin for what somebody else has caused: without a parent nobody follows it, and there is no span.
@@ -49,8 +53,8 @@ func (t *Tracer) Continue(parent, name string, kind trace.SpanKind) *Span {
 	return t.Begin(parent, name, kind)
 }
 
-func (t *Tracer) begin(ctx context.Context, name string, kind trace.SpanKind) *Span {
-	ctx, span := t.of.Start(ctx, name, trace.WithSpanKind(kind))
+func (t *Tracer) begin(ctx context.Context, name string, kind trace.SpanKind, more ...trace.SpanStartOption) *Span {
+	ctx, span := t.of.Start(ctx, name, append(more, trace.WithSpanKind(kind))...)
 	return &Span{tracer: t, ctx: ctx, span: span}
 }
 

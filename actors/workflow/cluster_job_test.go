@@ -158,6 +158,68 @@ func TestLimitsOfAllNodes(t *testing.T) {
 	})
 }
 
+// TestASilentNodeHoldsUpNobody: the jobs of others come at once, and those of the node when it answers again. While it does not, and
+// while a shard has no leader, nobody can say that there are none.
+func TestASilentNodeHoldsUpNobody(t *testing.T) {
+	onClusterWithJobs(t, func(t *testing.T, c *cluster) {
+		r := rand.New(rand.NewPCG(8, 11))
+		for i := range 40 {
+			c.createWith(r, fmt.Sprint("job", i), "charging", "")
+			c.createWith(r, fmt.Sprint("few", i), "narrow", "")
+		}
+		a := c.nodes[0]
+		setMute := func(name string) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.mute = name
+		}
+		take := func(most int, typ string) (got int, took time.Duration, err error) {
+			begun := time.Now()
+			leased, err := a.activate(t.Context(), typ, most, 0)
+			return len(leased), time.Since(begun), err
+		}
+		setMute(c.nodes[1].Name)
+		total := 0
+		for i := range 5 {
+			got, took, err := take(2, "charge")
+			require.NoError(t, err)
+			assert.Equal(t, 2, got)
+			if total += got; i > 2 {
+				assert.Less(t, took, 100*time.Millisecond, "it is not waited for again")
+			}
+			assert.LessOrEqual(t, took, 500*time.Millisecond)
+		}
+		var err error
+		for got := 1; got > 0; total += got {
+			var took time.Duration
+			got, took, err = take(1000, "charge")
+			assert.LessOrEqual(t, took, 500*time.Millisecond)
+		}
+		assert.ErrorIs(t, err, failure.ErrUnavailable, "it may have some")
+		assert.True(t, total > 10 && total < 40, "%d jobs of the others", total)
+		_, took, _ := take(10, "few")
+		assert.LessOrEqual(t, took, 2*time.Second, "of a type with a limit")
+
+		setMute("")
+		c.pass(2 * time.Second)
+		_, _, _ = take(1, "charge") // it is asked whether it is there
+		c.pass(time.Second)
+		got, _, err := take(1000, "charge")
+		require.NoError(t, err)
+		assert.Equal(t, 40, total+got)
+		got, _, err = take(1000, "charge")
+		assert.True(t, err == nil && got == 0, "%d jobs, %v", got, err)
+
+		a.Isolate(true)
+		c.pass(30 * time.Second)
+		_, took, err = take(1, "charge")
+		assert.ErrorIs(t, err, failure.ErrUnavailable)
+		assert.Less(t, took, 3*time.Second)
+		a.Isolate(false)
+		c.pass(10 * time.Second)
+	})
+}
+
 // TestJobsAreDoneOnceOnACluster: whatever happens to the nodes while workers ask them, each job is done once.
 func TestJobsAreDoneOnceOnACluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -72,8 +72,9 @@ type cluster struct {
 	// options changes those of a node's catalog. Nil: nothing does.
 	options func(*clusterNode, *catalog.Options)
 
-	mu    sync.Mutex // guards the nodes' routers, which are nil while a node is down
+	mu    sync.Mutex // guards the nodes' routers, which are nil while a node is down, and mute
 	nodes []*clusterNode
+	mute  string // a node that answers no question
 }
 
 type clusterNode struct {
@@ -236,7 +237,12 @@ func (n *clusterNode) Ask(ctx context.Context, node string, question []byte) (io
 			router = of.router
 		}
 	}
+	isMute := node == n.c.mute
 	n.c.mu.Unlock()
+	if isMute {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	if router == nil || n.isCutFrom(node) {
 		return nil, failure.ErrUnavailable
 	}

@@ -49,6 +49,8 @@ func (r *Router) makeInternal() {
 	r.Waiting = pending.New(r.o.Store, r.Queries, r.o.Catalog, r.env.Outbox, r.o.Clock, r.Fanout)
 	r.Jobs = job.New(job.Options{
 		Store: r.o.Store, Clock: r.o.Clock, Log: r.o.Log, Types: r.o.Catalog.JobTypes, Queries: r.Queries, Fanout: r.Fanout, Peers: r.o.Peers,
+		Tracer: r.o.Tracer,
+		Held:   func() error { return r.hold.Refusal(hold.Jobs) },
 		Finish: r.finishJob,
 		Again: func(workflow string, of key.Job, done func(error)) {
 			r.postInternal(workflow, of.ID, instance.RetryJob{ID: statemachine.ElementID{Sequence: of.Sequence, Number: of.Number}}, done)
@@ -98,15 +100,24 @@ func (r *Router) fire(row timer.Row, done func(error)) {
 
 // finishJob gives an instance the end of a job. Those of workers are bounded as other requests are.
 func (r *Router) finishJob(f *job.Finish, done func(error)) {
+	req := instance.FinishJob{Finish: f, Span: r.o.Tracer.Continue(f.Trace, "callback", trace.Internal)}
+	if req.Span != nil {
+		req.Span.Set("troupe.workflow", f.Workflow, "troupe.instance", instanceid.Text(f.Job.ID))
+		answered := done
+		done = func(err error) {
+			req.Span.End(err) // NB: where its instance has not come to it
+			answered(err)
+		}
+	}
 	if f.Failed {
-		r.postInternal(f.Workflow, f.Job.ID, instance.FinishJob{Finish: f}, done)
+		r.postInternal(f.Workflow, f.Job.ID, req, done)
 		return
 	}
 	err := r.accepting()
 	if err == nil {
 		var at shard.Place
 		if at, err = r.shards.At(f.Job.ID); err == nil {
-			_, err = r.post(at, f.Workflow, instance.FinishJob{Finish: f}, told{done})
+			_, err = r.post(at, f.Workflow, req, told{done})
 		}
 	}
 	if err != nil {

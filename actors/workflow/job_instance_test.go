@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -131,7 +132,7 @@ func TestAJobIsDoneAlsoWhenAnActionFails(t *testing.T) {
 	})
 }
 
-// TestAMigrationKeepsALease of a job that the new version has done too. Of the others nothing is left.
+// TestAMigrationKeepsALease of a job that the new version has done too, where that says. Of the others nothing is left.
 func TestAMigrationKeepsALease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := startMigrations(t)
@@ -142,13 +143,26 @@ func TestAMigrationKeepsALease(t *testing.T) {
 		w.types = []string{"dig", "carry"}
 		leased := w.take(10)
 		require.Len(t, leased, 2)
+		waiting := m.Make(mary, "order", "")
 		w.types = []string{"dig", "sieve"}
 		m.Publish(head + "4\njobs: {dig: , sieve: }\n" + states + "b, states: {b: {invoke: [{job: dig, onDone: end}, {job: sieve}], on: {x: end}}, end: {type: final}}}}\n")
 		total, _ := m.run(t, migrationBy("from: 3\nto: 4\nnodes: {m: {a: b}}\n"))
-		require.Equal(t, 1, total.Migrated)
+		require.Equal(t, 2, total.Migrated)
 		next := w.take(10)
-		require.Len(t, next, 1)
-		assert.Equal(t, "sieve", next[0].Type)
+		require.Len(t, next, 3)
+		var types []string
+		for _, l := range next {
+			types = append(types, l.Type)
+			assert.Equal(t, []any{uint64(4), "b"}, []any{l.Version, l.NodeID}, l.Type)
+			if l.Type == "dig" {
+				assert.Equal(t, waiting, l.InstanceID)
+			}
+		}
+		slices.Sort(types)
+		assert.Equal(t, []string{"dig", "sieve", "sieve"}, types)
+		page, err := m.Jobs.List(t.Context(), &job.Query{Caller: foreman, JobID: leased[0].JobID, Limit: 1})
+		require.NoError(t, err)
+		assert.Equal(t, []any{job.Running, uint64(4), "b"}, []any{page.Jobs[0].State, page.Jobs[0].Version, page.Jobs[0].NodeID})
 		assert.ErrorIs(t, w.do(job.Complete, job.Item{JobID: leased[1].JobID, Lease: leased[1].Lease}), failure.ErrEnded)
 		require.NoError(t, w.do(job.Complete, job.Item{JobID: leased[0].JobID, Lease: leased[0].Lease}))
 		assert.Equal(t, ",migrate,done.invoke.b", events(t, w.MustLook(mary, "order", id)))

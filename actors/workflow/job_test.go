@@ -2,6 +2,9 @@ package workflow_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,9 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
+	"troupe/actors/hold"
 	"troupe/actors/job"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 )
 
@@ -107,6 +112,67 @@ func TestAJobThatFails(t *testing.T) {
 		assert.Empty(t, page.Jobs)
 		h.End()
 	})
+}
+
+// TestARestoredStoreGivesNoJobs until somebody says that it may, also after a restart; who waits is told then.
+func TestARestoredStoreGivesNoJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &harness{workflowtest.Start(t, workflowtest.Options{Workflow: workflow.Options{Clock: time.Now}, Disk: storetest.NewDisk()}), t}
+		h.Publish(charging)
+		h.Make(boss, "charging", "")
+		w := h.Store.NewBatch(key.Meta)
+		require.NoError(t, errors.Join(hold.Restored{Moment: time.Now()}.Put(w), h.Store.Commit(w)))
+		h.Restart()
+		assert.Empty(t, h.activate("charge"))
+		assert.ErrorContains(t, h.Jobs.Paused(), "`troupe job resume`")
+		require.NoError(t, h.Resume(hold.Outbox))
+		h.Restart()
+		got := make(chan []job.Leased)
+		go func() {
+			leased, err := h.Jobs.Activate(t.Context(), &job.Activation{Caller: payments, Types: []string{"charge"}, Max: 1, Wait: time.Minute})
+			assert.NoError(t, err)
+			got <- leased
+		}()
+		<-time.After(30 * time.Second)
+		require.NoError(t, h.Resume(hold.Jobs))
+		assert.Len(t, <-got, 1)
+		require.NoError(t, h.Resume(hold.Schedules))
+		h.Restart()
+		assert.NoError(t, h.Jobs.Paused())
+		assert.NoError(t, h.Held())
+		h.End()
+	})
+}
+
+// TestATypeThatTheNewestVersionLacks goes on as the newest one says that has it: those whom it lets do what waits still, within its
+// schema, also after a restart. A version that has the type again counts at once.
+func TestATypeThatTheNewestVersionLacks(t *testing.T) {
+	h := startOn(t, storetest.NewDisk(), workflow.Options{})
+	h.Publish(charging)
+	h.Make(boss, "charging", "")
+	h.Make(boss, "charging", "")
+	nobodys := strings.Replace(charging, "roles: [payments]", "roles: [nobody]", 1)
+	publish := func(version int, text string) {
+		h.Publish(fmt.Sprintf("version: %d\n%s", version, text))
+	}
+	publish(2, nobodys)
+	publish(3, charging)
+	publish(4, strings.NewReplacer("charge:", "settle:", "job: charge", "job: settle").Replace(nobodys))
+	leased := h.activate("charge")
+	require.Len(t, leased, 2)
+	mayNot := func(typ string) {
+		_, err := h.Jobs.Activate(t.Context(), &job.Activation{Caller: payments, Types: []string{typ}, Max: 1})
+		assert.ErrorIs(t, err, failure.ErrForbidden)
+	}
+	mayNot("settle")
+	h.Restart()
+	it := job.Item{JobID: leased[0].JobID, Lease: leased[0].Lease, Output: value(`{}`)}
+	assert.ErrorIs(t, h.change(job.Complete, it), failure.ErrUnprocessable)
+	it.Output = value(`{"receipt":"r"}`)
+	assert.NoError(t, h.change(job.Complete, it))
+	publish(5, nobodys)
+	mayNot("charge")
+	assert.ErrorIs(t, h.change(job.Complete, job.Item{JobID: leased[1].JobID, Lease: leased[1].Lease, Output: it.Output}), failure.ErrForbidden)
 }
 
 // TestWhoMayHaveJobs: those whom the definition lets, and those with the privilege.

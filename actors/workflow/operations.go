@@ -61,6 +61,9 @@ func (r *Router) Resume(what hold.What) error {
 	if err == nil && r.env.Outbox != nil {
 		r.env.Outbox.Resumed()
 	}
+	if err == nil {
+		r.Jobs.Resumed()
+	}
 	return failure.In("resume", string(what), err)
 }
 

@@ -32,7 +32,8 @@ type JobActivation struct {
 
 // ActivatedJobs answers it.
 type ActivatedJobs struct {
-	Jobs []Job `json:"jobs"`
+	Jobs   []Job  `json:"jobs"`
+	Paused string `json:"paused,omitempty"` // why there are none at present
 }
 
 // JobAction is one job of a request. Which members it has depends on what is asked.

@@ -175,6 +175,12 @@ func (c *Client) ResumeSchedules(ctx context.Context) (err error) {
 	return c.operate(ctx, []string{"schedules"}, api.OperationRequest{Action: Resume})
 }
 
+// ResumeJobs lets a restored store give jobs to programs.
+func (c *Client) ResumeJobs(ctx context.Context) (err error) {
+	defer asking(&err, "resume jobs")
+	return c.operate(ctx, []string{"jobs"}, api.OperationRequest{Action: Resume})
+}
+
 // Definitions lists the workflows with their versions, by id. It needs mod-workflows.
 func (c *Client) Definitions(ctx context.Context) (all []api.PublishedWorkflow, err error) {
 	defer asking(&err, "list definitions")

@@ -200,8 +200,9 @@ func newRestore() *cobra.Command {
 		Use:   "restore SOURCE",
 		Short: "Bring a backup into an empty home",
 		Long: `SOURCE is a FILE, or a folder or bucket of store backup --to. Everything is checked before the command says done.
-A restored store sends no webhooks and mails, runs no schedules, and makes no backups of the setting, until troupe outbox
-resume and troupe schedule resume --all, and its bulk jobs are paused: a copy does not repeat what the original does.
+A restored store sends no webhooks and mails, runs no schedules, gives programs no jobs, and makes no backups of the setting,
+until troupe outbox resume, troupe schedule resume --all and troupe job resume, and its bulk jobs are paused: a copy does not
+repeat what the original does.
 Tokens and passwords stay, sessions end.`,
 		Example: "  troupe store restore --home ./restored backup.tar.zst\n" +
 			"  troupe store restore --home ./restored /mnt/backups --at 2026-11-30T08:00:00Z",
@@ -236,8 +237,8 @@ Tokens and passwords stay, sessions end.`,
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s and %s of %s in %s, verified, after %s\n", momentText(from.Moment),
 			cli.Plural(int(backup.Sum(counts.Instances)), "instance"), entries(counts), args[0], c.Home, time.Since(begun).Round(10*time.Millisecond))
 		home := cli.ShellWord(c.Home)
-		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "Webhooks, mails, exports, schedules and the backups of the setting are paused. When no other copy of this store is in use, start a server on it and say:\n"+
-			"  troupe outbox resume --home %s\n  troupe schedule resume --all --home %s\nWhat was deleted after this moment is back.\n", home, home)
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "Webhooks, mails, exports, schedules, jobs and the backups of the setting are paused. When no other copy of this store is in use, start a server on it and say:\n"+
+			"  troupe outbox resume --home %s\n  troupe schedule resume --all --home %s\n  troupe job resume --home %s\nWhat was deleted after this moment is back.\n", home, home, home)
 		return err
 	})
 }

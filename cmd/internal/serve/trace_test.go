@@ -61,10 +61,10 @@ func TestATraceGoesThroughEverything(t *testing.T) {
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "10") // milliseconds
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"identity.yaml": "roles: [{id: boss, privileges: [mod-form-portal, mod-form, mod-workflows]}]\nusers: [{id: ann, roles: [boss]}]\n",
+		"identity.yaml": "roles: [{id: boss, privileges: [mod-form-portal, mod-form, mod-workflows, mod-jobs]}]\nusers: [{id: ann, roles: [boss]}]\n",
 		"troupe.yaml":   "webhooks: {allow: [127.0.0.0/8], endpoints: {chain: {far: {url: '" + hook.URL + "'}}}}\n",
-		"workflows/chain.yaml": "id: chain\nwebhooks: {far: {onDone: heard, retry: {limit: 9, delay: PT1S, maxDelay: PT1S}}}\nstateMachines: {main: {initial: open, states: {open: {on: {go: {target: sent, " +
-			"actions: [{webhook: {to: far, body: {}}}]}}}, sent: {on: {heard: asking}}, asking: {invoke: {workflow: link, onDone: resting}}, resting: {after: {PT0.1S: closed}}, closed: {type: final}}}}\n",
+		"workflows/chain.yaml": "id: chain\njobs: {dig: {retry: {limit: 1}}}\nwebhooks: {far: {onDone: heard, retry: {limit: 9, delay: PT1S, maxDelay: PT1S}}}\nstateMachines: {main: {initial: open, states: {open: {on: {go: {target: sent, " +
+			"actions: [{webhook: {to: far, body: {}}}]}}}, sent: {on: {heard: asking}}, asking: {invoke: {workflow: link, onDone: resting}}, resting: {after: {PT0.1S: working}}, working: {invoke: {job: dig, onDone: closed}}, closed: {type: final}}}}\n",
 		"workflows/desk.yaml": "id: desk\nschedules: {monthly: {cron: '0 7 1 * *', create: {}}}\n" +
 			"stateMachines: {main: {initial: open, states: {open: {on: {submit: asked}}, asked: {task: {form: paper}, on: {submit: closed}}, closed: {type: final}}}}\n",
 		"forms/paper.yaml":    "{id: paper, access: {roles: [boss]}, workflows: [desk], submit: submit, schema: {type: object}}\n",
@@ -117,7 +117,20 @@ func TestATraceGoesThroughEverything(t *testing.T) {
 	s, _ = start()
 	header := <-hooks
 	assert.True(t, strings.HasPrefix(header.Get("Traceparent"), "00-"+id+"-") && strings.HasSuffix(header.Get("Traceparent"), "-01"), "the webhook got %q", header.Get("Traceparent"))
+	type given struct {
+		Jobs []struct{ JobID, Lease, Traceparent string }
+	}
+	take := func() (jobID, lease, worksIn string) {
+		got := wiretest.Decode[given](t, ask("POST", "/workflow/api/v1/jobs/activate", `{"types":["dig"],"worker":"w1","wait":"PT60S"}`)).Jobs
+		require.Len(t, got, 1)
+		return got[0].JobID, got[0].Lease, got[0].Traceparent
+	}
+	jobID, lease, _ := take()
+	ask("POST", "/workflow/api/v1/jobs/fail", `{"jobs":[{"jobId":"`+jobID+`","lease":"`+lease+`","retryIn":"PT0S"}]}`)
+	jobID, lease, worksIn := take()
+	ask("POST", "/workflow/api/v1/jobs/complete", `{"jobs":[{"jobId":"`+jobID+`","lease":"`+lease+`"}]}`)
 	wanted := []string{
+		"POST /workflow/api/v1/jobs/activate", "POST /workflow/api/v1/jobs/fail", "POST /workflow/api/v1/jobs/complete", "wait for a worker", "job dig",
 		"POST /workflow/api/v1/create", "create", "POST /workflow/api/v1/event", "event", "deliver webhook", "callback", "deliver invoke", "message", "commit", "timer",
 		"GET /workflow/api/v1/tasks", "POST /form-portal/forms/create", "formportal create", "PUT /form-runtime/api/v1/draft/:workflowId/:instanceId", "formportal draft", "draft",
 		"POST /form-runtime/api/v1/submit", "formportal submit", "submit", "PUT /form-runtime/api/v1/task/:taskId/draft", "formportal task draft", "task draft",
@@ -143,6 +156,23 @@ func TestATraceGoesThroughEverything(t *testing.T) {
 	assert.GreaterOrEqual(t, names["deliver webhook"], 2, "attempts")
 	sent := spans[string(unhex(t, strings.Split(header.Get("Traceparent"), "-")[2]))]
 	assert.Equal(t, "deliver webhook", sent.GetName(), "who is above whoever got the webhook")
+	assert.Equal(t, []int{2, 2}, []int{names["job dig"], names["wait for a worker"]})
+	of := spans[string(unhex(t, strings.Split(worksIn, "-")[2]))]
+	said := map[string]string{}
+	for _, a := range of.GetAttributes() {
+		said[a.GetKey()] = a.GetValue().GetStringValue()
+	}
+	assert.Equal(t, map[string]string{
+		"troupe.workflow": "chain", "troupe.instance": instance, "troupe.job": jobID, "troupe.job_type": "dig", "troupe.attempt": "2", "troupe.worker": "w1",
+	}, said, "of %s, where the worker works", of.GetName())
+	ends := 0
+	for _, span := range spans {
+		if string(span.GetParentSpanId()) == string(of.GetSpanId()) {
+			ends++
+			assert.Equal(t, "callback", span.GetName(), "below the attempt")
+		}
+	}
+	assert.Equal(t, 1, ends)
 	for _, span := range spans {
 		path := []string{span.GetName()}
 		for hex.EncodeToString(span.GetParentSpanId()) != above {

@@ -23,7 +23,18 @@ func newJob() *cobra.Command {
 		"  troupe job list --state failed\n  troupe job retry 01M7YZAB2GNTJFQE62690KHSQT-3-0",
 		newJobList(), newJobShow(),
 		newJobChange("retry", "Give failed jobs all their attempts again", (*client.Client).RetryJobs),
-		newJobChange("cancel", "End jobs as failed for good", (*client.Client).CancelJobs))
+		newJobChange("cancel", "End jobs as failed for good", (*client.Client).CancelJobs),
+		newJobResume())
+}
+
+func newJobResume() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "resume", Short: "Give jobs to programs after a restore (needs mod-workflows)",
+		Long: `A store that was restored from a backup gives no job to a program until then, so that a copy of a store does not have done what
+the original has done. Cancel what must not be done again first.`,
+		Example: "  troupe job resume --home ./troupe-home",
+	}
+	return asking(cmd, func(cmd *cobra.Command, c *client.Client, _ []string) error { return c.ResumeJobs(cmd.Context()) })
 }
 
 // asking makes cmd a command that asks the service.

@@ -47,6 +47,8 @@ type Jobs interface {
 	// Change has one error for each item, in order; nil: done, and durable.
 	Change(context.Context, *job.Request) ([]error, error)
 	List(context.Context, *job.Query) (*job.Page, error)
+	// Paused is nil, or why no job is given now.
+	Paused() error
 	// Types counts the jobs of all types that the caller may list.
 	Types(ctx context.Context, caller *identity.Principal) ([]job.TypeCount, error)
 }
@@ -103,7 +105,11 @@ func (g *Group) activate(x *kernel.Exchange) error {
 		}
 		x.Out = appendLeased(x.Out, &leased[i])
 	}
-	x.Out = append(x.Out, "]}"...)
+	x.Out = append(x.Out, ']')
+	if err := g.Jobs.Paused(); err != nil && len(leased) == 0 {
+		x.Out = data.AppendString(append(x.Out, `,"paused":`...), err.Error())
+	}
+	x.Out = append(x.Out, '}')
 	x.Send(http.StatusOK)
 	return nil
 }

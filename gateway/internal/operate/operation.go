@@ -38,6 +38,7 @@ func (g *Group) Routes() []kernel.Route {
 		row("schedules", "GET", "/schedules", g.listSchedules),
 		row("migrate", "POST", "/instances/:workflowId/migrate", g.migrateInstances),
 		row("resume-schedules", "POST", "/schedules", g.resume(hold.Schedules)),
+		row("resume-jobs", "POST", "/jobs", g.resume(hold.Jobs)),
 		row("create-bulk", "POST", "/bulk", g.createBulk),
 		row("bulk-jobs", "GET", "/bulk", g.listBulk),
 		row("bulk-job", "GET", "/bulk/:id", g.showBulk),

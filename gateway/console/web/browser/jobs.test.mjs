@@ -123,3 +123,27 @@ test("whoever waits for a program sees which, who has it, at which attempt, and 
   await card.waitFor({ state: "detached" });
   await closeWindow(reader);
 });
+
+test("whoever may have jobs, and nothing else of the service, sees and retries them", async () => {
+  const { instanceId } = await paulo("POST", "workflow/api/v1/create", { workflowId: "invoice" });
+  let job;
+  do {
+    job = await take("till-4"); // those of the other tests come first
+  } while (job.instanceId !== instanceId);
+  await paulo("POST", "workflow/api/v1/jobs/fail", { jobs: [{ jobId: job.jobId, lease: job.lease, message: "no paper", final: true }] });
+  await service.change("identity.yaml", (text) => text.replace("  - id: john.doe\n", "  - id: john.doe\n    privileges: [mod-jobs]\n"));
+  const keeper = await openWindow(browser, service);
+  const { page } = keeper;
+  await signIn(keeper, "john.doe");
+  await page.getByRole("link", { name: "Operations" }).click();
+  await page.getByRole("heading", { name: "Jobs" }).waitFor();
+  assert.deepEqual(await page.getByRole("navigation", { name: "Sections" }).getByRole("link").allInnerTexts(), ["Jobs"]);
+  await page.getByRole("link", { name: "charge-card" }).click();
+  const row = page.getByRole("row").filter({ hasText: instanceId.slice(-6) });
+  await row.getByText("till-4").waitFor();
+  assert.equal(await row.getByRole("link").count(), 0, "instances are not theirs");
+  await look(keeper, "operations-jobs-alone");
+  await row.getByRole("button", { name: /^Retry: charge-card/ }).click();
+  await page.getByText(/waits for a worker again\.$/).waitFor();
+  await closeWindow(keeper);
+});

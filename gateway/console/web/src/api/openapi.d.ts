@@ -894,7 +894,11 @@ export interface paths {
          */
         get: operations["listJobs"];
         put?: never;
-        post?: never;
+        /**
+         * Give jobs to programs after a restore
+         * @description A store that was restored from a backup gives programs no jobs until then, and activations say why. Without anything to resume it does nothing.
+         */
+        post: operations["resumeJobs"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3184,6 +3188,8 @@ export interface components {
         };
         ActivatedJobs: {
             jobs: components["schemas"]["Job"][];
+            /** @description Why there are none at present: the store was restored from a backup. */
+            paused?: string;
         };
         /** @description Work of an instance that the caller has until `deadline`. */
         Job: {
@@ -6353,6 +6359,31 @@ export interface operations {
             400: components["responses"]["InvalidContent"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["AccessDenied"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    resumeJobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResumeRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["Nothing"];
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["Busy"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["OutcomeUnknown"];

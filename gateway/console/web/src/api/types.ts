@@ -20,12 +20,13 @@ export const privilege = {
   form: "mod-form",
   checklist: "mod-checklist",
   workflows: "mod-workflows",
+  jobs: "mod-jobs",
   admin: "mod-admin",
   tokens: "mod-api-tokens",
 } as const;
 
-/** Who may run the service, or has API tokens: the page of operations has something for them. */
-export const mayOperate = (caller: Caller) => [privilege.workflows, privilege.admin, privilege.tokens].some((each) => caller.privileges.includes(each));
+/** Who may run the service, its jobs, or has API tokens: the page of operations has something for them. */
+export const mayOperate = (caller: Caller) => [privilege.workflows, privilege.jobs, privilege.admin, privilege.tokens].some((each) => caller.privileges.includes(each));
 
 export type SignedIn = Schemas["Caller"];
 /** A form, or an instance that is none. Pages have how people see them, as a summary has it; those of requests name the workflow. */

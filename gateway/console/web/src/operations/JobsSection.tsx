@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { ChevronLeft, CircleCheck, Cog } from "lucide-react";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
+import { type Caller, privilege } from "../api/types";
 import { Badge } from "../kit/Badge";
 import { Button } from "../kit/Button";
 import { type ColumnOf, DataTable } from "../kit/DataTable";
@@ -16,10 +17,10 @@ import { operationsKey, useJobs, useJobTypes, useWords } from "./queries";
 import { type Translate, useText } from "./text";
 
 /** Work that waits for programs: by type, and the jobs of one type. */
-export function JobsSection() {
+export function JobsSection({ caller }: { caller: Caller }) {
   const [asked] = useQueryPart();
   const type = asked.get("type") ?? "";
-  return type === "" ? <Types /> : <OneType key={type} type={type} />;
+  return type === "" ? <Types /> : <OneType key={type} type={type} inspects={caller.privileges.includes(privilege.workflows)} />;
 }
 
 function Types() {
@@ -57,7 +58,7 @@ function typeColumns(t: Translate): ColumnOf<JobType>[] {
 
 const states = ["all", "waiting", "running", "failed"] as const;
 
-function OneType({ type }: { type: string }) {
+function OneType({ type, inspects }: { type: string; inspects: boolean }) {
   const t = useText();
   const [asked, change] = useQueryPart();
   const state = states.find((each) => each === asked.get("state")) ?? "all";
@@ -66,6 +67,16 @@ function OneType({ type }: { type: string }) {
   const { news, tell } = useNews();
   const repair = useJobRepair(tell);
   const [cancelling, setCancelling] = useState<Job | null>(null);
+  const placeOf = (of: Job) => {
+    const node = words(of.workflowId).node(of.nodeId);
+    return inspects ? (
+      <Link to={inspectPath(of.workflowId, of.instanceId)} className="row-link">
+        {node}
+      </Link>
+    ) : (
+      node
+    );
+  };
   return (
     <>
       <p className="trail">
@@ -91,7 +102,7 @@ function OneType({ type }: { type: string }) {
         query={jobs}
         rows={({ jobs: list }) => list}
         next={({ next }) => next}
-        columns={jobColumns(t, (of) => words(of.workflowId).node(of.nodeId), (of) => void repair(of, "retry"), setCancelling)}
+        columns={jobColumns(t, placeOf, (of) => void repair(of, "retry"), setCancelling)}
         rowKey={({ jobId }) => jobId}
         empty={{ sign: <CircleCheck aria-hidden />, title: t("jobs.emptyTitle"), text: t("jobs.emptyText") }}
       />
@@ -100,7 +111,7 @@ function OneType({ type }: { type: string }) {
   );
 }
 
-function jobColumns(t: Translate, nodeOf: (of: Job) => string, retry: (of: Job) => void, cancel: (of: Job) => void): ColumnOf<Job>[] {
+function jobColumns(t: Translate, placeOf: (of: Job) => ReactNode, retry: (of: Job) => void, cancel: (of: Job) => void): ColumnOf<Job>[] {
   return [
     {
       key: "instance",
@@ -108,9 +119,7 @@ function jobColumns(t: Translate, nodeOf: (of: Job) => string, retry: (of: Job) 
       head: true,
       cell: (of) => (
         <>
-          <Link to={inspectPath(of.workflowId, of.instanceId)} className="row-link">
-            {nodeOf(of)}
-          </Link>
+          {placeOf(of)}
           <span className="row-text">
             <InstanceOf workflowId={of.workflowId} instanceId={of.instanceId} />
           </span>

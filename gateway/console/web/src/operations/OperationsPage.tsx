@@ -54,7 +54,7 @@ const sections: readonly SectionOf[] = [
   { key: "tasks", group: "instances", sign: ListTodo, needs: forWorkflows },
   { key: "bulk", group: "instances", sign: ListChecks, needs: forWorkflows },
   { key: "incidents", group: "background", sign: TriangleAlert, needs: forWorkflows },
-  { key: "jobs", group: "background", sign: Cog, needs: forWorkflows },
+  { key: "jobs", group: "background", sign: Cog, needs: [privilege.workflows, privilege.jobs] },
   { key: "outbox", group: "background", sign: Send, needs: forWorkflows },
   { key: "timers", group: "background", sign: AlarmClock, needs: forWorkflows },
   { key: "schedules", group: "background", sign: CalendarClock, needs: forWorkflows },
@@ -129,7 +129,7 @@ function Current({ section, caller, isInside, user }: { section: Section; caller
     case "incidents":
       return <IncidentsSection />;
     case "jobs":
-      return <JobsSection />;
+      return <JobsSection caller={caller} />;
     case "outbox":
       return <OutboxSection />;
     case "timers":
