@@ -64,7 +64,7 @@ func (t *tools) restate(ctx context.Context) (string, error) {
 func (t *tools) temporal(ctx context.Context) (string, error) {
 	folder := filepath.Join(t.dir, "temporal-"+temporalVersion)
 	return t.get(filepath.Join("temporal-"+temporalVersion, "temporal"), func() error {
-		return fetch(ctx, t.dir, []string{"GOBIN=" + folder, "GOFLAGS="}, "go", "install", "github.com/temporalio/cli/cmd/temporal@"+temporalVersion)
+		return fetch(ctx, t.dir, []string{"GOBIN=" + folder, "GOFLAGS=-trimpath", "CGO_ENABLED=0"}, "go", "install", "github.com/temporalio/cli/cmd/temporal@"+temporalVersion)
 	})
 }
 
