@@ -30,7 +30,7 @@ import (
 // inFlights is how many orders are under way.
 var inFlights = []int{64, 256}
 
-// warmup is longer than an order takes in the slowest system.
+// warmup is the shortest one: a window begins when as many orders are done as are under way.
 const warmup = 3 * time.Second
 
 // system is what is measured.
@@ -146,7 +146,7 @@ func compare(ctx context.Context, args []string, out, errs io.Writer) (err error
 		return nil
 	}
 	command := strings.Join(append([]string{"go -C bench/peers run ."}, args...), " ")
-	load := fmt.Sprintf("closed loop, %d rounds, each window %v after %v", *rounds, *window, warmup)
+	load := fmt.Sprintf("closed loop, %d rounds, each window %v after %v or more: as many orders were done as are under way", *rounds, *window, warmup)
 	text = facts.Header("An order on Restate, DBOS, Temporal and troupe", command, [2]string{"Versions", all.versions(ctx)}, [2]string{"Load", load}) + text
 	return os.WriteFile(filepath.Join(top, *file), []byte(text), 0o644)
 }
