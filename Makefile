@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 # Nothing here needs a C compiler, and a fifth of the first build would be C.
 export CGO_ENABLED := 0
-.PHONY: help build test race lint format fuzz random bench overload layers kill cluster crash simulate vulnerabilities pages ci
+.PHONY: help build test race lint format fuzz random bench peers overload layers kill cluster crash simulate vulnerabilities pages ci
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ random: ## run all property tests with other seeds, 10 minutes
 
 bench: ## measure the program beside the two ceilings, 64 connections
 	go run ./bench compare -replies full,minimal
+
+peers: ## measure an order beside Restate, DBOS and Temporal, 11 minutes
+	go -C bench/peers run .
 
 overload: ## offer more than the program can do, and show what it still does
 	go run ./bench overload

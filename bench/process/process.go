@@ -86,7 +86,16 @@ func (p *Process) endedError() error {
 
 // Launch is Start, but does not wait for the server, and is told where it shall listen.
 func Launch(ctx context.Context, log, listen, program string, args ...string) (*Process, error) {
-	args = append(slices.Clone(args), "--listen", listen)
+	p, err := Run(ctx, log, nil, program, append(slices.Clone(args), "--listen", listen)...)
+	if err == nil {
+		p.Addr = listen
+	}
+	return p, err
+}
+
+// Run starts any other program, with these arguments and no others, and does not wait for it. as, if not nil, says for
+// example as which user.
+func Run(ctx context.Context, log string, as *syscall.SysProcAttr, program string, args ...string) (*Process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
@@ -94,8 +103,11 @@ func Launch(ctx context.Context, log, listen, program string, args ...string) (*
 	defer func() { _ = out.Close() }() // the process has its own handle
 	// NB: not ctx, so that Stop asks it to end, in order, after an interrupt too.
 	ctx2, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	p := &Process{Addr: listen, log: log, cancel: cancel, ended: make(chan struct{})}
+	p := &Process{log: log, cancel: cancel, ended: make(chan struct{})}
 	p.cmd = exec.CommandContext(ctx2, program, args...)
+	if p.cmd.SysProcAttr = as; as == nil {
+		p.cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 	p.cmd.WaitDelay = stopWaitMax
