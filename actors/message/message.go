@@ -409,8 +409,9 @@ type Comment struct {
 // Activity asks for a page of what has happened to an instance.
 type Activity struct {
 	Load
-	// OldestFirst, Limit and Cursor are those of activity.Request.
+	// OldestFirst, From, Limit and Cursor are those of activity.Request.
 	OldestFirst bool
+	From        uint64
 	Limit       int
 	Cursor      string
 }

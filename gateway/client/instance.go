@@ -10,6 +10,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"troupe/gateway/api"
 )
@@ -382,6 +383,8 @@ func (c *Client) Comment(ctx context.Context, workflowID, instanceID, text strin
 type ActivityRequest struct {
 	WorkflowID, InstanceID string
 	OldestFirst            bool // otherwise the newest come first
+	// From is the history entry that the first page begins with, with OldestFirst. 0: the first.
+	From uint64
 	// Limit is the most that one page holds, 1 to 1000. 0: the service's 100.
 	Limit  int
 	Cursor string // Page.Next of the page before; empty is the first page
@@ -396,6 +399,9 @@ func (c *Client) Activity(ctx context.Context, r ActivityRequest) (page *Page[ap
 	q := url.Values{}
 	if r.OldestFirst {
 		q.Set("order", "asc")
+	}
+	if r.From > 0 {
+		q.Set("from", strconv.FormatUint(r.From, 10))
 	}
 	var list api.ActivityList
 	raw, err := c.list(ctx, []string{"instance", r.WorkflowID, r.InstanceID, "activity"}, q, r.Limit, r.Cursor, &list)

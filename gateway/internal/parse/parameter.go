@@ -65,6 +65,16 @@ func (q *Parameters) Limit(fallback int) int {
 	return n
 }
 
+// Entry parses the number of an entry of a history, which counts from 1; 0 when it is not there.
+func (q *Parameters) Entry(name string) uint64 {
+	text := q.Text(name)
+	n, ok := Version(text)
+	if text != "" && !ok {
+		q.Refuse("the query parameter %q must be the number of an entry, from 1 on", name)
+	}
+	return n
+}
+
 // Flag parses a parameter that is true or false; a missing one is false.
 func (q *Parameters) Flag(name string) bool {
 	text := q.Text(name)
