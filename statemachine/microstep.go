@@ -144,11 +144,7 @@ func (m *macrostep) enterAll(enter chart.NodeSet) {
 		if n.Opens {
 			m.open(n)
 		}
-		m.beginAfter(n)
-		if n.Task != nil {
-			m.beginTask(n)
-		}
-		m.toInvoke = append(m.toInvoke, n.Invoke...)
+		m.beginAt(n)
 		if n.Kind == Final {
 			m.finish(n)
 		}

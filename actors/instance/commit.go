@@ -55,7 +55,7 @@ type cause struct {
 	retry   message.Retry
 	byKey   bool                // the instance was asked for by its business key
 	decided []statemachine.Task // that the caller has completed
-	drafts  [][]byte            // keys of drafts that go
+	gone    [][]byte            // keys of drafts and other rows that go
 }
 
 // internal is the cause of what nobody asks for.
@@ -103,7 +103,7 @@ func (i *Actor) commit(c *Call, ch *change, withHistory bool) (err error) {
 	}
 	i.creatorRow.Put(w, i.spot(), i.of, &i.state)
 	i.putIndexes(w, indexes, earlier)
-	for _, key := range ch.drafts {
+	for _, key := range ch.gone {
 		w.Delete(key)
 	}
 	reply := i.shown(withHistory)

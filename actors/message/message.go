@@ -157,6 +157,17 @@ type Migration struct {
 	DryRun bool
 }
 
+// Reset asks to have an instance become what it was after entry To of its history.
+type Reset struct {
+	Load
+	To     uint64 // 1 or more
+	Reason string // not empty; its bounds are the caller's to hold
+	Retry  Retry
+	// IfMatch lists the sequence numbers that the instance may have now; nil means any.
+	IfMatch []uint64
+	Span    *trace.Span // of who asks; nil: nobody follows it
+}
+
 // Event asks to send one event to an instance.
 type Event struct {
 	Caller     *identity.Principal
