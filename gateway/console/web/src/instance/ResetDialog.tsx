@@ -29,10 +29,10 @@ export function ResetDialog({ instance, to, tag: present, onClose, onReset }: Re
   const [reason, setReason] = useState("");
   const [busy, setBusy] = useState(false);
   const [fault, setFault] = useState("");
-  const isReady = reason.trim() !== "" && !busy;
+  const isReady = reason.trim() !== "";
   const reset = async (event: FormEvent) => {
     event.preventDefault();
-    if (!isReady) {
+    if (!isReady || busy) {
       return;
     }
     setBusy(true);
@@ -60,6 +60,7 @@ export function ResetDialog({ instance, to, tag: present, onClose, onReset }: Re
         </label>
         <div className="dialog-foot">
           <Button onPress={onClose}>{t("cancel")}</Button>
+          {/* NB: a button that is disabled while it is busy loses the focus, and Escape would lead nowhere. */}
           <Button type="submit" kind="danger" isDisabled={!isReady}>
             {busy ? t("actions.sending") : t("reset.yes")}
           </Button>
