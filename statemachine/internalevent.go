@@ -1,11 +1,11 @@
 package statemachine
 
 import (
-	"slices"
 	"time"
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/fault"
 	"troupe/statemachine/internal/record"
 	"troupe/statemachine/internal/signal"
 )
@@ -87,7 +87,7 @@ func (d *Definition) fireOut(in *Instance, t *record.TimerState, now time.Time) 
 	m.in.Redirect = ""
 	f, err := m.aim(t)
 	if err != nil {
-		m.raiseError(&dispatchError{errorCommunication, t.Send, err})
+		m.raiseError(&fault.Dispatch{Event: errorCommunication, SendID: t.Send, Cause: err})
 		m.runToCompletion()
 	} else {
 		m.forward(f)
@@ -118,13 +118,10 @@ func callbackEvent(in *Instance, id ElementID, failed bool, eventData data.Value
 // wait until it is due. Outcome Ignored means here that the event left no entry; the timer is gone all the same.
 // It returns ErrNoTimer, or ErrInvalidData, ErrTooLarge or ErrExecution, which mean that nothing happened.
 func (d *Definition) Fire(in *Instance, id ElementID, now time.Time) (Result, error) {
-	i := slices.IndexFunc(in.State.Timers, func(t record.TimerState) bool { return t.ID == id })
-	if i < 0 {
+	without, t, ok := in.WithoutTimer(id)
+	if !ok {
 		return Result{}, ErrNoTimer
 	}
-	t := in.State.Timers[i]
-	without := *in
-	without.State.Timers = slices.Delete(slices.Clone(in.State.Timers), i, i+1)
 	if t.To != "" {
 		return d.fireOut(&without, &t, now)
 	}
@@ -145,10 +142,11 @@ func (d *Definition) FailEvent(in *Instance, name EventName, eventData data.Valu
 
 // Fail returns the instance with a timer that does not come on its own any more, because its event failed.
 func (d *Definition) Fail(in *Instance, id ElementID) (Instance, error) {
-	return d.withTimers(in, id, func(ts []record.TimerState, i int) []record.TimerState {
-		ts[i].Failed = true
-		return ts
-	})
+	next, ok := in.WithFailedTimer(id)
+	if !ok {
+		return next, ErrNoTimer
+	}
+	return next, nil
 }
 
 // Drop returns the instance without a timer. Without its incident, a job that has failed is over.
@@ -157,15 +155,9 @@ func (d *Definition) Drop(in *Instance, id ElementID) (Instance, error) {
 		next, _ := in.WithoutJob(in.State.JobAt(job), true)
 		return next, nil
 	}
-	return d.withTimers(in, id, func(ts []record.TimerState, i int) []record.TimerState { return slices.Delete(ts, i, i+1) })
-}
-
-func (*Definition) withTimers(in *Instance, id ElementID, edit func(ts []record.TimerState, i int) []record.TimerState) (Instance, error) {
-	next := *in
-	i := slices.IndexFunc(in.State.Timers, func(t record.TimerState) bool { return t.ID == id })
-	if i < 0 {
+	next, _, ok := in.WithoutTimer(id)
+	if !ok {
 		return next, ErrNoTimer
 	}
-	next.State.Timers = edit(slices.Clone(in.State.Timers), i)
 	return next, nil
 }
