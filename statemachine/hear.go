@@ -5,6 +5,7 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/record"
 	"troupe/statemachine/internal/signal"
 )
 
@@ -29,7 +30,8 @@ func (d *Definition) Hear(in *Instance, h Heard, now time.Time) (Result, error) 
 	if next == nil {
 		return Result{Outcome: Ignored, Instance: *in}, nil
 	}
-	return d.step(next, &Event{Name: h.Event, Data: h.Data, Caller: chart.SystemCaller, Now: now, signal: from}, trigger{name: h.Event})
+	r, err := d.step(next, &Event{Name: h.Event, Data: h.Data, Caller: chart.SystemCaller, Now: now, signal: from}, trigger{name: h.Event})
+	return d.kept(r, err, in, record.Input{Kind: record.ByKin, Part: h.Child, From: &h.From, Text: h.SendID})
 }
 
 // FailHear returns the instance with what Hear could not take, as a timer that has failed.

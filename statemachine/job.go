@@ -2,9 +2,7 @@ package statemachine
 
 import (
 	"slices"
-	"time"
 
-	"troupe/statemachine/data"
 	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/internal/fault"
 	"troupe/statemachine/internal/record"
@@ -53,12 +51,13 @@ func (m *macrostep) endJobs(n *chart.Node) {
 	}
 }
 
-// settleJob is Callback for a job.
-func (d *Definition) settleJob(in *Instance, at int, failed bool, eventData data.Value, now time.Time) (Result, error) {
+// settleJob is callback for a job.
+func (d *Definition) settleJob(in *Instance, at int, failed bool, e *Event) (Result, error) {
 	next, of := in.WithoutJob(at, failed)
-	r, err := d.step(&next, &Event{Name: of.Event(), Data: eventData, Caller: chart.SystemCaller, Now: now}, trigger{name: of.Event(), child: of})
+	e.Name = of.Event()
+	r, err := d.step(&next, e, trigger{name: e.Name, child: of})
 	if err == nil && failed && r.Outcome != Moved {
-		message, _ := eventData.Lookup("message")
+		message, _ := e.Data.Lookup("message")
 		return Result{}, fault.Execution{Reason: message.Text()}
 	}
 	return r, err

@@ -102,6 +102,9 @@ func (d *Definition) stepInto(r *Result, in *Instance, e *Event, t trigger) erro
 	if declared == nil || !declared.Unkept {
 		m.eventData = e.Data
 	}
+	if t.external {
+		m.sent = e
+	}
 	start := in.State.At.End
 	touched := false
 	if d.Semantics == chart.SCXMLSemantics {
@@ -214,10 +217,14 @@ func (m *macrostep) resultInto(r *Result, o Outcome, start []NodeID, event Event
 	if len(m.in.State.Tasks) > 0 && m.d.IsOver(&m.in) {
 		m.in.State.Tasks = nil
 	}
+	m.in.State.Aside = false
 	m.in.Sequence++
 	m.in.UpdatedAt = m.scope.Now
 	r.Outcome, r.Instance, r.Logs, r.Deliveries, r.Decided, r.Cost = o, m.in, m.logs, m.out, m.decided, fault.MaxCost-m.budget.Left()
 	r.Entry = Entry{User: m.caller.ID, Start: start, Event: event, End: m.in.State.At.End, At: m.scope.Now, Data: m.eventData}
+	if m.sent != nil && (m.d.ReadsUser || m.d.ReadsEventID || m.shut != nil || before.State.Aside) {
+		r.Entry.Input = m.d.inputOf(m.sent, m.shut, before)
+	}
 	return nil
 }
 
