@@ -137,3 +137,12 @@ func (m *macrostep) endAfter(n *chart.Node) {
 		m.end(func(t record.TimerState) bool { return t.After != nil && t.After.Node == n })
 	}
 }
+
+// beginAt begins what an active node waits for.
+func (m *macrostep) beginAt(n *chart.Node) {
+	m.beginAfter(n)
+	if n.Task != nil {
+		m.beginTask(n)
+	}
+	m.toInvoke = append(m.toInvoke, n.Invoke...)
+}

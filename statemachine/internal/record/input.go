@@ -13,7 +13,7 @@ import (
 type InputKind byte
 
 // The kinds: an event of a caller, the creation, a timer, what happened to a child or a job, an event that the service sends, one of a
-// child or of the parent, the end by the parent, and another version.
+// child or of the parent, the end by the parent, and another version or what the instance was once.
 const (
 	BySender InputKind = iota
 	ByCreation
@@ -36,9 +36,9 @@ type Input struct {
 	Caller *chart.Caller // as the definition sees it; nil: it sees the name alone
 	Shut   [][2]uint64   // transitions that did not take the event because of rights or a claim: node, and place there
 	Given  [2]data.Value // svcPublic and svcPrivate of who creates
-	// Version is that of a new instance, or of a migrated one.
+	// Version is that of a new instance, or of a migrated or reset one.
 	Version uint64
-	// State is the record without documents, where the instance has changed since its entry before; of a migration, that behind it.
+	// State is the record without documents, where the instance has changed since its entry before; of a migration or a reset, that behind it.
 	State []byte
 }
 
@@ -162,4 +162,13 @@ func Dressed(d *chart.Definition, bare []byte, documents *Instance) (Instance, e
 	in, err := Restore(d, documents.ID, r)
 	in.Public, in.Private = documents.Public, documents.Private
 	return in, err
+}
+
+// InputOfMove is the input of a migration or a reset: what the instance is behind it.
+func InputOfMove(d *chart.Definition, before, after *Instance) Input {
+	of := Input{Kind: ByMigration, Version: d.Version, State: Bare(d, after)}
+	if string(after.Public) != string(before.Public) || string(after.Private) != string(before.Private) {
+		of.Given = [2]data.Value{after.Public, after.Private}
+	}
+	return of
 }
