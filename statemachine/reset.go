@@ -6,7 +6,6 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
-	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/internal/record"
 )
 
@@ -35,48 +34,20 @@ func (d *Definition) Reset(in *Instance, to Reset) (Result, error) {
 	m.eventData = append(data.AppendString(append(m.eventData, `,"reason":`...), to.Reason), '}')
 	m.setEvent(expr.Event{Name: ResetEvent, Data: m.eventData})
 	m.cancelChildren(func(*record.ChildState) bool { return true })
-	m.in.State.Children = d.adopt(m.in.State.Children)
+	m.in.State.Children = record.Adopted(&d.Definition, m.in.State.Children)
 	if !then.State.IsOver() {
 		for i := m.Active.Next(1); i >= 0; i = m.Active.Next(i + 1) {
 			m.beginAt(d.Nodes[i])
 		}
 		m.beginChildren()
 	}
-	if m.head < len(m.queue) { // an expression has failed: nobody takes that, for the instance is to be where it was
-		m.failUntaken(m.queue[m.head])
+	if !m.queue.IsEmpty() { // an expression has failed: nobody takes that, for the instance is to be where it was
+		m.failUntaken(m.queue.Take())
 	}
 	before := next
 	if in.State.IsOver() {
 		before.State.At = then.State.At // NB: its parent was told when it ended, or has ended it
 	}
-	var r Result
-	err := m.resultInto(&r, Moved, in.State.At.End, ResetEvent, &before)
-	return r, err
-}
-
-// adopt returns the children that were begun by what d has at the same place. All have ended.
-func (d *Definition) adopt(children []record.ChildState) (out []record.ChildState) {
-	for _, c := range children {
-		old := c.Invoke
-		if old.Node.Index >= len(d.Nodes) {
-			continue
-		}
-		n := d.Nodes[old.Node.Index]
-		if n.ID != old.Node.ID || old.Number >= len(n.Invoke) {
-			continue
-		}
-		if c.Invoke = n.Invoke[old.Number]; c.Invoke.Job == nil && c.Invoke.Workflow == old.Workflow && (c.Invoke.SCXMLInvoke == nil) == (old.SCXMLInvoke == nil) {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
-// beginAt begins what an active node waits for.
-func (m *macrostep) beginAt(n *chart.Node) {
-	m.beginAfter(n)
-	if n.Task != nil {
-		m.beginTask(n)
-	}
-	m.toInvoke = append(m.toInvoke, n.Invoke...)
+	r, err := m.result(Moved, in.State.At.End, ResetEvent, &before)
+	return d.kept(r, err, nil, record.InputOfMove(&d.Definition, in, &r.Instance))
 }

@@ -29,7 +29,7 @@ func TestResetIsWhatItWas(t *testing.T) {
 			if rapid.Bool().Draw(t, "alone") {
 				parent = nil
 			}
-			r, err := d.Create(Creation{ID: "i", Caller: w.caller(), Internal: true, Past: true, Parent: parent, Now: w.now})
+			r, err := d.Create(Creation{ID: "i", Caller: w.caller(), Internal: true, Parent: parent, Now: w.now})
 			if err != nil {
 				return
 			}

@@ -60,7 +60,7 @@ type scenario struct {
 	d        *statemachine.Definition
 	in       statemachine.Instance
 	was      map[uint64]statemachine.Instance // after each entry
-	shown    statemachine.Instance // as jobs were shown last
+	shown    statemachine.Instance            // as jobs were shown last
 	now      time.Time
 }
 

@@ -158,6 +158,9 @@ func (i *Actor) put(w *persistence.Batch, c *Call, ch *change, before history.Jo
 	if ch.writes != nil {
 		ch.writes(w)
 	}
+	if !ch.hasEntry && ch.caller == statemachine.System {
+		i.state.State.Aside = true
+	}
 	// NB: without an entry, its timers change, or what is known of its children or parent.
 	return joined, ch.hasEntry || tasksChanged || ch.caller == statemachine.System
 }
@@ -178,7 +181,7 @@ func (i *Actor) putEntry(w *persistence.Batch, c *Call, ch *change) (shown []byt
 	at := key.Entry(i.scratch, i.shard, i.id, i.state.Sequence)
 	value := e.AppendJSON(append(at, make([]byte, history.HeadBytes)...))[len(at):]
 	shown = value[history.HeadBytes:]
-	value = history.Complete(value, e, i.state.Sequence, ch.of == nil) // NB: nodes have other names behind a migration
+	value = history.Complete(value, e, &i.state, ch.of == nil) // NB: nodes have other names behind a migration
 	i.chain = history.Seal(value, i.chain)
 	w.Set(at, value)
 	var placed *key.FeedPlace

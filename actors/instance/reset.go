@@ -7,6 +7,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/internal/businesskey"
 	"troupe/actors/message"
+	"troupe/actors/past"
 	"troupe/actors/retention"
 	"troupe/actors/trace"
 	"troupe/persistence/key"
@@ -17,17 +18,11 @@ import (
 // ErrUnread: nothing keeps the reset from being done, and what the instance was then must be found out. It never leaves the router.
 var ErrUnread = errors.New("what the instance was then is to be read")
 
-// Past is what an instance was after an entry of its history, with the definition that it had then.
-type Past struct {
-	Instance statemachine.Instance
-	Of       *statemachine.Definition
-}
-
 // Reset is the request of Router.Reset. Its error is ErrUnread when nothing refuses it and something is missing that is not found out in the
 // turn of the instance: Then, or a hold on the business key that the instance takes back. Done is called when it is known what happened to it.
 type Reset struct {
 	*message.Reset
-	Then *Past
+	Then *past.Moment
 	// At is the instance, set with ErrUnread, and Key the business key that is held or, set with that, is to be; "" for none.
 	At   *key.ID
 	Key  *string

@@ -75,6 +75,7 @@ type Load struct {
 	Caller                 *identity.Principal
 	WorkflowID, InstanceID string
 	WithHistory            bool
+	At                     uint64 // the entry after which it is asked for; 0: as it is now
 
 	// ByPrivilege is set with the answer: the caller is an operator who sees the instance only because of a privilege.
 	ByPrivilege bool

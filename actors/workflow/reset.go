@@ -8,6 +8,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/instance"
 	"troupe/actors/message"
+	"troupe/actors/past"
 	"troupe/actors/shard"
 	"troupe/persistence/key"
 )
@@ -33,9 +34,15 @@ func (r *Router) reset(ctx context.Context, req *message.Reset) (*message.Reply,
 			return reply, err
 		}
 		if of.Then == nil {
-			if of.Then, err = r.past(ctx, req.WorkflowID, id, req.To); err != nil {
+			from := past.Source{Store: r.o.Store, Catalog: r.o.Catalog, Workflow: req.WorkflowID, ID: id}
+			then, err := from.At(ctx, req.To)
+			if errors.Is(err, past.ErrNotKept) {
+				err = failure.Refuse(failure.ErrNotKept, "%w", err)
+			}
+			if err != nil {
 				return nil, err
 			}
+			of.Then = &then
 		}
 		if of.Done, err = r.holdReset(req.WorkflowID, of.Then, business); err != nil {
 			return nil, err
@@ -55,7 +62,7 @@ func (r *Router) askReset(at shard.Place, of instance.Reset) (*message.Reply, er
 }
 
 // holdReset keeps the version that an instance gets from being retired, and a business key from creates; "" is none.
-func (r *Router) holdReset(workflowID string, then *instance.Past, business string) (release func(), err error) {
+func (r *Router) holdReset(workflowID string, then *past.Moment, business string) (release func(), err error) {
 	pin, err := r.o.Catalog.PinVersion(workflowID, then.Of.Version)
 	if errors.Is(err, failure.ErrNotFound) {
 		return nil, failure.Refuse(failure.ErrNotKept, "version %d of the workflow is not kept any more", then.Of.Version)

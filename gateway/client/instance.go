@@ -173,18 +173,22 @@ func checkKey(key string) error {
 // InstanceRequest names an instance.
 type InstanceRequest struct {
 	WorkflowID, InstanceID string
-	Minimal                bool // Minimal asks for it without its history
+	Minimal                bool   // Minimal asks for it without its history
+	At                     uint64 // the entry after which it is asked for; 0: as it is now
 }
 
-// Instance returns an instance as everything acknowledged before has left it.
+// Instance returns an instance as everything acknowledged before has left it, or as it was after an entry. That has no Sequence: it is nothing
+// that an event could ask for.
 func (c *Client) Instance(ctx context.Context, r InstanceRequest) (found *Instance, err error) {
 	defer asking(&err, "load %s/%s", r.WorkflowID, r.InstanceID)
 	if err := checkInstance(r.WorkflowID, r.InstanceID); err != nil {
 		return nil, err
 	}
-	return c.instance(ctx, &request{
-		method: http.MethodGet, path: []string{"instance", r.WorkflowID, r.InstanceID}, minimal: r.Minimal,
-	})
+	of := &request{method: http.MethodGet, path: []string{"instance", r.WorkflowID, r.InstanceID}, minimal: r.Minimal}
+	if r.At > 0 {
+		of.query = url.Values{"at": {strconv.FormatUint(r.At, 10)}}
+	}
+	return c.instance(ctx, of)
 }
 
 // Choices lists the workflows that the caller may create.

@@ -275,7 +275,7 @@ var (
 
 func (g *Group) drawInstance(x *kernel.Exchange) error {
 	q := parse.Parameters{Values: x.Query}
-	at := q.Entry("at")
+	at := q.Number("at")
 	if q.Err != nil {
 		return q.Err
 	}

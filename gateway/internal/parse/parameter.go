@@ -65,12 +65,15 @@ func (q *Parameters) Limit(fallback int) int {
 	return n
 }
 
-// Entry parses the number of an entry of a history, which counts from 1; 0 when it is not there.
-func (q *Parameters) Entry(name string) uint64 {
+// Number parses a number from 1, in decimal digits without leading zeros; 0 when it is not there.
+func (q *Parameters) Number(name string) uint64 {
 	text := q.Text(name)
-	n, ok := Version(text)
-	if text != "" && !ok {
-		q.Refuse("the query parameter %q must be the number of an entry, from 1 on", name)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil || text[0] < '1' || text[0] > '9' {
+		q.Refuse("the query parameter %q must be a number from 1", name)
 	}
 	return n
 }

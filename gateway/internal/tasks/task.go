@@ -217,7 +217,7 @@ func (g *Group) listActivity(x *kernel.Exchange) error {
 	list := message.Activity{
 		Load:        message.Load{Caller: x.Caller, WorkflowID: x.Params.ByName("workflowId"), InstanceID: x.Params.ByName("instanceId")},
 		OldestFirst: parse.Choice(&q, "order", parse.Ascending, parse.Descending) == parse.Ascending,
-		From:        q.Entry("from"),
+		From:        q.Number("from"),
 		Limit:       q.Limit(parse.PageDefault), Cursor: q.Cursor(),
 	}
 	if list.From > 0 && !list.OldestFirst {
