@@ -213,7 +213,7 @@ func (f *fakeWorkflows) Summary(context.Context, *message.Load) (*presentation.S
 	}, f.ask()
 }
 
-func (f *fakeWorkflows) Trace(context.Context, *message.Load) (*presentation.Trace, error) {
+func (f *fakeWorkflows) Trace(context.Context, *message.Load, uint64) (*presentation.Trace, error) {
 	return &presentation.Trace{
 		Of: presented(), Sequence: 2, At: []statemachine.Position{openNode}, Steps: []presentation.Step{{End: []statemachine.NodeID{"open"}}},
 	}, f.ask()

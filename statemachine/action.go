@@ -8,6 +8,7 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/fault"
 )
 
 // run makes one action. An error ends the block of actions around it (statemachine/DEFINITION.md, "Errors").
@@ -164,8 +165,8 @@ func (m *macrostep) runBlock(actions []chart.Action) {
 
 func (m *macrostep) runAll(actions []chart.Action) error {
 	for k := range actions {
-		if m.actions++; m.actions > maxActions {
-			m.fail(errTooManyActions)
+		if m.actions++; m.actions > fault.MaxActions {
+			m.fail(fault.ErrTooManyActions)
 			m.placeBound(m.d.Places.Actions[&actions[k]])
 			return m.failure
 		}

@@ -8,6 +8,7 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/fault"
 	"troupe/statemachine/internal/record"
 	"troupe/statemachine/internal/signal"
 )
@@ -39,7 +40,7 @@ func (m *macrostep) beginChild(inv *chart.Invoke) {
 	var err error
 	switch {
 	case depth > MaxDepth:
-		err = errTooDeep
+		err = fault.ErrTooDeep
 	case m.tooManyChildren():
 		return
 	case inv.SCXMLInvoke != nil:
@@ -142,7 +143,7 @@ func childData(s *expr.Scope, t *chart.Template) (data.Value, error) {
 	}
 	v, err := t.Eval(s)
 	if err == nil && v.Kind() != data.Object {
-		err = errChildData
+		err = fault.ErrChildData
 	}
 	return v, err
 }
@@ -178,7 +179,7 @@ func (m *macrostep) invocation(inv *chart.Invoke, start *ChildStart) (of record.
 		start.Workflow = of.Workflow
 	}
 	if start.Public, err = inv.Payload.Eval(&m.scope, m.raiseError); err == nil && len(start.Public) > 0 && start.Public.Kind() != data.Object {
-		err = errChildData
+		err = fault.ErrChildData
 	}
 	if err == nil {
 		start.Private, err = childData(&m.scope, inv.Private)

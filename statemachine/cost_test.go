@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"troupe/statemachine/internal/fault"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -67,7 +69,7 @@ func TestALongListOfEventsEnds(t *testing.T) {
 	r, err := d.Create(Creation{ID: "1", Caller: &Caller{ID: "me"}, Now: time.Unix(1, 0)})
 	require.NoError(t, err)
 	listed := map[EventName]bool{}
-	for _, a := range (View{Instance: &r.Instance, Of: d, Budget: NewBudget(maxCost / 10)}).Available(&Caller{ID: "me"}, time.Unix(2, 0)) {
+	for _, a := range (View{Instance: &r.Instance, Of: d, Budget: NewBudget(fault.MaxCost / 10)}).Available(&Caller{ID: "me"}, time.Unix(2, 0)) {
 		listed[a.Name] = true
 	}
 	assert.True(t, listed["first"] && listed["out"] && listed["e0"] && listed["e1999"] && !listed["last299"],

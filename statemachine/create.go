@@ -73,12 +73,21 @@ type Creation struct {
 	// without a Caller neither does allow: then it is the service itself.
 	Parent   *Parent
 	Internal bool
-	Past     bool // it is created once more, as Replay goes on: rights were asked then
 }
 
 // Create enters the workflow's initial nodes (statemachine/DEFINITION.md, "Create"). It returns ErrForbidden when the caller may not create
 // this instance, ErrInvalidData, ErrNotSettable, ErrTooLarge or ErrExecution.
 func (d *Definition) Create(c Creation) (Result, error) {
+	r, err := d.create(c, false)
+	of := record.Input{Kind: record.ByCreation, Version: d.Version, Given: [2]data.Value{c.Public, c.Private}}
+	if d.ReadsUser {
+		of.Caller = c.Caller
+	}
+	return d.kept(r, err, nil, of)
+}
+
+// create is Create. past: rights were asked then.
+func (d *Definition) create(c Creation, past bool) (Result, error) {
 	now := c.Now.UTC().Truncate(time.Millisecond)
 	in := Instance{
 		ID:        c.ID,
@@ -98,7 +107,7 @@ func (d *Definition) Create(c Creation) (Result, error) {
 	if len(in.Public)+len(in.Private) > MaxDataBytes {
 		return Result{}, ErrTooLarge
 	}
-	if asked && !c.Past && !d.CreateRule.Admits(c.Caller, &m.scope) {
+	if asked && !past && !d.CreateRule.Admits(c.Caller, &m.scope) {
 		return Result{}, ErrForbidden
 	}
 	if !c.Internal {

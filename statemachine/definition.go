@@ -1,8 +1,6 @@
 package statemachine
 
 import (
-	"slices"
-
 	"troupe/statemachine/data"
 	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/internal/coverage"
@@ -63,12 +61,9 @@ func (d *Definition) IsInitial(in *Instance) bool { return in.State.At.Initial }
 
 // Assign returns the instance with a task that belongs to somebody; "" is nobody. It returns ErrNoTask.
 func (*Definition) Assign(in *Instance, id ElementID, assignee string) (Instance, error) {
-	next := *in
-	i := slices.IndexFunc(in.State.Tasks, func(t record.TaskState) bool { return t.ID == id })
-	if i < 0 {
+	next, ok := in.WithAssignee(id, assignee)
+	if !ok {
 		return next, ErrNoTask
 	}
-	next.State.Tasks = slices.Clone(in.State.Tasks)
-	next.State.Tasks[i].Assignee = assignee
 	return next, nil
 }

@@ -16,6 +16,7 @@ import (
 	"troupe/statemachine/document"
 	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/internal/clause"
+	"troupe/statemachine/internal/fault"
 	"troupe/statemachine/internal/markdown"
 	"troupe/statemachine/internal/parse"
 	"troupe/statemachine/internal/pattern"
@@ -232,24 +233,24 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 	}
 	for limit, want := range map[string]string{
 		"`svcPublic` and `svcPrivate` together": mebibytes(MaxDataBytes),
-		"microsteps of an event":                grouped(maxMicrosteps),
-		"actions of an event":                   grouped(maxActions),
-		"raised events that wait":               grouped(maxWaiting),
-		"data of raised events that wait":       mebibytes(maxWaitingBytes),
-		"cost of an event":                      grouped(maxCost),
-		"deliveries of an event":                grouped(maxDeliveries),
-		"bytes of all deliveries of an event":   mebibytes(maxDeliveryBytes),
+		"microsteps of an event":                grouped(fault.MaxMicrosteps),
+		"actions of an event":                   grouped(fault.MaxActions),
+		"raised events that wait":               grouped(fault.MaxWaiting),
+		"data of raised events that wait":       mebibytes(fault.MaxWaitingBytes),
+		"cost of an event":                      grouped(fault.MaxCost),
+		"deliveries of an event":                grouped(fault.MaxDeliveries),
+		"bytes of all deliveries of an event":   mebibytes(fault.MaxDeliveryBytes),
 		"recipients of a mail":                  grouped(chart.MaxMailTo),
-		"timers":                                grouped(maxTimers),
-		"data of all timers":                    mebibytes(maxTimerBytes),
-		"children that run, and jobs, together": grouped(maxChildren),
-		"data of all jobs":                      mebibytes(maxJobBytes),
+		"timers":                                grouped(fault.MaxTimers),
+		"data of all timers":                    mebibytes(fault.MaxTimerBytes),
+		"children that run, and jobs, together": grouped(fault.MaxChildren),
+		"data of all jobs":                      mebibytes(fault.MaxJobBytes),
 		"instances above a child":               grouped(MaxDepth),
 	} {
 		assert.Equal(t, want, running[limit], "%s: DEFINITION.md", limit)
 	}
 	section := markdown.Section(readDocument(t), "Bounds of one event")
-	for what, n := range map[string]int{"microsteps": maxMicrosteps, "actions": maxActions, "raised events": maxWaiting, "units": maxCost} {
+	for what, n := range map[string]int{"microsteps": fault.MaxMicrosteps, "actions": fault.MaxActions, "raised events": fault.MaxWaiting, "units": fault.MaxCost} {
 		want := grouped(n) + " " + what
 		assert.Contains(t, section, want, "bounds of one event: DEFINITION.md does")
 	}

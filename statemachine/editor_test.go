@@ -37,7 +37,7 @@ func format(t testing.TB, schema string) *schematest.Format {
 
 func accepted(t testing.TB) (texts []string) {
 	t.Helper()
-	all := scripts(t)
+	all := scripts(t, allScripts)
 	all = append(all, markdown.Blocks(readDefinitionDocument(t), "yaml")...)
 	for _, pattern := range []string{"../cmd/troupe/example/workflows/*", "../cmd/troupe/testdata/homes/*/workflows/*", "../bench/*/*.yaml", "../bench/internal/*/*.yaml", "../gateway/servertest/*.yaml", "../actors/formportal/plain.yaml"} {
 		files, err := filepath.Glob(pattern)

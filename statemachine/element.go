@@ -7,6 +7,7 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/fault"
 	"troupe/statemachine/internal/record"
 	"troupe/statemachine/internal/transit"
 )
@@ -14,10 +15,10 @@ import (
 func (m *macrostep) putDelivery(out Delivery, bytes int) {
 	m.outBytes += bytes
 	switch {
-	case len(m.out) >= maxDeliveries:
-		m.fail(errTooManyDeliveries)
-	case m.outBytes > maxDeliveryBytes:
-		m.fail(errDeliveriesLarge)
+	case len(m.out) >= fault.MaxDeliveries:
+		m.fail(fault.ErrTooManyDeliveries)
+	case m.outBytes > fault.MaxDeliveryBytes:
+		m.fail(fault.ErrDeliveriesLarge)
 	default:
 		m.out = append(m.out, out)
 	}
@@ -72,8 +73,8 @@ func (m *macrostep) decides(n *chart.Node) bool {
 
 // begin starts a timer. The instance's own list is never changed in place.
 func (m *macrostep) begin(t record.TimerState) {
-	if len(m.in.State.Timers) >= maxTimers {
-		m.fail(errTooManyTimers)
+	if len(m.in.State.Timers) >= fault.MaxTimers {
+		m.fail(fault.ErrTooManyTimers)
 		return
 	}
 	bytes := len(t.Data)
@@ -81,8 +82,8 @@ func (m *macrostep) begin(t record.TimerState) {
 	for i := range m.in.State.Timers {
 		bytes += len(m.in.State.Timers[i].Data)
 	}
-	if bytes > maxTimerBytes {
-		m.fail(errTimersLarge)
+	if bytes > fault.MaxTimerBytes {
+		m.fail(fault.ErrTimersLarge)
 		return
 	}
 	t.ID, t.Due = m.nextPart(), t.Due.Truncate(time.Millisecond)
@@ -135,4 +136,13 @@ func (m *macrostep) endAfter(n *chart.Node) {
 	if len(n.After) > 0 {
 		m.end(func(t record.TimerState) bool { return t.After != nil && t.After.Node == n })
 	}
+}
+
+// beginAt begins what an active node waits for.
+func (m *macrostep) beginAt(n *chart.Node) {
+	m.beginAfter(n)
+	if n.Task != nil {
+		m.beginTask(n)
+	}
+	m.toInvoke = append(m.toInvoke, n.Invoke...)
 }

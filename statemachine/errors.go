@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/fault"
 	"troupe/statemachine/internal/record"
 	"troupe/statemachine/schema"
 )
@@ -33,7 +34,7 @@ var (
 	// ErrNoTask: the instance has no such open task.
 	ErrNoTask = errors.New("there is no such task")
 	// ErrExecution: an expression or an action failed and no transition on error.execution took it, or the step limit was reached.
-	ErrExecution = errors.New("execution error")
+	ErrExecution = fault.ErrExecution
 	// ErrTooLarge: the data would grow beyond MaxDataBytes.
 	ErrTooLarge = errors.New("instance data too large")
 	// ErrRecord: a stored record is not readable, or names nodes that the definition does not have. Stop the instance, not the process.

@@ -45,9 +45,11 @@ func started(t rapid.TB, d *Definition) Result {
 	return r
 }
 
-func scripts(t testing.TB) []string {
+const allScripts = "testdata/*/*.txt"
+
+func scripts(t testing.TB, pattern string) []string {
 	t.Helper()
-	files, err := filepath.Glob("testdata/*/*.txt")
+	files, err := filepath.Glob(pattern)
 	require.True(t, err == nil && len(files) != 0, "no scripts: %v", err)
 	var out []string
 	for _, f := range files {
@@ -66,7 +68,7 @@ func scripts(t testing.TB) []string {
 
 // FuzzParse: any text is a definition or faults, and a definition has a chart, and can create an instance or say why not.
 func FuzzParse(f *testing.F) {
-	for _, text := range scripts(f) {
+	for _, text := range scripts(f, allScripts) {
 		f.Add(text)
 	}
 	f.Add("id: w\nstateMachines: {m: {initial: [b], states: {a: {on: {x: h}}, b: {type: parallel, states: {c: {}, h: {type: history}}}}}}\n")
@@ -103,7 +105,7 @@ func FuzzParse(f *testing.F) {
 
 // checkWhole holds that the active nodes are a configuration, that the stored
 // form gives the same instance again, and that it says the same positions.
-func checkWhole(t *testing.T, d *Definition, in *Instance) {
+func checkWhole(t rapid.TB, d *Definition, in *Instance) {
 	t.Helper()
 	if !d.IsWhole(in.State.At.Active) {
 		t.Fatalf("not a configuration: %s", d.States(in))

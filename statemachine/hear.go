@@ -1,7 +1,6 @@
 package statemachine
 
 import (
-	"slices"
 	"time"
 
 	"troupe/statemachine/data"
@@ -31,7 +30,8 @@ func (d *Definition) Hear(in *Instance, h Heard, now time.Time) (Result, error) 
 	if next == nil {
 		return Result{Outcome: Ignored, Instance: *in}, nil
 	}
-	return d.step(next, &Event{Name: h.Event, Data: h.Data, Caller: chart.SystemCaller, Now: now, signal: from}, trigger{name: h.Event})
+	r, err := d.step(next, &Event{Name: h.Event, Data: h.Data, Caller: chart.SystemCaller, Now: now, signal: from}, trigger{name: h.Event})
+	return d.kept(r, err, in, record.Input{Kind: record.ByKin, Part: h.Child, From: &h.From, Text: h.SendID})
 }
 
 // FailHear returns the instance with what Hear could not take, as a timer that has failed.
@@ -45,31 +45,20 @@ func (d *Definition) FailHear(in *Instance, h Heard, now time.Time) (Instance, e
 
 // withHeard returns the instance as one that has heard the event, and from whom; nil when it takes none such.
 func (d *Definition) withHeard(in *Instance, h Heard) (*Instance, signal.Signal, error) {
-	next := *in
 	var from signal.Signal
-	var last *ElementID
-	switch {
-	case in.State.Ended:
+	if in.State.Ended {
 		return nil, from, ErrEnded
-	case h.Child != nil:
-		i := slices.IndexFunc(in.State.Children, func(c record.ChildState) bool { return c.ID == *h.Child && c.Status == ChildRuns })
-		if i < 0 {
-			return nil, from, ErrNoChild
-		}
-		next.State.Children = slices.Clone(in.State.Children)
-		c := &next.State.Children[i]
-		last = &c.Heard
-		from = signal.Signal{SendID: h.SendID, Origin: "#_" + c.Name, InvokeID: c.Name}
-	case in.State.Parent == nil:
-		return nil, from, ErrNoChild
-	default:
-		parent := *in.State.Parent
-		next.State.Parent, last = &parent, &parent.Heard
-		from = signal.Signal{SendID: h.SendID, Origin: signal.SessionPrefix + parent.Instance}
 	}
-	if h.From.Compare(*last) <= 0 || d.Semantics != chart.SCXMLSemantics && IsReserved(h.Event) || d.ServiceEvents[h.Event] {
+	next, whom, ok := in.Hear(h.Child)
+	if !ok {
+		return nil, from, ErrNoChild
+	}
+	if !whom.Heard(h.From) || d.Semantics != chart.SCXMLSemantics && IsReserved(h.Event) || d.ServiceEvents[h.Event] {
 		return nil, from, nil
 	}
-	*last = h.From
+	from = signal.Signal{SendID: h.SendID, Origin: "#_" + whom.Child, InvokeID: whom.Child}
+	if h.Child == nil {
+		from.Origin = signal.SessionPrefix + whom.Parent
+	}
 	return &next, from, nil
 }

@@ -1,11 +1,11 @@
 package statemachine
 
 import (
-	"slices"
 	"time"
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/fault"
 	"troupe/statemachine/internal/record"
 	"troupe/statemachine/internal/signal"
 )
@@ -13,17 +13,33 @@ import (
 // Callback takes what happened to a child or a job, as Receive takes an event. It returns ErrNoChild when nobody waits for it, and for a
 // job that has failed for good, ErrExecution when nothing takes that.
 func (d *Definition) Callback(in *Instance, id ElementID, failed bool, eventData data.Value, now time.Time) (Result, error) {
+	e := &Event{Data: eventData, Caller: chart.SystemCaller, Now: now}
+	if d.Semantics == chart.SCXMLSemantics && in.State.JobAt(id) < 0 {
+		e.Data = callbackData(failed, eventData)
+	}
+	return d.callback(in, id, failed, e)
+}
+
+// callback is Callback with the event but its name.
+func (d *Definition) callback(in *Instance, id ElementID, failed bool, e *Event) (r Result, err error) {
 	if at := in.State.JobAt(id); at >= 0 {
-		return d.settleJob(in, at, failed, eventData, now)
+		r, err = d.settleJob(in, at, failed, e)
+	} else {
+		next, child, ok := in.WithoutChild(id, failed)
+		of := trigger{child: child}
+		switch {
+		case !ok:
+			return Result{}, ErrNoChild
+		case d.Semantics == chart.SCXMLSemantics:
+			e.Name, of.child = callbackName(in, id, failed), nil
+			e.signal.InvokeID = in.State.ChildName(id)
+		default:
+			e.Name = child.Event()
+		}
+		of.name = e.Name
+		r, err = d.step(&next, e, of)
 	}
-	next, child, ok := in.WithoutChild(id, failed)
-	if !ok {
-		return Result{}, ErrNoChild
-	}
-	if d.Semantics == chart.SCXMLSemantics {
-		return d.step(&next, callbackEvent(in, id, failed, eventData, now), trigger{name: callbackName(in, id, failed)})
-	}
-	return d.step(&next, &Event{Name: child.Event(), Data: eventData, Caller: chart.SystemCaller, Now: now}, trigger{name: child.Event(), child: child})
+	return d.kept(r, err, in, record.Input{Kind: record.ByCallback, Part: &id, Failed: failed})
 }
 
 // FailCallback returns the instance with what Callback could not take, as a timer that has failed. A job that has failed is kept with it.
@@ -36,7 +52,7 @@ func (d *Definition) FailCallback(in *Instance, id ElementID, failed bool, event
 		return next, ErrNoChild
 	}
 	if d.Semantics == chart.SCXMLSemantics {
-		return next.WithIncident(record.TimerState{Due: now, Event: callbackName(in, id, failed), Data: callbackEvent(in, id, failed, eventData, now).Data}), nil
+		return next.WithIncident(record.TimerState{Due: now, Event: callbackName(in, id, failed), Data: callbackData(failed, eventData)}), nil
 	}
 	return next.WithIncident(record.TimerState{Due: now, Child: child, Data: eventData}), nil
 }
@@ -68,7 +84,7 @@ func (d *Definition) Cancel(in *Instance, by string, now time.Time) (Result, err
 			}
 		}
 	}
-	return result, err
+	return d.kept(result, err, in, record.Input{Kind: record.ByCancel})
 }
 
 func signalOf(t *record.TimerState, in *Instance) signal.Signal {
@@ -87,7 +103,7 @@ func (d *Definition) fireOut(in *Instance, t *record.TimerState, now time.Time) 
 	m.in.Redirect = ""
 	f, err := m.aim(t)
 	if err != nil {
-		m.raiseError(&dispatchError{errorCommunication, t.Send, err})
+		m.raiseError(&fault.Dispatch{Event: errorCommunication, SendID: t.Send, Cause: err})
 		m.runToCompletion()
 	} else {
 		m.forward(f)
@@ -102,40 +118,47 @@ func callbackName(in *Instance, id ElementID, failed bool) EventName {
 	return EventName("done.invoke." + in.State.ChildName(id))
 }
 
-func callbackEvent(in *Instance, id ElementID, failed bool, eventData data.Value, now time.Time) *Event {
-	e := &Event{Name: callbackName(in, id, failed), Data: eventData, Caller: chart.SystemCaller, Now: now}
-	e.signal.InvokeID = in.State.ChildName(id)
-	if output, ok := eventData.Lookup("output"); ok && !failed {
-		e.Data = output
-		if output.Kind() == data.Null {
-			e.Data = nil
-		}
+// callbackData is that of the event with the rules of SCXML.
+func callbackData(failed bool, eventData data.Value) data.Value {
+	output, ok := eventData.Lookup("output")
+	switch {
+	case !ok || failed:
+		return eventData
+	case output.Kind() == data.Null:
+		return nil
 	}
-	return e
+	return output
 }
 
 // Fire takes the event of a record.TimerState, as Step takes one from a caller, and ends the timer. It is for the caller to
 // wait until it is due. Outcome Ignored means here that the event left no entry; the timer is gone all the same.
 // It returns ErrNoTimer, or ErrInvalidData, ErrTooLarge or ErrExecution, which mean that nothing happened.
 func (d *Definition) Fire(in *Instance, id ElementID, now time.Time) (Result, error) {
-	i := slices.IndexFunc(in.State.Timers, func(t record.TimerState) bool { return t.ID == id })
-	if i < 0 {
+	without, t, ok := in.WithoutTimer(id)
+	if !ok {
 		return Result{}, ErrNoTimer
 	}
-	t := in.State.Timers[i]
-	without := *in
-	without.State.Timers = slices.Delete(slices.Clone(in.State.Timers), i, i+1)
+	r, err := d.fire(in, &without, &t, now)
+	return d.kept(r, err, in, record.Input{Kind: record.ByTimer, Part: &id})
+}
+
+func (d *Definition) fire(in, without *Instance, t *record.TimerState, now time.Time) (Result, error) {
 	if t.To != "" {
-		return d.fireOut(&without, &t, now)
+		return d.fireOut(without, t, now)
 	}
-	return d.step(&without, &Event{Name: t.Name(), Data: t.Data, Caller: chart.SystemCaller, Now: now, signal: signalOf(&t, in)}, trigger{
+	return d.step(without, &Event{Name: t.Name(), Data: t.Data, Caller: chart.SystemCaller, Now: now, signal: signalOf(t, in)}, trigger{
 		name: t.Name(), after: t.After, child: t.Child, exact: d.ServiceEvents[t.Event] && d.Semantics != chart.SCXMLSemantics, // an outcome that has failed is taken as Receive takes it
 	})
 }
 
 // Receive takes an event that the service itself sends, such as what happened to a delivery. Otherwise it is Fire.
 func (d *Definition) Receive(in *Instance, name EventName, eventData data.Value, now time.Time) (Result, error) {
-	return d.step(in, &Event{Name: name, Data: eventData, Caller: chart.SystemCaller, Now: now}, trigger{name: name, exact: d.Semantics != chart.SCXMLSemantics})
+	return d.receive(in, &Event{Name: name, Data: eventData, Caller: chart.SystemCaller, Now: now})
+}
+
+func (d *Definition) receive(in *Instance, e *Event) (Result, error) {
+	r, err := d.step(in, e, trigger{name: e.Name, exact: d.Semantics != chart.SCXMLSemantics})
+	return d.kept(r, err, in, record.Input{Kind: record.ByService})
 }
 
 // FailEvent returns the instance with an event that Receive could not take, as a timer that has failed.
@@ -145,10 +168,11 @@ func (d *Definition) FailEvent(in *Instance, name EventName, eventData data.Valu
 
 // Fail returns the instance with a timer that does not come on its own any more, because its event failed.
 func (d *Definition) Fail(in *Instance, id ElementID) (Instance, error) {
-	return d.withTimers(in, id, func(ts []record.TimerState, i int) []record.TimerState {
-		ts[i].Failed = true
-		return ts
-	})
+	next, ok := in.WithFailedTimer(id)
+	if !ok {
+		return next, ErrNoTimer
+	}
+	return next, nil
 }
 
 // Drop returns the instance without a timer. Without its incident, a job that has failed is over.
@@ -157,15 +181,9 @@ func (d *Definition) Drop(in *Instance, id ElementID) (Instance, error) {
 		next, _ := in.WithoutJob(in.State.JobAt(job), true)
 		return next, nil
 	}
-	return d.withTimers(in, id, func(ts []record.TimerState, i int) []record.TimerState { return slices.Delete(ts, i, i+1) })
-}
-
-func (*Definition) withTimers(in *Instance, id ElementID, edit func(ts []record.TimerState, i int) []record.TimerState) (Instance, error) {
-	next := *in
-	i := slices.IndexFunc(in.State.Timers, func(t record.TimerState) bool { return t.ID == id })
-	if i < 0 {
+	next, _, ok := in.WithoutTimer(id)
+	if !ok {
 		return next, ErrNoTimer
 	}
-	next.State.Timers = edit(slices.Clone(in.State.Timers), i)
 	return next, nil
 }

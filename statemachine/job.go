@@ -2,10 +2,9 @@ package statemachine
 
 import (
 	"slices"
-	"time"
 
-	"troupe/statemachine/data"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/fault"
 	"troupe/statemachine/internal/record"
 )
 
@@ -24,8 +23,8 @@ func (m *macrostep) beginJob(inv *chart.Invoke) {
 	for i := range m.in.State.Jobs {
 		bytes += len(m.in.State.Jobs[i].Data)
 	}
-	if bytes > maxJobBytes {
-		m.fail(errJobsLarge)
+	if bytes > fault.MaxJobBytes {
+		m.fail(fault.ErrJobsLarge)
 		return
 	}
 	j.ID = m.nextPart()
@@ -40,10 +39,10 @@ func (m *macrostep) tooManyChildren() bool {
 			running++
 		}
 	}
-	if running >= maxChildren {
-		m.fail(errTooManyChildren)
+	if running >= fault.MaxChildren {
+		m.fail(fault.ErrTooManyChildren)
 	}
-	return running >= maxChildren
+	return running >= fault.MaxChildren
 }
 
 func (m *macrostep) endJobs(n *chart.Node) {
@@ -52,13 +51,14 @@ func (m *macrostep) endJobs(n *chart.Node) {
 	}
 }
 
-// settleJob is Callback for a job.
-func (d *Definition) settleJob(in *Instance, at int, failed bool, eventData data.Value, now time.Time) (Result, error) {
+// settleJob is callback for a job.
+func (d *Definition) settleJob(in *Instance, at int, failed bool, e *Event) (Result, error) {
 	next, of := in.WithoutJob(at, failed)
-	r, err := d.step(&next, &Event{Name: of.Event(), Data: eventData, Caller: chart.SystemCaller, Now: now}, trigger{name: of.Event(), child: of})
+	e.Name = of.Event()
+	r, err := d.step(&next, e, trigger{name: e.Name, child: of})
 	if err == nil && failed && r.Outcome != Moved {
-		message, _ := eventData.Lookup("message")
-		return Result{}, executionError{reason: message.Text()}
+		message, _ := e.Data.Lookup("message")
+		return Result{}, fault.Execution{Reason: message.Text()}
 	}
 	return r, err
 }

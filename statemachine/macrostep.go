@@ -8,6 +8,7 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/fault"
 	"troupe/statemachine/internal/signal"
 	"troupe/statemachine/internal/transit"
 )
@@ -19,34 +20,17 @@ func exprParent(in *Instance) *expr.Parent {
 	return &expr.Parent{WorkflowID: in.State.Parent.Workflow, InstanceID: in.State.Parent.Instance}
 }
 
-// placeBound notes the line of the action or the transition with which the step has passed a bound; of those that stand inside each other
-// the innermost counts. 0: it is not known.
+// placeBound notes where the step has passed a bound.
 func (m *macrostep) placeBound(line int) {
-	var of executionError
-	if line > 0 && errors.As(m.failure, &of) && of.fault == nil {
-		of.fault = &Fault{File: m.d.Places.File, Line: line, Message: of.reason}
-		m.failure = of
-	}
+	m.failure = fault.PlaceBound(m.failure, &m.d.Places, line)
 }
 
 // place notes the origin of an error, while the scope is that of its origin. at is the action; nil: it was none.
 func (m *macrostep) place(err error, at *chart.Action) error {
-	var known *placed
-	if errors.As(err, &known) {
-		return err
-	}
-	f := &Fault{File: m.d.Places.File, Message: err.Error()}
-	var failed *expr.Failure
-	switch {
-	case errors.As(err, &failed):
-		f.Line, f.Expression = m.d.Places.Programs[failed.Program], failed.Program.Source()
-		if m.faults++; m.faults <= faultsRead {
-			f.Read = failed.Program.Read(&m.scope)
-		}
-	case at != nil:
-		f.Line = m.d.Places.Actions[at]
-	}
-	return &placed{f, err}
+	return fault.Place(err, &m.d.Places, at, &m.scope, func() bool {
+		m.faults++
+		return m.faults <= fault.FaultsRead
+	})
 }
 
 // macrostep is one macrostep while it is being made. in is a copy of the instance that only the macrostep changes.
@@ -62,14 +46,13 @@ type macrostep struct {
 	seen         chart.NodeSet // where the selection has looked
 	domains      []*chart.Node
 	picked       []*chart.Transition
-	// queue is SCXML's internal queue; head is its first event.
-	queue     []internalEvent
-	head      int
-	waiting   int // bytes of data in the queue
-	logs      []string
-	eventData data.Value // what the event brought that the history keeps
+	queue        signal.Queue
+	logs         []string
+	eventData    data.Value // what the event brought that the history keeps
 	// deciding are the transitions that take what a caller has sent, during their microstep; decided are the tasks that they end.
 	deciding []*chart.Transition
+	sent     *Event              // what a caller has sent, before it is taken; nil for all else
+	shut     []*chart.Transition // that would have taken it from somebody else
 	decided  []Task
 
 	microsteps, actions int
@@ -92,15 +75,6 @@ type machineOutput struct {
 	value data.Value
 }
 
-type internalEvent struct {
-	name EventName
-	data data.Value
-	done *chart.Node // see trigger.done
-	// fault is why, of error.execution; nil for all others.
-	fault  *Fault
-	signal signal.Signal
-}
-
 // macrosteps are used again: a macrostep is a large value, and most of what it needs are buffers.
 var macrosteps = sync.Pool{New: func() any {
 	m := &macrostep{}
@@ -112,7 +86,7 @@ var macrosteps = sync.Pool{New: func() any {
 // newMacrostep begins a macrostep of an instance with these active nodes. release ends it.
 func (d *Definition) newMacrostep(in *Instance, active chart.NodeSet, caller *Caller, now time.Time) *macrostep {
 	m := macrosteps.Get().(*macrostep)
-	m.d, m.in, m.caller, m.budget = d, *in, caller, expr.NewBudget(maxCost)
+	m.d, m.in, m.caller, m.budget = d, *in, caller, expr.NewBudget(fault.MaxCost)
 	m.Chart, m.State, m.Budget = &d.Definition, &m.in.State, &m.budget
 	m.Active = append(m.Active[:0], active...)
 	m.scope.Public, m.scope.Private, m.scope.User, m.scope.Now, m.scope.Budget = in.Public, in.Private, caller.User(), now, &m.budget
@@ -128,7 +102,7 @@ func (d *Definition) newMacrostep(in *Instance, active chart.NodeSet, caller *Ca
 func (m *macrostep) release() {
 	in, states := m.scope.In, m.scope.Instance.States
 	active, leave, enter, seen, outputs := m.Active[:0], m.leave[:0], m.enter[:0], m.seen[:0], m.outputs[:0]
-	domains, picked, queue := emptied(m.domains), emptied(m.picked), emptied(m.queue)
+	domains, picked, queue := emptied(m.domains), emptied(m.picked), m.queue.Emptied()
 	*m = macrostep{} // NB: cleared in place; a value with these fields would be made elsewhere and copied
 	m.Active, m.leave, m.enter, m.seen, m.outputs, m.domains, m.picked, m.queue = active, leave, enter, seen, outputs, domains, picked, queue
 	m.scope.In, m.scope.Instance.States = in, states
@@ -159,21 +133,15 @@ func (m *macrostep) setEvent(e expr.Event) {
 	m.scope.Event = &m.event
 }
 
-func (m *macrostep) enqueue(e internalEvent) {
-	m.waiting += len(e.data)
-	switch {
-	case m.waiting > maxWaitingBytes:
-		m.fail(errTooMuchWaits)
-	case len(m.queue)-m.head >= maxWaiting:
-		m.fail(errTooManyWait)
-	default:
-		m.queue = append(m.queue, e)
+func (m *macrostep) enqueue(e signal.Raised) {
+	if err := m.queue.Put(e); err != nil {
+		m.fail(err)
 	}
 }
 
 func (m *macrostep) isSpent() bool {
 	if m.budget.Exhausted() {
-		m.fail(errTooCostly)
+		m.fail(fault.ErrTooCostly)
 		return true
 	}
 	return false
@@ -185,13 +153,13 @@ func (m *macrostep) raiseError(cause error) {
 	}
 	name, s := errorExecution, signal.Signal{}
 	cause = m.place(cause, nil)
-	if of := (*dispatchError)(nil); errors.As(cause, &of) {
-		name, s = of.event, signal.Signal{SendID: of.sendID}
+	if of := (*fault.Dispatch)(nil); errors.As(cause, &of) {
+		name, s = of.Event, signal.Signal{SendID: of.SendID}
 	}
 	reason := append(data.Value(`{"message":`), data.AppendString(nil, data.Shorten(cause.Error()))...)
-	at := (*placed)(nil)
+	at := (*fault.Placed)(nil)
 	errors.As(cause, &at)
-	m.enqueue(internalEvent{name: name, data: append(reason, '}'), fault: at.Fault, signal: s})
+	m.enqueue(signal.Raised{Name: name, Data: append(reason, '}'), Fault: at.Fault, Signal: s})
 }
 
 const (
@@ -222,11 +190,6 @@ func (m *macrostep) setDocument(r chart.Document, v data.Value) error {
 func (m *macrostep) setSignal(name EventName, s *signal.Signal, eventData data.Value) {
 	m.budget.ChargeBytes(len(eventData))
 	m.scope.Locals = s.Variables(name, eventData)
-}
-
-func (m *macrostep) dropQueue() {
-	clear(m.queue)
-	m.queue, m.head, m.waiting = m.queue[:0], 0, 0
 }
 
 func (m *macrostep) isInternal() bool { return m.caller == chart.SystemCaller }

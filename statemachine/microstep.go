@@ -5,7 +5,9 @@ import (
 
 	"troupe/statemachine/expr"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/fault"
 	"troupe/statemachine/internal/record"
+	"troupe/statemachine/internal/signal"
 )
 
 func (m *macrostep) endInstance(leaving bool) {
@@ -28,7 +30,7 @@ func (m *macrostep) runToCompletion() {
 			m.microstep(picked)
 			continue
 		}
-		if m.head < len(m.queue) {
+		if !m.queue.IsEmpty() {
 			m.takeInternal()
 			continue
 		}
@@ -42,43 +44,37 @@ func (m *macrostep) runToCompletion() {
 // takeInternal takes the first event of the internal queue. An error.execution that
 // no transition takes fails the macrostep (statemachine/DEFINITION.md, "Errors").
 func (m *macrostep) takeInternal() {
-	e := m.queue[m.head]
-	m.queue[m.head] = internalEvent{} // its data is not kept until the queue is empty
-	m.waiting -= len(e.data)
-	m.head++
-	if m.head == len(m.queue) {
-		m.queue, m.head = m.queue[:0], 0
-	}
-	m.setEvent(expr.Event{Name: string(e.name), Data: e.data})
+	e := m.queue.Take()
+	m.setEvent(expr.Event{Name: string(e.Name), Data: e.Data})
 	if m.d.Semantics == chart.SCXMLSemantics {
-		m.setSignal(e.name, &e.signal, e.data)
+		m.setSignal(e.Name, &e.Signal, e.Data)
 	}
-	picked, _ := m.selectTransitions(trigger{name: e.name, done: e.done})
+	picked, _ := m.selectTransitions(trigger{name: e.Name, done: e.Done})
 	if len(picked) > 0 {
 		m.microstep(picked)
 		return
 	}
-	if e.name == errorExecution && m.d.Semantics != chart.SCXMLSemantics {
+	if e.Name == errorExecution && m.d.Semantics != chart.SCXMLSemantics {
 		m.failUntaken(e)
 	}
 }
 
-func (m *macrostep) failUntaken(e internalEvent) {
-	if e.fault != nil {
-		m.fail(executionError{e.fault.Error(), e.fault})
+func (m *macrostep) failUntaken(e signal.Raised) {
+	if e.Fault != nil {
+		m.fail(fault.Execution{Reason: e.Fault.Error(), Fault: e.Fault})
 		return
 	}
 	text := "" // an action has raised it
-	if v, ok := e.data.Lookup("message"); ok {
+	if v, ok := e.Data.Lookup("message"); ok {
 		text = v.Text()
 	}
-	m.fail(executionError{reason: text})
+	m.fail(fault.Execution{Reason: text})
 }
 
 // microstep leaves nodes, runs the transitions' actions and enters nodes (SCXML appendix D, microstep).
 func (m *macrostep) microstep(picked []*chart.Transition) {
-	if m.microsteps++; m.microsteps > maxMicrosteps {
-		m.fail(errTooManyMicrosteps)
+	if m.microsteps++; m.microsteps > fault.MaxMicrosteps {
+		m.fail(fault.ErrTooManyMicrosteps)
 		m.placeBound(picked[0].Line)
 		return
 	}
@@ -120,7 +116,7 @@ func (m *macrostep) exit(leave chart.NodeSet) {
 		}
 	}
 	for i := leave.Previous(len(m.d.Nodes) - 1); i > 0; i = leave.Previous(i - 1) {
-		m.Look(looksPerNode)
+		m.Look(fault.LooksPerNode)
 		m.runBlock(m.d.Nodes[i].Exit)
 		m.endAfter(m.d.Nodes[i])
 		if m.d.Nodes[i].Task != nil {
@@ -137,18 +133,14 @@ func (m *macrostep) enterAll(enter chart.NodeSet) {
 			continue
 		}
 		n := m.d.Nodes[i]
-		m.Look(looksPerNode)
+		m.Look(fault.LooksPerNode)
 		m.Active.Add(i)
 		m.d.coverage.Enter(n)
 		m.runBlock(n.Entry)
 		if n.Opens {
 			m.open(n)
 		}
-		m.beginAfter(n)
-		if n.Task != nil {
-			m.beginTask(n)
-		}
-		m.toInvoke = append(m.toInvoke, n.Invoke...)
+		m.beginAt(n)
 		if n.Kind == Final {
 			m.finish(n)
 		}
@@ -170,9 +162,9 @@ func (m *macrostep) finish(n *chart.Node) {
 	if p.Machine == p && m.in.State.Parent != nil {
 		m.outputs = append(m.outputs, machineOutput{n, output})
 	}
-	m.enqueue(internalEvent{name: p.Done, data: output, done: p})
+	m.enqueue(signal.Raised{Name: p.Done, Data: output, Done: p})
 	for g := p.Parent; g != nil && g.Parent != nil && g.Kind == Parallel && chart.IsDone(g, m.Active); g = g.Parent {
-		m.enqueue(internalEvent{name: g.Done, done: g})
+		m.enqueue(signal.Raised{Name: g.Done, Done: g})
 		if m.d.Semantics != chart.XstateSemantics {
 			return // W3C SCXML, Appendix D, enterStates: a parallel node around this one hears nothing
 		}
@@ -183,7 +175,7 @@ func (m *macrostep) finish(n *chart.Node) {
 // come to one: what waits is dropped, and all exits run. The
 // configuration stays, so that everybody sees where the instance has ended (W3C SCXML, Appendix D, exitInterpreter).
 func (m *macrostep) stop() {
-	m.dropQueue()
+	m.queue.Drop()
 	m.toInvoke = nil
 	m.leaveAll()
 }
@@ -193,12 +185,12 @@ func (m *macrostep) leaveAll() {
 	for i := m.Active.Previous(len(m.d.Nodes) - 1); i > 0; i = m.Active.Previous(i - 1) {
 		m.runBlock(m.d.Nodes[i].Exit)
 	}
-	for _, e := range m.queue[m.head:] {
-		if e.name == errorExecution && m.d.Semantics != chart.SCXMLSemantics {
+	for _, e := range m.queue.Waiting() {
+		if e.Name == errorExecution && m.d.Semantics != chart.SCXMLSemantics {
 			m.failUntaken(e)
 		}
 	}
-	m.dropQueue()
+	m.queue.Drop()
 }
 
 // open runs the actions of the default entry of a node, and of the history nodes in it.

@@ -74,7 +74,7 @@ func (p *Plan) Migrate(in *Instance, caller *Caller, now time.Time) (Result, err
 	if err != nil {
 		return Result{}, migration.Refusal{Reason: err.Error(), Brief: fmt.Sprintf("an action fails, or the data does not fit version %d", p.to.Version)}
 	}
-	return result, nil
+	return p.to.kept(result, nil, nil, record.InputOfMove(&p.to.Definition, in, &result.Instance))
 }
 
 // TryBlind is Migrate for who may not see the data, without its result: whether it would be refused for where the instance stands and what it

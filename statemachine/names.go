@@ -7,6 +7,7 @@ import (
 	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/internal/clause"
 	"troupe/statemachine/internal/coverage"
+	"troupe/statemachine/internal/fault"
 	"troupe/statemachine/internal/record"
 )
 
@@ -66,6 +67,8 @@ type (
 	Child       = record.Child
 	ChildStatus = record.ChildStatus
 	Parent      = record.Parent
+	// Fault says where and why a step failed.
+	Fault = fault.Fault
 	// Delivery is what an event sends out of the instance; the others are in it.
 	Delivery     = record.Delivery
 	ChildStart   = record.ChildStart

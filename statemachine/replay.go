@@ -1,52 +1,136 @@
 package statemachine
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/record"
 )
 
-// Replayable reports whether Create and Replay give an instance's data again from its history: callers give nothing with
-// a creation, which the history does not keep, and no rights of a caller decide which transition takes an event. What its
-// expressions read of a caller is another question.
-func (d *Definition) Replayable() bool {
-	if d.Semantics == chart.SCXMLSemantics || !d.CreatePublic.IsNothing() || !d.CreatePrivate.IsNothing() {
-		return false
+// ErrNotKept: a history does not have all that made an entry. The text says what is missing.
+var ErrNotKept = errors.New("not all that made the entry was kept")
+
+// inputOf is what an entry keeps of an event that a caller has sent to an instance.
+func (d *Definition) inputOf(e *Event, shut []*chart.Transition, before *Instance) []byte {
+	var of record.Input
+	if d.ReadsUser {
+		of.Caller = e.Caller
 	}
-	allows, parallel := false, len(d.Machines) > 1
-	for _, n := range d.Nodes {
-		parallel = parallel || n.Kind == chart.Parallel && n.Parent != nil
-		for i, tr := range n.On {
-			if tr.Allow == nil {
-				continue
-			}
-			allows = true
-			if overlaps(tr, n.On[i+1:]) {
-				return false
-			}
-			for up := n.Parent; up != nil; up = up.Parent {
-				if overlaps(tr, up.On) {
-					return false
-				}
-			}
-		}
+	if d.ReadsEventID {
+		of.Text = e.ID
 	}
-	return !allows || !parallel
+	for _, t := range shut {
+		of.Shut = append(of.Shut, [2]uint64{uint64(t.Source.Index), uint64(slices.Index(t.Source.On, t))}) //nolint:gosec // not negative
+	}
+	return d.keep(&of, before)
 }
 
-func overlaps(tr *chart.Transition, others []*chart.Transition) bool {
-	for _, o := range others {
-		if o.Event.Any || o.Event.Prefix || o.Everything || tr.Event.Any || tr.Event.Prefix || o.Event.Name == tr.Event.Name {
-			return true
-		}
+func (d *Definition) keep(of *record.Input, before *Instance) []byte {
+	if before != nil && before.State.Aside {
+		of.State = record.Bare(&d.Definition, before)
 	}
-	return false
+	return of.Append(nil)
 }
 
-// Replay is Step for an event that was taken once, of which the rights of its caller were asked then. event.Data is what
-// the history has kept; what the definition does not keep (history: false) is missing.
-func (d *Definition) Replay(in *Instance, e Event) (r Result, kept bool, err error) {
-	if declared := d.Events[e.Name]; !d.Declares(e.Name) || declared != nil && declared.Unkept {
-		return Result{}, false, nil
+// kept sets the input of the entry of a step that was made of an instance.
+func (d *Definition) kept(r Result, err error, before *Instance, of record.Input) (Result, error) {
+	if err == nil && r.Outcome != Ignored {
+		r.Entry.Input = d.keep(&of, before)
 	}
-	err = d.stepInto(&r, in, &e, trigger{name: e.Name})
-	return r, true, err
+	return r, err
+}
+
+// Unborn is what Replay knows of an instance before its creation.
+func Unborn(id, key string, parent *Parent) Instance {
+	in := Instance{ID: id, Named: record.NamedBy(key)}
+	in.State.Parent = parent
+	return in
+}
+
+// ReplayVersion is the version that the instance has behind an entry with that input, if the entry gives it one, else 0.
+func ReplayVersion(input []byte) (uint64, error) {
+	of, err := record.ParseInput(input)
+	return of.Version, err
+}
+
+// Replay makes the step of an entry once more, without asking for rights, which were asked then. The entry is as the history has it: Start
+// and End are not read, Data is what the event brought; without
+// whole that was too long. The definition is that of the instance behind the entry; before its creation
+// the instance is Unborn. It returns ErrNotKept, or the error of a step.
+func (d *Definition) Replay(in *Instance, e *Entry, whole bool) (Result, error) {
+	of, err := record.ParseInput(e.Input)
+	if err != nil {
+		return Result{}, err
+	}
+	if of.Kind != record.ByTimer && of.Kind != record.ByMigration { // of these it is elsewhere
+		if declared := d.Events[e.Event]; declared != nil && declared.Unkept {
+			return Result{}, fmt.Errorf("%w: histories do not keep the data of %s", ErrNotKept, e.Event)
+		}
+		if !whole {
+			return Result{}, fmt.Errorf("%w: the event brought too much data to be kept", ErrNotKept)
+		}
+	}
+	if len(of.State) > 0 && of.Kind != record.ByMigration {
+		aside, err := record.Dressed(&d.Definition, of.State, in)
+		if err != nil {
+			return Result{}, err
+		}
+		in = &aside
+	}
+	caller := chart.SystemCaller
+	if e.User != System {
+		caller = &Caller{ID: e.User}
+		if of.Caller != nil {
+			caller = of.Caller
+			caller.ID = e.User
+		}
+	}
+	event := &Event{Name: e.Event, ID: of.Text, Data: e.Data, Caller: chart.SystemCaller, Now: e.At}
+	switch of.Kind {
+	case record.BySender:
+		event.Caller = caller
+		return d.step(in, event, trigger{name: e.Event, shut: d.shutBy(of.Shut)})
+	case record.ByCreation:
+		return d.create(Creation{ID: in.ID, Key: in.Key(), Caller: caller, Public: of.Given[0], Private: of.Given[1], Now: e.At, Parent: in.State.Parent, Internal: true}, true)
+	case record.ByService:
+		return d.receive(in, event)
+	case record.ByCancel:
+		by := e.User
+		if by == System {
+			by = ""
+		}
+		return d.Cancel(in, by, e.At)
+	case record.ByMigration:
+		next, err := record.Dressed(&d.Definition, of.State, d.documents(in, &of))
+		return Result{Outcome: Moved, Instance: next}, err
+	}
+	switch {
+	case of.Kind == record.ByTimer && of.Part != nil:
+		return d.Fire(in, *of.Part, e.At)
+	case of.Kind == record.ByCallback && of.Part != nil:
+		return d.callback(in, *of.Part, of.Failed, event)
+	case of.Kind == record.ByKin && of.From != nil:
+		return d.Hear(in, Heard{Child: of.Part, Event: e.Event, Data: e.Data, SendID: of.Text, From: *of.From}, e.At)
+	}
+	return Result{}, record.ErrRecord
+}
+
+// documents are those of a migrated instance.
+func (*Definition) documents(in *Instance, of *record.Input) *Instance {
+	next := &Instance{ID: in.ID, Public: in.Public, Private: in.Private}
+	if of.Given[0] != nil {
+		next.Public, next.Private = of.Given[0], of.Given[1]
+	}
+	return next
+}
+
+func (d *Definition) shutBy(places [][2]uint64) (shut []*chart.Transition) {
+	for _, at := range places {
+		if at[0] < uint64(len(d.Nodes)) && at[1] < uint64(len(d.Nodes[at[0]].On)) {
+			shut = append(shut, d.Nodes[at[0]].On[at[1]])
+		}
+	}
+	return shut
 }

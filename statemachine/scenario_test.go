@@ -31,6 +31,7 @@ import (
 //	cancel                      the parent has left the node that had invoked the instance
 //	create parent=DEPTH …       by a parent
 //	migrate user=…              to another version that was defined; the plan as the input
+//	reset to=N user=…           to what it was after an entry; the reason as the input
 //	tasks user=… roles=…        what waits, and what of it the caller may take over and do
 //	assign SEQUENCE.NUMBER USER somebody has a task; without USER nobody
 //	hear SEQUENCE.NUMBER EVENT from=SEQUENCE.NUMBER   an event of a child, or of the parent; its data as the input
@@ -58,7 +59,8 @@ type scenario struct {
 	versions map[uint64]*statemachine.Definition
 	d        *statemachine.Definition
 	in       statemachine.Instance
-	shown    statemachine.Instance // as jobs were shown last
+	was      map[uint64]statemachine.Instance // after each entry
+	shown    statemachine.Instance            // as jobs were shown last
 	now      time.Time
 }
 
@@ -123,6 +125,11 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 		return s.wait(cmd.CmdArgs[0].Key)
 	case "migrate":
 		return s.migrate(cmd)
+	case "reset":
+		to := uint64(0)
+		cmd.ScanArgs(t, "to", &to)
+		then := s.was[to]
+		return s.show(s.d.Reset(&s.in, statemachine.Reset{Then: &then, To: to, Reason: cmd.Input, Caller: caller(cmd), Now: s.now}))
 	case "tasks":
 		return s.tasks(caller(cmd))
 	case "assign":
@@ -371,6 +378,13 @@ func (s *scenario) show(r statemachine.Result, err error) string {
 		fmt.Fprintf(&b, "timer %d.%d %s at %s\n", timer.ID.Sequence, timer.ID.Number, timer.Event, timer.Due.Format(statemachine.TimeLayout))
 	}
 	s.in = restored(s.t, s.d, &r.Instance)
+	if s.in.Sequence == 1 {
+		s.was = map[uint64]statemachine.Instance{}
+	}
+	s.was[s.in.Sequence] = s.in
+	if len(r.Entry.Data) > 0 && r.Entry.Event == statemachine.ResetEvent {
+		fmt.Fprintf(&b, "data %s\n", r.Entry.Data)
+	}
 	b.WriteString(s.jobs())
 	if r.Instance.IsEnded() {
 		b.WriteString("ended\n")

@@ -22,6 +22,8 @@ type trigger struct {
 	ending, nothing, leaving bool
 	// external: a caller sent it, so that allow is asked.
 	external bool
+	// shut are transitions that do not take it, as rights or a claim said once.
+	shut []*chart.Transition
 }
 
 // refusal says why a transition that would take an event does not.
@@ -63,12 +65,14 @@ func (m *macrostep) selectTransitions(t trigger) (picked []*chart.Transition, re
 				if t.name != "" && !t.takenBy(tr) {
 					continue
 				}
-				enabled, why := m.isEnabled(tr, t.external)
+				enabled, why := m.isEnabled(tr, &t)
 				if enabled {
 					picked = append(picked, tr)
 					break climb
 				}
-				refused = max(refused, why)
+				if refused = max(refused, why); why != notRefused {
+					m.shut = append(m.shut, tr)
+				}
 			}
 		}
 	}
@@ -102,14 +106,16 @@ func (t *trigger) takenBy(tr *chart.Transition) bool {
 }
 
 // isEnabled evaluates the guard and, for an event from outside, allow and then the claim. why: only that disables the transition.
-func (m *macrostep) isEnabled(tr *chart.Transition, external bool) (enabled bool, why refusal) {
+func (m *macrostep) isEnabled(tr *chart.Transition, t *trigger) (enabled bool, why refusal) {
 	switch {
 	case tr.Guard != nil && !m.guard(tr.Guard):
 		return false, notRefused
-	case external && tr.Allow != nil && !tr.Allow.Admits(m.caller, &m.scope):
+	case t.external && tr.Allow != nil && !tr.Allow.Admits(m.caller, &m.scope):
 		return false, byRights
-	case external && len(m.in.State.Tasks) > 0 && m.isHeld(tr):
+	case t.external && len(m.in.State.Tasks) > 0 && m.isHeld(tr):
 		return false, byClaim
+	case t.shut != nil && slices.Contains(t.shut, tr):
+		return false, byRights
 	}
 	return true, notRefused
 }

@@ -8,6 +8,7 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/fault"
 	"troupe/statemachine/internal/record"
 	"troupe/statemachine/internal/signal"
 )
@@ -20,7 +21,7 @@ func (m *macrostep) runRaise(a *chart.Raise) error {
 			return err
 		}
 	}
-	m.enqueue(internalEvent{name: a.Event, data: v, signal: signal.Signal{Kind: signal.Internal}})
+	m.enqueue(signal.Raised{Name: a.Event, Data: v, Signal: signal.Signal{Kind: signal.Internal}})
 	return nil
 }
 
@@ -73,10 +74,10 @@ func (m *macrostep) runDispatch(a *chart.Dispatch) error {
 			return err
 		}
 		event := errorExecution
-		if errors.Is(err, errUnreachable) {
+		if errors.Is(err, fault.ErrUnreachable) {
 			event = errorCommunication
 		}
-		return &dispatchError{event, id, err}
+		return &fault.Dispatch{Event: event, SendID: id, Cause: err}
 	}
 	return nil
 }
@@ -124,7 +125,7 @@ func (m *macrostep) dispatch(t *record.TimerState) error {
 		m.begin(*t)
 		return m.failure
 	case t.To == "#_internal":
-		m.enqueue(internalEvent{name: t.Event, data: t.Data, signal: signal.Signal{Kind: signal.Internal, SendID: t.Send}})
+		m.enqueue(signal.Raised{Name: t.Event, Data: t.Data, Signal: signal.Signal{Kind: signal.Internal, SendID: t.Send}})
 		return m.failure
 	}
 	f, err := m.aim(t)
@@ -147,7 +148,7 @@ func (m *macrostep) aim(t *record.TimerState) (*Forward, error) {
 		return nil, fmt.Errorf("target %q is not supported", data.Shorten(t.To))
 	case name == "parent", m.in.State.Parent != nil && t.To == signal.SessionPrefix+m.in.State.Parent.Instance:
 		if m.in.State.Parent == nil {
-			return nil, errUnreachable
+			return nil, fault.ErrUnreachable
 		}
 		f.Parent = m.in.State.Parent
 		return f, nil
@@ -158,7 +159,7 @@ func (m *macrostep) aim(t *record.TimerState) (*Forward, error) {
 			return f, nil
 		}
 	}
-	return nil, errUnreachable
+	return nil, fault.ErrUnreachable
 }
 
 func (m *macrostep) runSend(a *chart.Send) error {

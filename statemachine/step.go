@@ -8,6 +8,7 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/fault"
 	"troupe/statemachine/internal/record"
 	"troupe/statemachine/internal/signal"
 )
@@ -101,6 +102,9 @@ func (d *Definition) stepInto(r *Result, in *Instance, e *Event, t trigger) erro
 	if declared == nil || !declared.Unkept {
 		m.eventData = e.Data
 	}
+	if t.external {
+		m.sent = e
+	}
 	start := in.State.At.End
 	touched := false
 	if d.Semantics == chart.SCXMLSemantics {
@@ -123,7 +127,7 @@ func (d *Definition) stepInto(r *Result, in *Instance, e *Event, t trigger) erro
 			return err
 		}
 	}
-	if len(picked) == 0 && len(m.queue) == 0 && !touched {
+	if len(picked) == 0 && m.queue.IsEmpty() && !touched {
 		return m.handleUnmatched(r, in, e, &t, &parts)
 	}
 	if len(picked) > 0 {
@@ -213,10 +217,14 @@ func (m *macrostep) resultInto(r *Result, o Outcome, start []NodeID, event Event
 	if len(m.in.State.Tasks) > 0 && m.d.IsOver(&m.in) {
 		m.in.State.Tasks = nil
 	}
+	m.in.State.Aside = false
 	m.in.Sequence++
 	m.in.UpdatedAt = m.scope.Now
-	r.Outcome, r.Instance, r.Logs, r.Deliveries, r.Decided, r.Cost = o, m.in, m.logs, m.out, m.decided, maxCost-m.budget.Left()
+	r.Outcome, r.Instance, r.Logs, r.Deliveries, r.Decided, r.Cost = o, m.in, m.logs, m.out, m.decided, fault.MaxCost-m.budget.Left()
 	r.Entry = Entry{User: m.caller.ID, Start: start, Event: event, End: m.in.State.At.End, At: m.scope.Now, Data: m.eventData}
+	if m.sent != nil && (m.d.ReadsUser || m.d.ReadsEventID || m.shut != nil || before.State.Aside) {
+		r.Entry.Input = m.d.inputOf(m.sent, m.shut, before)
+	}
 	return nil
 }
 
@@ -234,7 +242,7 @@ func (d *Definition) checkChanged(before, after *Instance) error {
 	}
 	err := d.CheckData(after.Public, after.Private)
 	if errors.Is(err, ErrInvalidData) {
-		return executionError{reason: data.Shorten(err.Error())}
+		return fault.Execution{Reason: data.Shorten(err.Error())}
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/fault"
 )
 
 // Title returns the line that tells an instance from its siblings: its key when the definition has no title, or when that fails or is
@@ -44,7 +45,7 @@ func NewBudget(units uint64) *expr.Budget {
 func (v View) scope(c *Caller, now time.Time) *expr.Scope {
 	in, of, budget := v.Instance, v.Of, v.Budget
 	if budget == nil {
-		budget = NewBudget(maxCost)
+		budget = NewBudget(fault.MaxCost)
 	}
 	return &expr.Scope{
 		Budget:   budget,
@@ -104,7 +105,7 @@ func (v View) TaskText(t *Task) (out TaskText) {
 	if r := v.Of.TaskRuleAt(t.At); r != nil && (r.Title != nil || r.Description != nil) {
 		scope := v.scope(chart.SystemCaller, t.Created)
 		out.Title, _ = r.Title.Eval(scope, chart.MaxTitle)
-		out.Description, _ = r.Description.Eval(scope, maxDescription)
+		out.Description, _ = r.Description.Eval(scope, fault.MaxDescription)
 	}
 	if len(out.Title) == 0 {
 		out.Title = v.Of.LabelOf(t.At).Label

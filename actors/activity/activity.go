@@ -161,6 +161,8 @@ type Request struct {
 	Timers      []statemachine.Timer
 	Deliveries  []pending.Delivery
 	OldestFirst bool // otherwise the newest come first
+	// From is the entry that the first page begins with when the oldest come first; 0: the first.
+	From uint64
 	Limit       int  // 1 to LimitMax, and Cursor Page.Next of the page before, in the same order
 	Cursor      string
 }
@@ -193,6 +195,9 @@ func Read(store *persistence.Store, req *Request) (*Page, error) {
 			return nil, err
 		}
 		r.after = &place{binary.BigEndian.Uint64(position), position[8], binary.BigEndian.Uint64(position[9:])}
+	}
+	if r.after == nil && req.OldestFirst && req.From > 1 {
+		r.after = &place{req.From - 1, math.MaxUint8, math.MaxUint64}
 	}
 	if err := errors.Join(r.addEntries(), r.addRows()); err != nil {
 		return nil, err

@@ -24,6 +24,7 @@ const (
 	InstanceList      Action = "instance.list"
 	InstanceStop      Action = "instance.stop"
 	InstanceMigrate   Action = "instance.migrate"
+	InstanceReset     Action = "instance.reset"
 	InstanceDelete    Action = "instance.delete"
 	BulkStart         Action = "bulk.start"
 	BulkPause         Action = "bulk.pause"
@@ -51,7 +52,7 @@ const (
 var actions = []Action{
 	SignIn, SignInRefuse, SignOut, AccessRefuse, SessionCreate, SessionRevoke, TokenCreate, TokenRevoke, PasswordSet,
 	RightsChange, HomePublish, HomeReload, DefinitionPublish, DefinitionRetire,
-	InstanceRead, InstanceList, InstanceStop, InstanceMigrate, InstanceDelete, BulkStart, BulkPause, BulkResume, BulkCancel,
+	InstanceRead, InstanceList, InstanceStop, InstanceMigrate, InstanceReset, InstanceDelete, BulkStart, BulkPause, BulkResume, BulkCancel,
 	JobRetry, JobCancel,
 	TaskAssign, TaskRelease, DeliveryRetry, DeliveryDrop, IncidentRetry, IncidentDrop,
 	SchedulePause, ScheduleResume, ScheduleRun,

@@ -1,11 +1,11 @@
-// Package bulk does one thing to many instances: it sends each that matches a filter an event, migrates it, or deletes
+// Package bulk does one thing to many instances: it sends each that matches a filter an event, migrates it, resets it, or deletes
 // it. A job is a row in Meta, which every node has; how far it is, each shard has itself. A goroutine for each shard
 // that is led here works on the running jobs, one page of instances after the other:
 //
 //	read a page of matching ids ─► write it down ─► act on each ─► write the outcome, and where the next page begins
 //
 // A page that was written down is finished, by another leader too, whether or not its instances match still; and what
-// was done to one is not done again: an event has the job's idempotency key, a migrated instance has the other version,
+// was done to one is not done again: an event or a reset has the job's idempotency key, a migrated instance has the other version,
 // a deleted one is gone. So each instance has its turn exactly once. DESIGN.md has the reasons.
 package bulk
 
@@ -44,7 +44,13 @@ const (
 	Cancel Action = "cancel"
 )
 
-// Job is a job as it is stored. One of Event, Plan and Delete is set; Filter, Data and Plan are taken out when it has ended.
+// Reset is to what each instance is reset, and why.
+type Reset struct {
+	To     uint64 `json:"to"`
+	Reason string `json:"reason"`
+}
+
+// Job is a job as it is stored. One of Event, Plan, Reset and Delete is set; Filter, Data and Plan are taken out when it has ended.
 type Job struct {
 	ID         string     `json:"id"` // a ULID
 	WorkflowID string     `json:"workflowId"`
@@ -54,6 +60,7 @@ type Job struct {
 	Plan       []byte     `json:"plan,omitempty"` // the text of a plan of migration, whose name in faults is File
 	File       string     `json:"file,omitempty"`
 	From       uint64     `json:"from,omitempty"` // the version that the plan is for, 1 or more
+	Reset      *Reset     `json:"reset,omitempty"`
 	Delete     bool       `json:"delete,omitempty"`
 	By         string     `json:"by"`
 	Created    time.Time  `json:"created"`
@@ -61,10 +68,13 @@ type Job struct {
 	Status     Status     `json:"status"` // as somebody wants it; Done only where Filter, Data and Plan were taken out
 }
 
-// key is the idempotency key of the job's events, and fingerprint what stands for them.
+// key is the idempotency key of the job's events and resets, and fingerprint what stands for them.
 func (j *Job) key() string { return "bulk:" + j.ID }
 
 func (j *Job) fingerprint() [32]byte {
+	if j.Reset != nil {
+		return sha256.Sum256(append([]byte(j.key()+"\x00"), write(j.Reset)...))
+	}
 	return sha256.Sum256(slices.Concat([]byte(j.key()), []byte{0}, []byte(j.Event), []byte{0}, j.Data))
 }
 

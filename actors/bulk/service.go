@@ -54,8 +54,9 @@ type Options struct {
 	KnowsEvent func(workflow string, event statemachine.EventName) error
 	// MaySend says why a caller may not send events to instances of a workflow at all.
 	MaySend func(*message.Event, time.Time) error
-	// Send and Delete are those of an instance that is led here.
+	// Send, Reset and Delete are those of an instance that is led here.
 	Send   func(context.Context, *message.Event) (*message.Reply, error)
+	Reset  func(context.Context, *message.Reset) (*message.Reply, error)
 	Delete func(ctx context.Context, user, workflow, instance string) error
 	// Current is that of the router. Nil: the store is standalone.
 	Current func(context.Context, key.Shard) error
@@ -167,7 +168,7 @@ func (j *Job) plan(by *identity.Principal) *migration.Request {
 
 // request finds the instances of a job.
 func (j *Job) request(by *identity.Principal) *query.Request {
-	return &query.Request{Caller: by, WorkflowID: j.WorkflowID, Filter: j.Filter, Limit: 1, Version: j.From, Everyones: j.Event == "", Whole: true}
+	return &query.Request{Caller: by, WorkflowID: j.WorkflowID, Filter: j.Filter, Limit: 1, Version: j.From, Everyones: j.Event == "" && j.Reset == nil, Whole: true}
 }
 
 func (s *Service) count(ctx context.Context, by *identity.Principal, j *Job) error {

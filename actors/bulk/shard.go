@@ -160,12 +160,17 @@ func (x *shard) each(j *Job, by *identity.Principal, p *progress) error {
 	}
 	for _, id := range p.Page {
 		var err error
-		if j.Delete {
+		retry := message.Retry{Key: j.key(), Fingerprint: j.fingerprint()}
+		switch {
+		case j.Delete:
 			err = x.o.Delete(x.ctx, j.By, j.WorkflowID, id)
-		} else {
+		case j.Reset != nil:
+			_, err = x.o.Reset(x.ctx, &message.Reset{
+				Load: message.Load{Caller: by, WorkflowID: j.WorkflowID, InstanceID: id}, To: j.Reset.To, Reason: j.Reset.Reason, Retry: retry,
+			})
+		default:
 			_, err = x.o.Send(x.ctx, &message.Event{
-				Caller: by, WorkflowID: j.WorkflowID, InstanceID: id, Name: j.Event, Data: j.Data, Counted: true,
-				Retry: message.Retry{Key: j.key(), Fingerprint: j.fingerprint()},
+				Caller: by, WorkflowID: j.WorkflowID, InstanceID: id, Name: j.Event, Data: j.Data, Counted: true, Retry: retry,
 			})
 		}
 		switch {

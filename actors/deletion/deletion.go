@@ -73,8 +73,12 @@ func (in *Instance) Put(w *persistence.Batch, store *persistence.Store) error {
 	if err := in.putLists(w, store); err != nil {
 		return err
 	}
-	if err := retention.Remove(w, store, in.Shard, in.Workflow, in.ID); err != nil {
+	done, err := retention.Rows(store, in.Shard, in.Workflow, in.ID)
+	if err != nil {
 		return err
+	}
+	for _, row := range done {
+		w.Delete(row)
 	}
 	if err := retry.BareCreate(w, store, in.Shard, in.ID); err != nil {
 		return err

@@ -40,6 +40,7 @@ const (
 	// ErrInUse: another instance needs this one, its parent or its child (409 InUse). Nothing was stored.
 	ErrInUse
 	ErrKeyTaken  // another instance of the workflow that has not ended has the key (409 KeyTaken)
+	ErrNotKept   // the history does not have all that made an entry (409 NotKept)
 	ErrLeaseLost // the job is no longer its worker's: another has it, or its lease ran out and it was taken (409 LeaseLost)
 	// ErrGone: what the request goes on from is no longer kept (410). Nothing was done.
 	ErrGone
@@ -76,6 +77,7 @@ var texts = [Kinds]string{
 	ErrExists:         "exists already",
 	ErrInUse:          "in use",
 	ErrKeyTaken:       "key taken",
+	ErrNotKept:        "not kept",
 	ErrLeaseLost:      "lease lost",
 	ErrGone:           "gone",
 	ErrPrecondition:   "precondition failed",

@@ -55,7 +55,7 @@ type cause struct {
 	retry   message.Retry
 	byKey   bool                // the instance was asked for by its business key
 	decided []statemachine.Task // that the caller has completed
-	drafts  [][]byte            // keys of drafts that go
+	gone    [][]byte            // keys of drafts and other rows that go
 }
 
 // internal is the cause of what nobody asks for.
@@ -103,7 +103,7 @@ func (i *Actor) commit(c *Call, ch *change, withHistory bool) (err error) {
 	}
 	i.creatorRow.Put(w, i.spot(), i.of, &i.state)
 	i.putIndexes(w, indexes, earlier)
-	for _, key := range ch.drafts {
+	for _, key := range ch.gone {
 		w.Delete(key)
 	}
 	reply := i.shown(withHistory)
@@ -158,6 +158,9 @@ func (i *Actor) put(w *persistence.Batch, c *Call, ch *change, before history.Jo
 	if ch.writes != nil {
 		ch.writes(w)
 	}
+	if !ch.hasEntry && ch.caller == statemachine.System {
+		i.state.State.Aside = true
+	}
 	// NB: without an entry, its timers change, or what is known of its children or parent.
 	return joined, ch.hasEntry || tasksChanged || ch.caller == statemachine.System
 }
@@ -178,7 +181,7 @@ func (i *Actor) putEntry(w *persistence.Batch, c *Call, ch *change) (shown []byt
 	at := key.Entry(i.scratch, i.shard, i.id, i.state.Sequence)
 	value := e.AppendJSON(append(at, make([]byte, history.HeadBytes)...))[len(at):]
 	shown = value[history.HeadBytes:]
-	value = history.Complete(value, e, i.state.Sequence, ch.of == nil) // NB: nodes have other names behind a migration
+	value = history.Complete(value, e, &i.state, ch.of == nil) // NB: nodes have other names behind a migration
 	i.chain = history.Seal(value, i.chain)
 	w.Set(at, value)
 	var placed *key.FeedPlace

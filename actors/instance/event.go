@@ -149,7 +149,7 @@ func (i *Actor) step(c *Call, req *message.Event, submits submission) error {
 	i.env.Counts.Events.Add(1)
 	ch := &change{outcome: outcomeOf(&result), cause: cause{caller: string(req.Caller.ID), retry: req.Retry, byKey: req.Key != "", decided: result.Decided}}
 	if submits != nil {
-		ch.drafts = append(ch.drafts, submits.draft(i))
+		ch.gone = append(ch.gone, submits.draft(i))
 	}
 	if !ch.hasEntry && req.Retry.Key == "" {
 		reply, err := i.reply(req.WithHistory)

@@ -91,7 +91,7 @@ func (i *Actor) dropTaskDrafts(ch *change) error {
 			return err
 		}
 		err = store.Scan(key.TaskDraftPrefix(nil, i.shard, i.id, t.ID.Sequence, t.ID.Number), func(key, _ []byte) error {
-			ch.drafts = append(ch.drafts, slices.Clone(key))
+			ch.gone = append(ch.gone, slices.Clone(key))
 			return nil
 		})
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"troupe/actors/message"
 	"troupe/persistence"
 	"troupe/persistence/key"
+	"troupe/statemachine"
 )
 
 func (i *Actor) reply(withHistory bool) (*message.Reply, error) {
@@ -24,10 +25,15 @@ func (i *Actor) reply(withHistory bool) (*message.Reply, error) {
 
 // shown is reply without the history.
 func (i *Actor) shown(withHistory bool) *message.Reply {
+	return Shown(i.workflowID, i.of, &i.state, withHistory)
+}
+
+// Shown is the reply that an instance is, without the history.
+func Shown(workflowID string, of *statemachine.Definition, in *statemachine.Instance, withHistory bool) *message.Reply {
 	return &message.Reply{
-		WorkflowID: i.workflowID, InstanceID: i.name, Sequence: i.state.Sequence, WithHistory: withHistory,
-		Public: i.state.Public, Private: i.state.Private, States: i.of.States(&i.state), Redirect: i.state.Redirect,
-		Key: i.state.Key(), IsEnded: i.state.IsEnded(),
+		WorkflowID: workflowID, InstanceID: in.ID, Sequence: in.Sequence, WithHistory: withHistory,
+		Public: in.Public, Private: in.Private, States: of.States(in), Redirect: in.Redirect,
+		Key: in.Key(), IsEnded: in.IsEnded(),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"troupe/actors/internal/history"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/job"
+	"troupe/actors/past"
 	"troupe/actors/retention"
 	"troupe/actors/timer"
 	"troupe/persistence"
@@ -37,6 +38,13 @@ type Report struct {
 	Entries   int64 `json:"entries"`
 	Rows      int64 `json:"rows"`
 	Replay
+}
+
+// Replay counts the instances whose data was compared with what their history gives, and those whose history does not have all that their
+// data came from: data that was too long, or is not kept, and entries of older versions.
+type Replay struct {
+	Replayed    int64 `json:"replayed"`
+	NotReplayed int64 `json:"notReplayed"`
 }
 
 // Verify checks the rows of all instances that this node has: the sequence of each history and its chain, that it ends where the record says,
@@ -66,7 +74,8 @@ type known struct {
 	ends            []statemachine.NodeID
 	public, private uint64 // sums
 	over, isForm    bool
-	child           bool // an instance has invoked it
+	key             string
+	parent          *statemachine.Parent
 	walked          bool
 }
 
@@ -92,11 +101,9 @@ type shardCheck struct {
 	indexes  map[uint32]*catalog.Index // that have all entries
 	of       map[string][]*catalog.Index
 	walk     *walk
-	replays  map[*statemachine.Definition]bool // that histories can be replayed of
 }
 
 func (s *shardCheck) run() error {
-	s.replays = map[*statemachine.Definition]bool{}
 	s.instances, s.counts, s.expected = map[key.ID]*known{}, map[version]int64{}, map[uint64]struct{}{}
 	declared := *s.Catalog.Indexes()
 	whole := map[*catalog.Index]bool{} // NB: looked at before the snapshot is taken
@@ -190,8 +197,9 @@ func (s *shardCheck) record(in *Instance, err error) error {
 	*k = known{
 		workflow: in.Workflow, definition: in.Of, sequence: in.State.Sequence, chain: in.Record.Chain, ends: in.State.Ends(),
 		public: maphash.Bytes(s.seed, in.State.Public), private: maphash.Bytes(s.seed, in.State.Private),
-		over: in.Of.IsOver(&in.State), isForm: in.Form != nil, child: in.State.Parent() != nil,
+		over: in.Of.IsOver(&in.State), isForm: in.Form != nil,
 	}
+	s.instances[in.ID].key, s.instances[in.ID].parent = in.State.Key(), in.Record.Parent()
 	s.each(in, func(k, value []byte) { s.expected[s.sum(k, value)] = struct{}{} })
 	return nil
 }
@@ -402,7 +410,7 @@ type walk struct {
 	id      key.ID
 	in      *known
 	entries *history.Walker
-	replay  *replay
+	replay  *past.Replay // nil: its record cannot be read
 	failed  bool
 }
 
@@ -416,8 +424,10 @@ func (s *shardCheck) entry(k key.Parts, value []byte) error {
 			s.walk.failed = true
 		} else {
 			in.walked = true
-			if s.replayable(in) {
-				s.walk.replay = &replay{of: in.definition, id: k.ID}
+			if in.definition != nil {
+				s.walk.replay = past.New(k.ID, in.key, in.parent, func(number uint64) (*statemachine.Definition, error) {
+					return s.Catalog.Version(in.workflow, number)
+				})
 			}
 		}
 	}
@@ -431,7 +441,9 @@ func (s *shardCheck) entry(k key.Parts, value []byte) error {
 		s.harm(k.ID, s.name(k.ID), "%v; its entries before that can be read", err)
 		return nil
 	}
-	w.replay.next(&e)
+	if w.replay != nil {
+		_ = w.replay.Next(&e) // endWalk counts it
+	}
 	return nil
 }
 
@@ -451,11 +463,11 @@ func (s *shardCheck) endWalk() {
 	case string(w.entries.Ends) != ends:
 		s.harm(w.id, s.name(w.id), "its history ends at %s, and its record is at %s", w.entries.Ends, ends)
 	default:
-		public, private, known := w.replay.data()
+		at := &w.replay.Instance
 		switch {
-		case !known:
+		case w.replay.Err() != nil:
 			s.report.NotReplayed++
-		case maphash.Bytes(s.seed, public) != w.in.public || maphash.Bytes(s.seed, private) != w.in.private:
+		case maphash.Bytes(s.seed, at.Public) != w.in.public || maphash.Bytes(s.seed, at.Private) != w.in.private:
 			s.harm(w.id, s.name(w.id), "its data is not what its history gives")
 		default:
 			s.report.Replayed++

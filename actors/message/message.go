@@ -75,6 +75,7 @@ type Load struct {
 	Caller                 *identity.Principal
 	WorkflowID, InstanceID string
 	WithHistory            bool
+	At                     uint64 // the entry after which it is asked for; 0: as it is now
 
 	// ByPrivilege is set with the answer: the caller is an operator who sees the instance only because of a privilege.
 	ByPrivilege bool
@@ -155,6 +156,17 @@ type Migration struct {
 	Caller *statemachine.Caller
 	// DryRun: nothing changes.
 	DryRun bool
+}
+
+// Reset asks to have an instance become what it was after entry To of its history.
+type Reset struct {
+	Load
+	To     uint64 // 1 or more
+	Reason string // not empty; its bounds are the caller's to hold
+	Retry  Retry
+	// IfMatch lists the sequence numbers that the instance may have now; nil means any.
+	IfMatch []uint64
+	Span    *trace.Span // of who asks; nil: nobody follows it
 }
 
 // Event asks to send one event to an instance.
@@ -409,8 +421,9 @@ type Comment struct {
 // Activity asks for a page of what has happened to an instance.
 type Activity struct {
 	Load
-	// OldestFirst, Limit and Cursor are those of activity.Request.
+	// OldestFirst, From, Limit and Cursor are those of activity.Request.
 	OldestFirst bool
+	From        uint64
 	Limit       int
 	Cursor      string
 }

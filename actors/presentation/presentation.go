@@ -208,10 +208,11 @@ type entry struct {
 	Event statemachine.EventName `json:"transitionEvent"`
 	Start []statemachine.NodeID  `json:"startState"`
 	End   []statemachine.NodeID  `json:"endState"`
+	Data  json.RawMessage        `json:"data"` // of those that were read with data
 }
 
-func (s *Service) entries(id key.ID, seen, last uint64) (out []entry, err error) {
-	joined, _, err := history.Page(s.o.Store, s.o.Store.ShardOf(id), id, seen+1, last, false)
+func (s *Service) entries(id key.ID, seen, last uint64, withData bool) (out []entry, err error) {
+	joined, _, err := history.Page(s.o.Store, s.o.Store.ShardOf(id), id, seen+1, last, withData)
 	if err != nil {
 		return nil, failure.OfStore(err)
 	}
@@ -242,19 +243,26 @@ const (
 	traceNodesMax   = 200_000
 )
 
-// Trace returns where an instance stands and the way that it came: of a long history the newest part. The errors are
-// those of workflow.Router.Load.
-func (s *Service) Trace(ctx context.Context, req *message.Load) (*Trace, error) {
+// Trace returns where an instance stands and the way that it came: of a long history the newest part. Unless at is 0, it
+// is where the instance stood after that entry, which its history says, whatever else was kept. The errors are those of
+// workflow.Router.Load, and failure.ErrNotFound when there is no such entry.
+func (s *Service) Trace(ctx context.Context, req *message.Load, at uint64) (*Trace, error) {
 	out := &Trace{}
 	var id key.ID
 	err := s.o.Instances.View(req, func(v message.View) {
 		id, out.Of, out.Sequence, out.At = v.ID, v.Of, v.Instance.Sequence, v.Of.Positions(v.Instance)
 	})
+	if err == nil && at > 0 {
+		err = s.goBack(out, id, req.WorkflowID, at)
+	}
 	nodes := 0
 	for last := out.Sequence; err == nil && last > 0 && len(out.Steps) < traceEntriesMax && nodes < traceNodesMax; {
 		seen := last - min(last, tracePage)
 		var page []entry
-		page, err = s.entries(id, seen, last)
+		page, err = s.entries(id, seen, last, false)
+		if last == at && len(page) > 0 {
+			out.At = out.Of.PositionsNamed(page[len(page)-1].End)
+		}
 		for _, e := range page {
 			out.Steps = append(out.Steps, Step{Event: e.Event, Start: e.Start, End: e.End})
 			nodes += len(e.Start) + len(e.End)
@@ -265,6 +273,32 @@ func (s *Service) Trace(ctx context.Context, req *message.Load) (*Trace, error) 
 		return nil, failure.In("way of", req.WorkflowID+"/"+req.InstanceID, err)
 	}
 	return out, nil
+}
+
+// goBack makes the trace one as after entry at: with the definition of then, as the next migration says it.
+func (s *Service) goBack(out *Trace, id key.ID, workflowID string, at uint64) error {
+	if at > out.Sequence {
+		return failure.ErrNotFound
+	}
+	last := min(out.Sequence, at+traceEntriesMax)
+	out.Sequence = at
+	for seen := at; seen < last; seen += tracePage {
+		page, err := s.entries(id, seen, min(last, seen+tracePage), true)
+		if err != nil {
+			return err
+		}
+		for _, e := range page {
+			var moved struct{ From, To uint64 }
+			if e.Event != statemachine.MigrateEvent || json.Unmarshal(e.Data, &moved) != nil || moved.From == moved.To {
+				continue
+			}
+			if then, err := s.o.Catalog.Find(workflowID, moved.From); err == nil { // NB: it may be retired
+				out.Of = then
+			}
+			return nil
+		}
+	}
+	return nil
 }
 
 // Presented returns a version of a workflow's definition, 0 being the newest, for who may read or create its instances

@@ -40,21 +40,21 @@ func Put(w *persistence.Batch, sh key.Shard, workflow string, id key.ID, at time
 	w.Set(key.DoneTime(nil, sh, id), binary.AppendVarint(nil, ms))
 }
 
-// Remove removes that into a commit that deletes the instance, and whose key.InstancePrefixes it removes as well.
-func Remove(w *persistence.Batch, store *persistence.Store, sh key.Shard, workflow string, id key.ID) error {
-	stored, err := store.Load(key.DoneTime(nil, sh, id))
+// Rows are the keys of what Put has written. They go with an instance, or when it is done no more.
+func Rows(store *persistence.Store, sh key.Shard, workflow string, id key.ID) ([][]byte, error) {
+	own := key.DoneTime(nil, sh, id)
+	stored, err := store.Load(own)
 	if errors.Is(err, persistence.ErrNotFound) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return failure.OfStore(err)
+		return nil, failure.OfStore(err)
 	}
 	ms, err := ParseTime(stored)
 	if err != nil {
-		return failure.Errorf(failure.ErrExecution, "when an instance was done: %w", err)
+		return nil, failure.Errorf(failure.ErrExecution, "when an instance was done: %w", err)
 	}
-	w.Delete(key.Done(nil, sh, workflow, ms, id))
-	return nil
+	return [][]byte{own, key.Done(nil, sh, workflow, ms, id)}, nil
 }
 
 // ParseTime reads the row of when an instance was done, in Unix milliseconds.

@@ -62,7 +62,7 @@ func (r *Router) makeInternal() {
 	r.env.Jobs = r.Jobs
 	r.env.Timers = timer.New(timer.Options{Store: r.o.Store, Clock: r.o.Clock, Fire: r.fire, Log: r.o.Log})
 	r.Bulk = bulk.New(bulk.Options{
-		Store: r.o.Store, Clock: r.o.Clock, Log: r.o.Log, Queries: r.Queries, Principal: r.principal, MaySend: r.env.MaySend, Send: r.Send, Current: r.o.Current, Audit: r.o.Audit,
+		Store: r.o.Store, Clock: r.o.Clock, Log: r.o.Log, Queries: r.Queries, Principal: r.principal, MaySend: r.env.MaySend, Send: r.Send, Reset: r.Reset, Current: r.o.Current, Audit: r.o.Audit,
 		KnowsEvent: r.o.Catalog.KnowsEvent,
 		Delete: func(ctx context.Context, user, workflow, instance string) error {
 			return r.delete(ctx, user, workflow, instance, false, &r.deleted.bulk)

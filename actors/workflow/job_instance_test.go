@@ -223,12 +223,12 @@ func TestEveryCrashLeavesJobsWhole(t *testing.T) {
 		})
 	}
 	group.Wait()
-	w.checkJobs()
+	w.checkStore()
 	repeated := 0
 	for n, disk := range crashed {
 		again := worker{&harness{workflowtest.Start(t, workflowtest.Options{Disk: disk}), t}, w.types, nil}
 		again.Publish(labor)
-		again.checkJobs()
+		again.checkStore()
 		again.checkNoLeftovers()
 		for _, a := range all {
 			if a.action == job.Complete && a.at <= n {
@@ -236,14 +236,14 @@ func TestEveryCrashLeavesJobsWhole(t *testing.T) {
 				assert.NoError(t, again.do(a.action, a.item), "crash %d: it was told before crash %d that the job is done", n, a.at)
 			}
 		}
-		again.checkJobs()
+		again.checkStore()
 		again.End()
 	}
 	assert.Greater(t, repeated, 10, "completions that a crash could have lost")
 }
 
-// checkJobs holds the rows of jobs against the instances.
-func (w worker) checkJobs() {
+// checkStore holds all rows against the instances.
+func (w *harness) checkStore() {
 	w.t.Helper()
 	_, err := inventory.Verify(context.Background(), &inventory.Options{
 		Store: w.Store, Catalog: w.Catalog, Say: func(string) {}, Damage: func(line string) { w.t.Error(line) },

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 
@@ -9,6 +10,7 @@ import (
 	"troupe/actors/instance"
 	"troupe/actors/internal/history"
 	"troupe/actors/message"
+	"troupe/actors/past"
 	"troupe/actors/query"
 	"troupe/persistence/key"
 )
@@ -98,6 +100,33 @@ func (r *Router) history(req *message.History) (*message.Page, error) {
 		page.Next = entries.Cursor(binary.BigEndian.AppendUint64(nil, end))
 	}
 	return page, nil
+}
+
+func (r *Router) loadAt(ctx context.Context, req *message.Load) (*message.Reply, error) {
+	id, last, err := r.locate(req) // entries up to last are durable, and may be seen
+	if err != nil {
+		return nil, err
+	}
+	if req.At > last {
+		return nil, failure.Refuse(failure.ErrNotFound, "the history has %d entries", last)
+	}
+	from := past.Source{Store: r.o.Store, Catalog: r.o.Catalog, Workflow: req.WorkflowID, ID: id}
+	then, err := from.At(ctx, req.At)
+	switch {
+	case errors.Is(err, past.ErrNotKept):
+		return nil, failure.Refuse(failure.ErrNotKept, "%w", err)
+	case err != nil:
+		return nil, err
+	}
+	reply := instance.Shown(req.WorkflowID, then.Of, &then.Instance, req.WithHistory)
+	if req.WithHistory {
+		joined, _, err := history.Load(r.o.Store, r.o.Store.ShardOf(id), id, req.At)
+		if err != nil {
+			return nil, failure.OfStore(err)
+		}
+		reply.History, reply.HistoryFrom = joined.Text, joined.From
+	}
+	return reply, nil
 }
 
 // View calls f inside the instance's actor when the caller may see the instance, and returns when what f saw is durable.

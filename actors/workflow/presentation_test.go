@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/failure"
 	"troupe/actors/message"
 	"troupe/actors/presentation"
 	"troupe/actors/workflow/workflowtest"
+	"troupe/statemachine"
 )
 
 // counting is a workflow with a title and a column.
@@ -44,7 +46,7 @@ func TestSummaryAndWayOfAnInstance(t *testing.T) {
 		t.Errorf("got %+v, %v", s, err)
 	}
 	assert.True(t, len(s.Values) == 2 && string(s.Values[0]) == "600" && s.Values[1] == nil && len(s.At) == 1 && s.At[0].Node == "z", "%v %v", s.Values, s.At)
-	way, err := shown.Trace(t.Context(), of)
+	way, err := shown.Trace(t.Context(), of, 0)
 	if err != nil || len(way.Steps) != events+1 || way.Sequence != events+1 || way.At[0].Node != "z" {
 		t.Fatalf("got %d steps, %v", len(way.Steps), err)
 	}
@@ -53,11 +55,19 @@ func TestSummaryAndWayOfAnInstance(t *testing.T) {
 		seen[string(step.Event)+" "+string(step.Start[0])+" "+string(step.End[0])]++
 	}
 	assert.True(t, seen["end a z"] == 1 && seen["count a a"] == events-1 && seen[" Start a"] == 1, "got %v", seen)
+	for at, want := range map[uint64]statemachine.NodeID{1: "a", 2: "a", 251: "a", events: "a", events + 1: "z"} {
+		way, err = shown.Trace(t.Context(), of, at)
+		require.NoError(t, err, "entry %d", at)
+		assert.Equal(t, want, way.At[0].Node, "entry %d", at)
+		assert.Len(t, way.Steps, int(at), "entry %d", at)
+	}
+	_, err = shown.Trace(t.Context(), of, events+2)
+	assert.ErrorIs(t, err, failure.ErrNotFound, "an entry that is not there")
 
 	of.Caller = eve
 	_, err = shown.Summary(t.Context(), of)
 	assert.ErrorIs(t, err, failure.ErrForbidden, "a summary for who may not read")
-	_, err = shown.Trace(t.Context(), of)
+	_, err = shown.Trace(t.Context(), of, 1)
 	assert.ErrorIs(t, err, failure.ErrForbidden, "a way for who may not read")
 	for version, want := range map[uint64]error{0: nil, 1: nil, 2: failure.ErrNotFound} {
 		d, err := shown.Presented(member, "counting", version)

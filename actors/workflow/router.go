@@ -319,8 +319,15 @@ func (r *Router) maySend(req *message.Event) (at shard.Place, err error) {
 // Load returns an instance as it is after everything that was acknowledged: ErrNotFound, ErrForbidden without the right
 // to read the workflow, ErrExecution when what is stored cannot be read, ErrBusy and ErrInstanceBusy, and
 // ErrUnavailable.
-func (r *Router) Load(_ context.Context, req *message.Load) (*message.Reply, error) {
-	reply, err := r.askReader(req, instance.Load{Load: req})
+//
+// With At it is the instance after that entry, made of its history, which is read beside the actor: failure.ErrNotFound
+// when there is no such entry, and failure.ErrNotKept when the history does not have all that made one.
+func (r *Router) Load(ctx context.Context, req *message.Load) (reply *message.Reply, err error) {
+	if req.At > 0 {
+		reply, err = r.loadAt(ctx, req)
+	} else {
+		reply, err = r.askReader(req, instance.Load{Load: req})
+	}
 	return reply, failure.In("load", req.WorkflowID+"/"+req.InstanceID, err)
 }
 

@@ -54,7 +54,7 @@ func (r *Router) AddComment(req *message.Comment) (*activity.Row, error) {
 
 // Activity returns a page of what has happened to an instance. The errors are those of Load, and failure.ErrInvalid.
 func (r *Router) Activity(req *message.Activity) (*activity.Page, error) {
-	of := activity.Request{OldestFirst: req.OldestFirst, Limit: req.Limit, Cursor: req.Cursor}
+	of := activity.Request{OldestFirst: req.OldestFirst, From: req.From, Limit: req.Limit, Cursor: req.Cursor}
 	err := r.View(&req.Load, func(v message.View) {
 		of.Instance, of.Sequence, of.Timers = v.ID, v.Instance.Sequence, v.Instance.Timers()
 	})

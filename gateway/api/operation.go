@@ -146,6 +146,12 @@ type StopRequest struct {
 	Tree bool `json:"tree"` // true: with an instance all that it has invoked ends
 }
 
+// ResetRequest is the body of POST instance/{workflowId}/{instanceId}/reset, and what a bulk job does to each instance.
+type ResetRequest struct {
+	To     uint64 `json:"to"` // the number of an entry of the history, from 1
+	Reason string `json:"reason"`
+}
+
 // MigrationRequest is the body of POST instances/{workflowId}/migrate.
 type MigrationRequest struct {
 	Plan   json.RawMessage `json:"plan"`             // an object, or a string with YAML
@@ -308,6 +314,7 @@ type BulkRequest struct {
 type BulkAction struct {
 	Event   *BulkEvent     `json:"event,omitempty"`
 	Migrate *BulkMigration `json:"migrate,omitempty"`
+	Reset   *ResetRequest  `json:"reset,omitempty"`
 	Delete  bool           `json:"delete,omitempty"`
 }
 
@@ -338,7 +345,7 @@ type BulkList struct {
 type BulkJob struct {
 	ID         string        `json:"id"`
 	WorkflowID string        `json:"workflowId"`
-	Action     string        `json:"action"`          // "event", "migrate" or "delete"
+	Action     string        `json:"action"`          // "event", "migrate", "reset" or "delete"
 	Event      string        `json:"event,omitempty"` // its name
 	User       string        `json:"user"`
 	Created    string        `json:"created"`

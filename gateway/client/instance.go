@@ -10,6 +10,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"troupe/gateway/api"
 )
@@ -172,18 +173,22 @@ func checkKey(key string) error {
 // InstanceRequest names an instance.
 type InstanceRequest struct {
 	WorkflowID, InstanceID string
-	Minimal                bool // Minimal asks for it without its history
+	Minimal                bool   // Minimal asks for it without its history
+	At                     uint64 // the entry after which it is asked for; 0: as it is now
 }
 
-// Instance returns an instance as everything acknowledged before has left it.
+// Instance returns an instance as everything acknowledged before has left it, or as it was after an entry. That has no Sequence: it is nothing
+// that an event could ask for.
 func (c *Client) Instance(ctx context.Context, r InstanceRequest) (found *Instance, err error) {
 	defer asking(&err, "load %s/%s", r.WorkflowID, r.InstanceID)
 	if err := checkInstance(r.WorkflowID, r.InstanceID); err != nil {
 		return nil, err
 	}
-	return c.instance(ctx, &request{
-		method: http.MethodGet, path: []string{"instance", r.WorkflowID, r.InstanceID}, minimal: r.Minimal,
-	})
+	of := &request{method: http.MethodGet, path: []string{"instance", r.WorkflowID, r.InstanceID}, minimal: r.Minimal}
+	if r.At > 0 {
+		of.query = url.Values{"at": {strconv.FormatUint(r.At, 10)}}
+	}
+	return c.instance(ctx, of)
 }
 
 // Choices lists the workflows that the caller may create.
@@ -382,6 +387,8 @@ func (c *Client) Comment(ctx context.Context, workflowID, instanceID, text strin
 type ActivityRequest struct {
 	WorkflowID, InstanceID string
 	OldestFirst            bool // otherwise the newest come first
+	// From is the history entry that the first page begins with, with OldestFirst. 0: the first.
+	From uint64
 	// Limit is the most that one page holds, 1 to 1000. 0: the service's 100.
 	Limit  int
 	Cursor string // Page.Next of the page before; empty is the first page
@@ -396,6 +403,9 @@ func (c *Client) Activity(ctx context.Context, r ActivityRequest) (page *Page[ap
 	q := url.Values{}
 	if r.OldestFirst {
 		q.Set("order", "asc")
+	}
+	if r.From > 0 {
+		q.Set("from", strconv.FormatUint(r.From, 10))
 	}
 	var list api.ActivityList
 	raw, err := c.list(ctx, []string{"instance", r.WorkflowID, r.InstanceID, "activity"}, q, r.Limit, r.Cursor, &list)

@@ -119,6 +119,26 @@ func (c *Client) StopTree(ctx context.Context, workflowID, instanceID string) (e
 	return c.operate(ctx, []string{"instance", workflowID, instanceID, "stop"}, api.StopRequest{Tree: true})
 }
 
+// ResetRequest asks to have an instance become what it was after entry To of its history.
+type ResetRequest struct {
+	WorkflowID, InstanceID string
+	To                     uint64
+	Reason                 string // 1 to 1,000 characters
+	IfMatch                uint64 // IfMatch is as in SendRequest
+	Key                    string // Key and Minimal are as in CreateRequest
+	Minimal                bool
+}
+
+// Reset resets an instance; that is durable when Reset returns. Errors are those of Create.
+func (c *Client) Reset(ctx context.Context, r ResetRequest) (reset *Instance, err error) {
+	defer asking(&err, "reset %s/%s", r.WorkflowID, r.InstanceID)
+	if err = checkInstance(r.WorkflowID, r.InstanceID); err != nil {
+		return nil, err
+	}
+	of := &request{path: []string{"instance", r.WorkflowID, r.InstanceID, "reset"}, key: r.Key, ifMatch: r.IfMatch, minimal: r.Minimal, instance: r.InstanceID}
+	return c.change(ctx, of, api.ResetRequest{To: r.To, Reason: r.Reason})
+}
+
 // DeleteInstance deletes an instance with everything that is stored of it; with cascade, everything that it has invoked
 // goes before it. After an error of the network it may have been done, and is 404 then.
 func (c *Client) DeleteInstance(ctx context.Context, workflowID, instanceID string, cascade bool) (err error) {

@@ -160,6 +160,19 @@ func (p *Program) Reads(root string) bool {
 	return slices.Contains(p.reads, root) || root == instanceRoot && slices.Contains(p.reads, nodesRoot)
 }
 
+// ReadsBeside reports whether the expression may read more of a root than these members of it.
+func (p *Program) ReadsBeside(root string, members ...string) bool {
+	if !p.Reads(root) {
+		return false
+	}
+	for _, found := range regexp.MustCompile(`\b`+root+`\b(?:\s*\.\s*(\w+))?`).FindAllStringSubmatch(p.source, -1) {
+		if !slices.Contains(members, found[1]) {
+			return true
+		}
+	}
+	return false
+}
+
 // ReadsPrivileges reports whether the expression may ask for the user's privileges.
 func (p *Program) ReadsPrivileges() bool {
 	return p.Reads(userRoot) && strings.Contains(p.source, "privileges")

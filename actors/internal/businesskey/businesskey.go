@@ -4,7 +4,8 @@
 //
 //	workflow, key ──► shard ─► row ─► id        the row is there
 //	                    │                         from the commit that creates the instance
-//	                    └─► the instance          to the commit that ends it, or deletes it
+//	                    └─► the instance          to the commit that ends it, or deletes it, and
+//	                                              again from the one that resets it to before its end
 package businesskey
 
 import (
@@ -38,7 +39,7 @@ func Find(store *persistence.Store, sh key.Shard, workflow, businessKey string) 
 // Put writes what a commit changes: before is nil for an instance that it creates.
 func Put(w *persistence.Batch, sh key.Shard, workflow string, id key.ID, before, after *statemachine.Instance) {
 	switch has := holds(after); {
-	case before == nil && has:
+	case has && (before == nil || !holds(before)):
 		w.Set(key.Business(nil, sh, workflow, after.Key()), id[:])
 	case before != nil && !has:
 		Release(w, sh, workflow, before)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
 
 	"troupe/statemachine"
@@ -25,6 +26,8 @@ const (
 const (
 	wholeKind  byte = iota + 1 // what the event brought
 	digestKind                 // {"sha256", "bytes"} of it
+	inputBit   byte = 1 << 4   // set beside them: what else made the entry follows what the event brought (statemachine.Entry.Input)
+	keptBit    byte = 1 << 5   // set beside them: the sum of the instance's data stands before the kind, and nothing else made the entry than is here
 	foldedBit  byte = 1 << 6   // set beside them: the JSON has empty lists, and changes follow it
 	attemptBit byte = 1 << 7   // set beside them: nothing took the event (statemachine.Entry.Attempt)
 )
@@ -34,27 +37,54 @@ var (
 	endList   = []byte(`,"endState":[]`)
 )
 
-// Complete returns what is stored of an entry, whose JSON follows HeadBytes that are free.
-func Complete(value []byte, e *statemachine.Entry, sequence uint64, goesOn bool) []byte {
-	if goesOn && mayFold(e, sequence, len(value)-HeadBytes) {
-		return fold(e)
+// Complete returns what is stored of an entry, whose JSON follows HeadBytes that are free. in is the instance behind it.
+func Complete(value []byte, e *statemachine.Entry, in *statemachine.Instance, goesOn bool) []byte {
+	return complete(value, e, in.Sequence, SumOf(in), true, goesOn)
+}
+
+func complete(value []byte, e *statemachine.Entry, sequence uint64, sum uint16, kept, goesOn bool) []byte {
+	if len(e.Input) > DataBytesMax {
+		kept = false
 	}
-	return Keep(value, e.Data, e.Attempt)
+	end, folds := len(value)-HeadBytes, goesOn && mayFold(e, sequence, len(value)-HeadBytes)
+	if folds {
+		folded := *e
+		folded.Start, folded.End = nil, nil
+		value = folded.AppendJSON(make([]byte, HeadBytes, 256))
+		end = len(value) - HeadBytes
+	}
+	value, kind := appendBrought(value, e.Data, e.Attempt)
+	if kept && len(e.Input) > 0 {
+		value = appendLength(append(value, e.Input...), len(e.Input))
+		kind |= inputBit
+	}
+	if folds {
+		at := len(value)
+		value = appendChanges(value, e.Start, e.End)
+		value = appendLength(value, len(value)-at)
+		kind |= foldedBit
+	}
+	value = appendTail(value, end, kind)
+	if kept {
+		value = binary.BigEndian.AppendUint16(value[:len(value)-1], sum)
+		value = append(value, kind|keptBit)
+	}
+	return value
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// SumOf is a sum of what histories do not say of an instance: its data and redirect.
+func SumOf(in *statemachine.Instance) uint16 {
+	sum := crc32.Update(crc32.Checksum(in.Public, castagnoli), castagnoli, in.Private)
+	if in.Redirect != "" {
+		sum = crc32.Update(sum, castagnoli, []byte(in.Redirect))
+	}
+	return uint16(sum ^ sum>>16) //nolint:gosec // the half is enough
 }
 
 func mayFold(e *statemachine.Entry, sequence uint64, length int) bool {
 	return length >= foldedFrom && len(e.Start) > 1 && len(e.End) > 1 && sequence > 1 && sequence%wholeEvery != 0
-}
-
-func fold(e *statemachine.Entry) []byte {
-	folded := *e
-	folded.Start, folded.End = nil, nil
-	entry := folded.AppendJSON(make([]byte, HeadBytes, 256))
-	end := len(entry) - HeadBytes
-	entry, kind := appendBrought(entry, e.Data, e.Attempt)
-	at := len(entry)
-	entry = appendChanges(entry, e.Start, e.End)
-	return appendTail(appendLength(entry, len(entry)-at), end, kind|foldedBit)
 }
 
 func appendTail(entry []byte, end int, kind byte) []byte {
@@ -140,9 +170,11 @@ func changed(list []statemachine.NodeID, changes []byte, backward bool) (out []s
 
 type parts struct {
 	entry, brought data.Value
-	kind           byte   // without foldedBit
+	input          []byte // nil: nothing else made it
+	sum            uint16 // with kept
+	kind           byte   // of what was brought, and attemptBit
 	changes        []byte // of a folded one
-	folded         bool
+	folded, kept   bool
 }
 
 func unfold(entry []byte, start, end []statemachine.NodeID) (data.Value, bool) {
@@ -211,15 +243,28 @@ func split(stored []byte) (p parts, ok bool) {
 		return p, false
 	}
 	rest, kind := stored[HeadBytes:last], stored[last]
-	if kind == 0 {
-		return parts{entry: rest}, true
+	if p.kept = kind&keptBit != 0; p.kept {
+		if len(rest) < 2 {
+			return p, false
+		}
+		rest, p.sum = rest[:len(rest)-2], binary.BigEndian.Uint16(rest[len(rest)-2:])
 	}
-	p.folded, p.kind = kind&foldedBit != 0, kind&^foldedBit
+	if kind &^= keptBit; kind == 0 {
+		p.entry = rest
+		return p, true
+	}
+	p.folded, p.kind = kind&foldedBit != 0, kind&^(foldedBit|inputBit)
 	rest, end, ok := cutLength(rest)
 	if ok && p.folded {
 		var length int
 		if rest, length, ok = cutLength(rest); ok {
 			p.changes, rest = rest[len(rest)-length:], rest[:len(rest)-length]
+		}
+	}
+	if ok && kind&inputBit != 0 {
+		var length int
+		if rest, length, ok = cutLength(rest); ok {
+			p.input, rest = rest[len(rest)-length:], rest[:len(rest)-length]
 		}
 	}
 	if !ok || end > len(rest) || p.kind&^attemptBit > digestKind {

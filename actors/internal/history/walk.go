@@ -3,6 +3,8 @@ package history
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -20,9 +22,13 @@ type Stored struct {
 	// Brought is what the event brought; with Digest {"sha256", "bytes"} of it, since it was too long.
 	Brought         data.Value
 	Digest, Attempt bool
+	// Input is what else made it (statemachine.Entry.Input); without Kept that is not known, nor Sum, the SumOf of the instance behind it.
+	Input []byte
+	Kept  bool
+	Sum   uint16
 }
 
-// Shown is its JSON with what the event brought.
+// Shown is its JSON with what the event brought and, for Builder alone, what else is kept.
 func (s *Stored) Shown(dst []byte) []byte {
 	kind := byte(0)
 	switch {
@@ -34,7 +40,12 @@ func (s *Stored) Shown(dst []byte) []byte {
 	if s.Attempt {
 		kind |= attemptBit
 	}
-	return appendWith(dst, s.Entry, s.Brought, kind)
+	dst = appendWith(dst, s.Entry, s.Brought, kind)
+	if s.Kept {
+		kept := append(binary.BigEndian.AppendUint16(nil, s.Sum), s.Input...)
+		dst = fmt.Appendf(dst[:len(dst)-1], `,"kept":%q}`, base64.StdEncoding.EncodeToString(kept))
+	}
+	return dst
 }
 
 // Walker checks the entries of one instance, the first one first: no number is missing, the chain holds, and each starts
@@ -67,7 +78,7 @@ func (w *Walker) Next(n uint64, stored []byte) (s Stored, err error) {
 	if err != nil {
 		return s, err
 	}
-	s = Stored{Entry: p.entry, Brought: p.brought, Digest: p.kind&^attemptBit == digestKind, Attempt: p.kind&attemptBit != 0}
+	s = Stored{Entry: p.entry, Brought: p.brought, Digest: p.kind&^attemptBit == digestKind, Attempt: p.kind&attemptBit != 0, Input: p.input, Kept: p.kept, Sum: p.sum}
 	start, _ := p.entry.Lookup("startState")
 	end, has := p.entry.Lookup("endState")
 	event, _ := p.entry.Lookup("transitionEvent")
@@ -108,6 +119,7 @@ func (b *Builder) Add(shown []byte) (stored []byte, err error) {
 		Data            json.RawMessage       `json:"data"`
 		DataDigest      json.RawMessage       `json:"dataDigest"`
 		Attempt         bool                  `json:"attempt"`
+		Kept            []byte                `json:"kept"`
 	}
 	if err := data.DecodeObject(shown, &e); err != nil {
 		return nil, fmt.Errorf("history entry %d: %w", b.N+1, err)
@@ -155,7 +167,14 @@ func (b *Builder) Add(shown []byte) (stored []byte, err error) {
 				return nil, fmt.Errorf("history entry %d: data has %d bytes, and may have %d: leave data out and have dataDigest, the sha256 and bytes of it", b.N, len(entry.Data), DataBytesMax)
 			}
 		}
-		value = Complete(value, &entry, b.N, goesOn)
+		var sum uint16
+		if len(e.Kept) > 0 {
+			if len(e.Kept) < 2 || len(e.Kept) > 2+DataBytesMax {
+				return nil, fmt.Errorf("history entry %d: kept is not what an export has written", b.N)
+			}
+			sum, entry.Input = binary.BigEndian.Uint16(e.Kept), e.Kept[2:]
+		}
+		value = complete(value, &entry, b.N, sum, len(e.Kept) > 0, goesOn)
 	}
 	event := entry.Event
 	if event == statemachine.MigrateEvent {

@@ -25,35 +25,41 @@ func newBulk() *cobra.Command {
 
 func newBulkStart() *cobra.Command {
 	var filter, event, eventData, plan string
+	var reset api.ResetRequest
 	remove, all, dryRun := false, false, false
 	cmd := &cobra.Command{
 		Use: "start WORKFLOW", Short: "Start a bulk job (needs mod-workflows)",
 		Long: `Every instance that exists now has its turn once, and counts if it matches the filter then. The job acts as you, and
 goes on when the service restarts. Prints the id of the job and how many instances match. An event goes to instances that
-you may read; to migrate or delete by data you need the right to read all of the workflow.`,
+you may read, and so does a reset; to migrate or delete by data you need the right to read all of the workflow.`,
 		Example: "  troupe bulk start invoice --filter '{\"states.nodeId\": \"review\"}' --event remind --data '{\"by\": \"mail\"}'\n" +
 			"  troupe bulk start invoice --plan plan.yaml\n" +
+			"  troupe bulk start invoice --filter '{\"states.nodeId\": \"failed\"}' --to 3 --reason 'the bank was away'\n" +
 			"  troupe bulk start invoice --filter '{\"states.nodeId\": \"closed\"}' --delete --dry-run",
 	}
 	cmd.Flags().StringVar(&filter, "filter", "", "only matching instances: a JSON filter, @file or -")
 	cmd.Flags().StringVar(&event, "event", "", "send each this event")
 	cmd.Flags().StringVar(&eventData, "data", "", "data of the event: a JSON object, @file or -")
 	cmd.Flags().StringVar(&plan, "plan", "", "migrate each by this plan: a file, YAML or JSON")
+	cmd.Flags().Uint64Var(&reset.To, "to", 0, "reset each to what it was after this entry of its history, from 1")
+	cmd.Flags().StringVar(&reset.Reason, "reason", "", "with --to: why; the histories keep it")
 	cmd.Flags().BoolVar(&remove, "delete", false, "delete each with everything stored of it")
 	cmd.Flags().BoolVar(&all, "all", false, "with --delete and no --filter: delete all instances of the workflow")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only count the matching instances")
 	return operating(cmd, []string{cli.FormTable, cli.FormJSON}, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
 		request := &api.BulkRequest{WorkflowID: args[0], DryRun: dryRun, Action: api.BulkAction{Delete: remove}}
-		asked := slices.DeleteFunc([]bool{event != "", plan != "", remove}, func(is bool) bool { return !is })
+		asked := slices.DeleteFunc([]bool{event != "", plan != "", reset.To != 0, remove}, func(is bool) bool { return !is })
 		switch {
 		case len(asked) == 0:
-			return cli.Usagef("one of --event, --plan and --delete is required")
+			return cli.Usagef("one of --event, --plan, --to and --delete is required")
 		case len(asked) > 1:
-			return cli.Usagef("only one of --event, --plan and --delete is possible")
+			return cli.Usagef("only one of --event, --plan, --to and --delete is possible")
 		case all && (!remove || filter != ""):
 			return cli.Usagef("--all is for --delete without --filter")
 		case remove && filter == "" && !all:
 			return cli.Usagef("--delete needs --filter, or --all for all instances of %s", args[0])
+		case (reset.To != 0) != (reset.Reason != ""):
+			return cli.Usagef("--to needs --reason, which is for it alone")
 		case eventData != "" && event == "":
 			return cli.Usagef("--data is the data of --event, which is missing")
 		}
@@ -70,6 +76,9 @@ you may read; to migrate or delete by data you need the right to read all of the
 		}
 		if event != "" {
 			request.Action.Event = &api.BulkEvent{Name: event, Data: brought}
+		}
+		if reset.To != 0 {
+			request.Action.Reset = &reset
 		}
 		if plan != "" {
 			text, err := os.ReadFile(plan)

@@ -36,7 +36,7 @@ func newInstance() *cobra.Command {
 		"  troupe instance create leave-request --public '{\"from\": \"2026-12-21\"}'\n"+
 			"  troupe instance list leave-request --filter '{\"states.nodeId\": \"review\"}'",
 		newInstanceList(), newInstanceShow(), newInstanceCreate(), newInstanceSend(),
-		newInstanceHistory(), newInstanceActivity(), newInstanceComment(), newInstancePending(), newInstanceWatch(), newInstanceEvents(), newInstanceMigrate(), newInstanceStop(), newInstanceDelete())
+		newInstanceHistory(), newInstanceActivity(), newInstanceComment(), newInstancePending(), newInstanceWatch(), newInstanceEvents(), newInstanceMigrate(), newInstanceStop(), newInstanceReset(), newInstanceDelete())
 }
 
 // Commands are those that work with what runs.
@@ -62,6 +62,34 @@ error names its parent.`,
 		}
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s/%s was stopped, and everything it invoked is being stopped\n", client.Printable(args[0]), client.Printable(args[1]))
 		return err
+	})
+}
+
+func newInstanceReset() *cobra.Command {
+	r := client.ResetRequest{}
+	cmd := &cobra.Command{
+		Use: "reset WORKFLOW INSTANCE", Short: "Make an instance what it was after an entry of its history (needs mod-workflows)",
+		Long: `Its data and states become those after the entry (troupe instance history numbers them), as a new entry. What it waits
+for now ends, and its tasks, timers, jobs and children begin anew; no other action is run. An instance that has ended
+can be reset, too.`,
+		Example: "  troupe instance reset purchase 01M7YZAB2GNTJFQE62690KHSQT --to 3 --reason 'the supplier was wrong'",
+	}
+	cmd.Flags().Uint64Var(&r.To, "to", 0, "number of the entry, from 1 (required)")
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "why: the history keeps it (required)")
+	cmd.Flags().Uint64Var(&r.IfMatch, "if-match", 0, "only if the instance has this many entries")
+	return operating(cmd, []string{cli.FormTable, cli.FormJSON}, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
+		switch {
+		case r.To == 0:
+			return cli.Usagef("--to is required: the number of an entry of the history, from 1")
+		case strings.TrimSpace(r.Reason) == "":
+			return cli.Usagef("--reason is required: the history keeps it")
+		}
+		r.WorkflowID, r.InstanceID, r.Minimal = args[0], args[1], out.Form == cli.FormTable
+		in, err := c.Reset(cmd.Context(), r)
+		if err != nil {
+			return err
+		}
+		return showChanged(cmd.Context(), c, out, in)
 	})
 }
 

@@ -23,12 +23,17 @@ func newInstanceShow() *cobra.Command {
 		Use:   "show WORKFLOW INSTANCE",
 		Short: "Show an instance with its data and history",
 		Example: "  troupe instance show leave-request 01M7YZAB2GNTJFQE62690KHSQT\n" +
-			"  troupe instance show leave-request 01M7YZAB2GNTJFQE62690KHSQT -o yaml",
+			"  troupe instance show leave-request 01M7YZAB2GNTJFQE62690KHSQT -o yaml\n" +
+			"  troupe instance show leave-request 01M7YZAB2GNTJFQE62690KHSQT --at 2",
 	}
+	at := cmd.Flags().Uint64("at", 0, "as it was after this entry of its history, counted from 1")
 	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
-		i, err := c.Instance(cmd.Context(), client.InstanceRequest{WorkflowID: args[0], InstanceID: args[1]})
+		i, err := c.Instance(cmd.Context(), client.InstanceRequest{WorkflowID: args[0], InstanceID: args[1], At: *at})
 		if err != nil {
 			return err
+		}
+		if *at > 0 { // what waits now did not wait then
+			return showAs(out, i, nil, nil)
 		}
 		if out.Form == cli.FormTable {
 			markAttempts(cmd.Context(), c, i.WorkflowID, i.ID, i.History)

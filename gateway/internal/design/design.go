@@ -62,7 +62,7 @@ func (g *Group) Routes() []kernel.Route {
 		simulate,
 		row("presentation", "GET", "/presentation/:workflowId", g.showPresentation, "version"),
 		row("summary", "GET", "/instance/:workflowId/:instanceId/summary", g.showSummary),
-		row("instance-diagram", "GET", "/instance/:workflowId/:instanceId/diagram", g.drawInstance),
+		row("instance-diagram", "GET", "/instance/:workflowId/:instanceId/diagram", g.drawInstance, "at"),
 		manage("definition-diagram", "GET", "/definitions/:workflowId/:version/diagram", g.drawDefinition, "counts"),
 	}
 }
@@ -179,8 +179,8 @@ type Presentations interface {
 	Lines(ctx context.Context, caller *identity.Principal, of []presentation.Name) ([]*presentation.Line, error)
 	// Called returns what one of them is called; no text for those.
 	Called(from query.Loader, caller *identity.Principal, of presentation.Name) (statemachine.Text, error)
-	// Trace returns where an instance stands and the way that it came.
-	Trace(context.Context, *message.Load) (*presentation.Trace, error)
+	// Trace returns where an instance stands and the way that it came; unless at is 0, as after that entry of its history.
+	Trace(ctx context.Context, of *message.Load, at uint64) (*presentation.Trace, error)
 	// Presented returns a version of a workflow's definition, 0 being the newest, for who may read or create its instances.
 	Presented(caller *identity.Principal, workflowID string, version uint64) (*statemachine.Definition, error)
 	// Standing counts how many instances stand at each position, no matter who may see them.
@@ -274,17 +274,24 @@ var (
 )
 
 func (g *Group) drawInstance(x *kernel.Exchange) error {
+	q := parse.Parameters{Values: x.Query}
+	at := q.Number("at")
+	if q.Err != nil {
+		return q.Err
+	}
 	of, err := x.InstanceRequest()
 	if err != nil {
 		return err
 	}
-	trace, err := g.Presentations.Trace(x.Request.Context(), of)
+	trace, err := g.Presentations.Trace(x.Request.Context(), of, at)
 	if err != nil {
 		return err
 	}
 	x.NoteInstance(of)
 	x.SetLeader(of.InstanceID)
-	x.Writer.Header()["Etag"] = []string{parse.EntityTag(trace.Sequence)}
+	if at == 0 { // NB: the tag is of the instance as it is
+		x.Writer.Header()["Etag"] = []string{parse.EntityTag(trace.Sequence)}
+	}
 	picture := &diagram.Picture{Chart: trace.Of.Chart()}
 	picture.Instance = WayOf(trace, of.InstanceID, len(picture.Chart.Nodes))
 	return g.draw(x, picture)

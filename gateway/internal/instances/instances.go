@@ -156,12 +156,19 @@ func (g *Group) loadInstance(x *kernel.Exchange) error {
 	if err := x.CheckIdentifiers(); err != nil {
 		return err
 	}
+	q := parse.Parameters{Values: x.Query}
+	if request.At = q.Number("at"); q.Err != nil {
+		return q.Err
+	}
 	reply, err := g.Workflows.Load(x.Request.Context(), &request)
 	if err != nil {
 		return err
 	}
 	x.NoteInstance(&request)
 	x.SetInstanceHeaders(reply)
+	if request.At > 0 { // its tag is of no use
+		delete(x.Writer.Header(), "Etag")
+	}
 	x.Out = append(x.Out, `{"state":`...)
 	x.Out = reply.AppendRecord(x.Out)
 	x.Out = append(x.Out, '}')

@@ -61,6 +61,7 @@ var ErrorMappings = [failure.Kinds]ErrorMapping{
 	failure.ErrExists:   {Status: 409, Labels: labelsOf("Conflict", "AlreadyExists"), Text: failure.ErrExists.Error()},
 	failure.ErrInUse:    {Status: 409, Labels: labelsOf("Conflict", "InUse"), Text: "another instance needs this one: its parent, or its child"},
 	failure.ErrKeyTaken: {Status: 409, Labels: labelsOf("Conflict", "KeyTaken"), Text: "another instance that has not ended has the key"},
+	failure.ErrNotKept:  {Status: 409, Labels: labelsOf("Conflict", "NotKept"), Text: "the history does not have all that made an entry"},
 	failure.ErrLeaseLost: {
 		Status: 409, Labels: labelsOf("Conflict", "LeaseLost"),
 		Text: "the lease has ended or belongs to another worker; stop working on the job",

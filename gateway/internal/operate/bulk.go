@@ -79,6 +79,8 @@ func bulkOf(s *bulk.State) api.BulkJob {
 	switch {
 	case s.Delete:
 		out.Action = "delete"
+	case s.Reset != nil:
+		out.Action = "reset"
 	case s.From != 0: // the plan is gone when it has ended
 		out.Action = "migrate"
 	}
@@ -95,7 +97,9 @@ var (
 	)
 	bulkActionShape = parse.NewShape("action.",
 		parse.Field{Name: "event", Kind: data.Object}, parse.Field{Name: "migrate", Kind: data.Object}, parse.Field{Name: "delete"},
+		parse.Field{Name: "reset", Kind: data.Object},
 	)
+	bulkResetShape = resetShape("action.reset.")
 	bulkEventShape = parse.NewShape("action.event.", parse.Field{Name: "name", Kind: data.String, Required: true}, parse.Field{Name: "data", Kind: data.Object})
 )
 
@@ -105,7 +109,7 @@ func parseBulk(body []byte) (job *bulk.Job, dryRun bool, err error) {
 		return nil, false, err
 	}
 	var members [4]data.Value
-	var action [3]data.Value
+	var action [4]data.Value
 	if err := bulkShape.Read(value, members[:]); err != nil {
 		return nil, false, err
 	}
@@ -120,13 +124,13 @@ func parseBulk(body []byte) (job *bulk.Job, dryRun bool, err error) {
 		return nil, false, err
 	}
 	asked := 0
-	for _, has := range []bool{len(action[0]) > 0, len(action[1]) > 0, job.Delete} {
+	for _, has := range []bool{len(action[0]) > 0, len(action[1]) > 0, job.Delete, len(action[3]) > 0} {
 		if has {
 			asked++
 		}
 	}
 	if asked != 1 {
-		return nil, false, parse.Malformed(`"action" must have one of "event", "migrate" and "delete": true`)
+		return nil, false, parse.Malformed(`"action" must have one of "event", "migrate", "reset" and "delete": true`)
 	}
 	if job.Delete && len(members[1]) == 0 {
 		return nil, false, parse.Malformed(`"filter" is missing; {} deletes all instances of the workflow`)
@@ -144,6 +148,13 @@ func parseBulk(body []byte) (job *bulk.Job, dryRun bool, err error) {
 		if err := readPlan(job, action[1]); err != nil {
 			return nil, false, err
 		}
+	}
+	if len(action[3]) > 0 {
+		to, reason, err := parseReset(action[3], bulkResetShape)
+		if err != nil {
+			return nil, false, err
+		}
+		job.Reset = &bulk.Reset{To: to, Reason: reason}
 	}
 	if !statemachine.IsIdentifier(job.WorkflowID) {
 		return nil, false, failure.ErrNotFound

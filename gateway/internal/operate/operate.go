@@ -91,6 +91,8 @@ type Operations interface {
 	ChangeIncident(ctx context.Context, caller *identity.Principal, id string, drop bool) error
 	// StopTree ends an instance and all that it has invoked.
 	StopTree(workflowID, instanceID, user string) error
+	// Reset has an instance become what it was. It returns when that is durable.
+	Reset(context.Context, *message.Reset) (*message.Reply, error)
 	// Delete deletes an instance with all that is stored of it; with cascade, what it has invoked goes before it.
 	Delete(ctx context.Context, user, workflowID, instanceID string, cascade bool) error
 }

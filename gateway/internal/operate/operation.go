@@ -33,6 +33,7 @@ func (g *Group) Routes() []kernel.Route {
 		row("incidents", "GET", "/incidents", g.listIncidents, "limit", "cursor"),
 		row("change-incident", "POST", "/incidents/:id", g.changeIncident),
 		row("stop", "POST", "/instance/:workflowId/:instanceId/stop", g.stopInstance),
+		row("reset", "POST", "/instance/:workflowId/:instanceId/reset", g.resetInstance),
 		row("delete-instance", "DELETE", "/instance/:workflowId/:instanceId", g.deleteInstance, "cascade"),
 		row("timers", "GET", "/timers", g.listTimers, "workflowId", "limit", "cursor"),
 		row("schedules", "GET", "/schedules", g.listSchedules),

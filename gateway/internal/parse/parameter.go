@@ -65,6 +65,19 @@ func (q *Parameters) Limit(fallback int) int {
 	return n
 }
 
+// Number parses a number from 1, in decimal digits without leading zeros; 0 when it is not there.
+func (q *Parameters) Number(name string) uint64 {
+	text := q.Text(name)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil || text[0] < '1' || text[0] > '9' {
+		q.Refuse("the query parameter %q must be a number from 1", name)
+	}
+	return n
+}
+
 // Flag parses a parameter that is true or false; a missing one is false.
 func (q *Parameters) Flag(name string) bool {
 	text := q.Text(name)

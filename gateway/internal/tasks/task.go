@@ -40,7 +40,7 @@ func (g *Group) Routes() []kernel.Route {
 		row("change-task", "POST", "/task", g.changeTask),
 		watch,
 		row("comment", "POST", "/instance/:workflowId/:instanceId/comments", g.addComment),
-		row("activity", "GET", "/instance/:workflowId/:instanceId/activity", g.listActivity, "order", "limit", "cursor"),
+		row("activity", "GET", "/instance/:workflowId/:instanceId/activity", g.listActivity, "order", "from", "limit", "cursor"),
 	}
 }
 
@@ -217,7 +217,11 @@ func (g *Group) listActivity(x *kernel.Exchange) error {
 	list := message.Activity{
 		Load:        message.Load{Caller: x.Caller, WorkflowID: x.Params.ByName("workflowId"), InstanceID: x.Params.ByName("instanceId")},
 		OldestFirst: parse.Choice(&q, "order", parse.Ascending, parse.Descending) == parse.Ascending,
+		From:        q.Number("from"),
 		Limit:       q.Limit(parse.PageDefault), Cursor: q.Cursor(),
+	}
+	if list.From > 0 && !list.OldestFirst {
+		q.Refuse(`the query parameter "from" needs "order=asc"`)
 	}
 	if q.Err != nil {
 		return q.Err

@@ -64,6 +64,10 @@ type Definition struct {
 	TaskForms               []TaskForm
 	HasTasks, RaisesOverdue bool
 
+	// What is read of an event and of who sends it, beside data, the name of the event and of the user: the rest of the user, rights left
+	// out, and the id of the event.
+	ReadsUser, ReadsEventID bool
+
 	MailLine int // of the first action that sends a mail; 0: none does
 
 	Configurations *Configurations

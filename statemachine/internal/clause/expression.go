@@ -130,6 +130,8 @@ func (b *Reader) Compiled(n *document.Node, p *expr.Program, err error) *expr.Pr
 	}
 	b.Programs = append(b.Programs, check.PlacedProgram{At: n, Program: p})
 	b.Definition.Places.Programs[p] = n.Line
+	b.Definition.ReadsUser = b.Definition.ReadsUser || p.ReadsBeside("user", "id")
+	b.Definition.ReadsEventID = b.Definition.ReadsEventID || p.ReadsBeside("event", "name", "data")
 	return p
 }
 

@@ -61,7 +61,9 @@ func (b *Reader) Rule(n *document.Node) *chart.Rule {
 		Deny:       b.Rule(n.Field("deny")),
 	}
 	if w := n.Field("when"); w != nil {
+		reads := b.Definition.ReadsUser
 		r.When = b.Guard(w)
+		b.Definition.ReadsUser = reads // rights are asked once
 	}
 	if r.When != nil {
 		for _, variable := range []string{"svcPublic", "svcPrivate", "instance", "parent", "event"} {

@@ -130,3 +130,21 @@ func (in *Instance) WithoutChild(id ElementID, failed bool) (next Instance, end 
 	next.State.Children = ForgetEnded(next.State.Children)
 	return next, &chart.ChildTransition{Invoke: in.State.Children[i].Invoke, Failed: failed}, true
 }
+
+// Adopted returns the children that were begun by what another version has at the same place. All have ended.
+func Adopted(d *chart.Definition, children []ChildState) (out []ChildState) {
+	for _, c := range children {
+		old := c.Invoke
+		if old.Node.Index >= len(d.Nodes) {
+			continue
+		}
+		n := d.Nodes[old.Node.Index]
+		if n.ID != old.Node.ID || old.Number >= len(n.Invoke) {
+			continue
+		}
+		if c.Invoke = n.Invoke[old.Number]; c.Invoke.Job == nil && c.Invoke.Workflow == old.Workflow && (c.Invoke.SCXMLInvoke == nil) == (old.SCXMLInvoke == nil) {
+			out = append(out, c)
+		}
+	}
+	return out
+}

@@ -22,6 +22,8 @@ type Entry struct {
 	Data data.Value
 	// Attempt: nothing took the event, and only this entry is left of it. No part of the JSON either.
 	Attempt bool
+	// Input is the stored form of what else made the entry, as Replay needs it; nil: nothing else did. No part of the JSON either.
+	Input []byte
 }
 
 // AppendJSON appends the entry as a JSON object.

@@ -61,6 +61,7 @@ type State struct {
 	Jobs     []JobState   // not done
 	Parent   *Parent      // nil: nobody has invoked it
 	Ended    bool         // it was stopped, or its parent has cancelled it
+	Aside    bool         // what it waits for has changed since its newest entry, without one
 }
 
 // Memory is what one history node recorded when its parent was last left.

@@ -200,6 +200,16 @@ func readInvoke(d *chart.Definition, rd *packed.Reader, ofMachine bool) *chart.I
 	return n.Invoke[number]
 }
 
+// Parent is who has invoked the instance; nil for nobody. What came from it is left out.
+func (r *Record) Parent() *Parent {
+	var in Instance
+	if err := restoreParent(&in, r.parent); err != nil || in.State.Parent == nil {
+		return nil
+	}
+	in.State.Parent.Heard = ElementID{}
+	return in.State.Parent
+}
+
 func restoreParent(in *Instance, b []byte) error {
 	if len(b) == 0 {
 		return nil
@@ -207,6 +217,7 @@ func restoreParent(in *Instance, b []byte) error {
 	rd := packed.NewReader(b)
 	flags := rd.Byte()
 	in.State.Ended = flags&parentEnded != 0
+	in.State.Aside = flags&parentAside != 0
 	if flags&parentThere != 0 {
 		p := Parent{Workflow: string(rd.Text()), Instance: string(rd.Text())}
 		p.Child = readElement(&rd)
@@ -220,7 +231,7 @@ func restoreParent(in *Instance, b []byte) error {
 		}
 		in.State.Parent = &p
 	}
-	if !rd.Whole() || flags > parentThere|parentEnded|parentHeard || flags&^parentHeard == 0 {
+	if !rd.Whole() || flags > parentThere|parentEnded|parentHeard|parentAside || flags&^parentHeard == 0 {
 		return fmt.Errorf("%w: parent", ErrRecord)
 	}
 	return nil

@@ -50,6 +50,7 @@ const (
 	parentThere byte = 1 << iota
 	parentEnded      // the instance was cancelled
 	parentHeard      // the parent has sent events
+	parentAside      // NB: of the instance, as parentEnded is
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -139,12 +139,15 @@ func appendInvoke(dst []byte, inv *chart.Invoke) []byte {
 
 // appendParent writes flags(1) and, where there is a parent, workflow, instance, sequence, number and depth.
 func appendParent(dst []byte, s *State) []byte {
-	if s.Parent == nil && !s.Ended {
+	if s.Parent == nil && !s.Ended && !s.Aside {
 		return dst
 	}
 	var flags byte
 	if s.Ended {
 		flags |= parentEnded
+	}
+	if s.Aside {
+		flags |= parentAside
 	}
 	if s.Parent == nil {
 		return append(dst, flags)

@@ -86,8 +86,9 @@ export async function addComment(of: Instance, text: string): Promise<void> {
   );
 }
 
-/** The statechart as an image, which cannot run or load anything. */
-export async function loadDiagram(of: Instance, signal?: AbortSignal): Promise<string> {
-  const svg = await value(client.GET("/workflow/api/v1/instance/{workflowId}/{instanceId}/diagram", { params: { path: of }, signal, parseAs: "text", headers: { Accept: "image/svg+xml, application/json" } }));
+/** The statechart as an image, which cannot run or load anything: now (0), or as after an entry of the history. */
+export async function loadDiagram(of: Instance, at: number, signal?: AbortSignal): Promise<string> {
+  const query = { at: at || undefined };
+  const svg = await value(client.GET("/workflow/api/v1/instance/{workflowId}/{instanceId}/diagram", { params: { path: of, query }, signal, parseAs: "text", headers: { Accept: "image/svg+xml, application/json" } }));
   return `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
 }

@@ -9,9 +9,9 @@ import { LoadFault, Skeleton } from "../kit/Notice";
 import { Time } from "../kit/Time";
 import { asObject, explaining } from "../schemaform/layout";
 import { language } from "../text";
-import { readable } from "../words";
+import { formatNumber, readable } from "../words";
 import { usePresentation } from "../worklist/queries";
-import { timerWords, type Words, wordingOf, wordsOf } from "./definitionWords";
+import { resetEntry, timerWords, type Words, wordingOf, wordsOf } from "./definitionWords";
 import { instanceKey } from "./useSummary";
 
 /** How often what others said is looked for, while the page is in sight. */
@@ -71,14 +71,14 @@ interface WhatProps {
   words: Words;
 }
 
-function What({ entry, caller, words }: WhatProps) {
+export function What({ entry, caller, words }: WhatProps) {
   const { t } = useTranslation();
   const user = entry.user === caller.id ? caller.name : (entry.userName ?? entry.user ?? "");
   const emphasis = { 1: <strong /> };
   switch (entry.kind) {
     case "history": {
       const event = entry.transitionEvent ?? "";
-      return <Trans i18nKey={`history.${wordingOf(entry, words)}`} values={{ event: words.event(event), done: words.done(event), user }} components={emphasis} />;
+      return <Trans i18nKey={`history.${wordingOf(entry, words)}`} values={{ event: words.event(event), done: words.done(event), user, entry: formatNumber(resetEntry(entry.data) ?? 0) }} components={emphasis} />;
     }
     case "comment":
       return <Trans i18nKey="instance.kinds.comment" values={{ user }} components={emphasis} />;
@@ -104,7 +104,7 @@ function Said({ data }: { data: unknown }) {
   );
 }
 
-function Moves({ entry, words }: { entry: Activity; words: Words }) {
+export function Moves({ entry, words }: { entry: Activity; words: Words }) {
   const { t } = useTranslation();
   const created = !entry.transitionEvent;
   const ends = entry.endState ?? [];

@@ -4,7 +4,7 @@ import { useCallback, useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { isRefusal, ServiceError } from "../api/http";
 import { type Instance, loadForm } from "../api/runtime";
-import { loadDiagram, type Summary } from "../api/tasks";
+import type { Summary } from "../api/tasks";
 import { loadData, loadEvents, loadPending } from "../api/workflow";
 import type { Caller, Pending } from "../api/types";
 import { Badge, toneOf } from "../kit/Badge";
@@ -21,6 +21,7 @@ import { readable } from "../words";
 import { usePresentation } from "../worklist/queries";
 import { useTasks } from "../worklist/useTasks";
 import { ActivityList } from "./ActivityList";
+import { ChartCard } from "./ChartCard";
 import { Columns } from "./Columns";
 import { CommentForm } from "./CommentForm";
 import { jobWords, timerWords, wordsOf } from "./definitionWords";
@@ -191,7 +192,7 @@ function Inside({ instance, caller, summary }: InstancePageProps & { summary: Su
           </section>
         </div>
         <div className="side">
-          <Diagram instance={instance} name={summary.workflowName} moved={summary.updatedAt} />
+          <ChartCard instance={instance} caller={caller} name={summary.workflowName} moved={summary.updatedAt} tag={events.data?.tag} onReset={onTaken} />
           {pending.data && <PendingCard pending={pending.data} workflowId={instance.workflowId} />}
         </div>
       </div>
@@ -231,17 +232,6 @@ function NextTask({ instance, decided = false }: { instance: Instance; decided?:
         <ChevronRight aria-hidden />
       </Link>
     </p>
-  ) : null;
-}
-
-function Diagram({ instance, name, moved }: { instance: Instance; name: string; moved: string }) {
-  const { t } = useTranslation();
-  const picture = useQuery({ queryKey: [...instanceKey(instance), "diagram", moved, language()], queryFn: ({ signal }) => loadDiagram(instance, signal), retry: false });
-  return picture.data ? (
-    <section className="card" aria-labelledby="diagram-title">
-      <h2 id="diagram-title">{t("instance.diagram")}</h2>
-      <img className="diagram" src={picture.data} alt={t("instance.diagramAlt", { name })} />
-    </section>
   ) : null;
 }
 

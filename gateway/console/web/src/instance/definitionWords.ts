@@ -1,5 +1,6 @@
 import type { Activity } from "../api/tasks";
 import type { Pending, Presentation } from "../api/types";
+import { asObject } from "../schemaform/layout";
 import { t } from "../text";
 import { formatNumber, readable } from "../words";
 
@@ -27,14 +28,26 @@ const system = "system";
 /** The event with which an instance is cancelled: by its parent, or by who stops it. */
 const cancelling = "parent.cancelled";
 
+/** The event with which an instance becomes what it was after an earlier entry. */
+const resetting = "reset";
+
+/** The entry that a reset went back to, of what it brought: an event of a definition may have the same name. */
+export function resetEntry(data: unknown): number | undefined {
+  const { to, reason } = asObject(data);
+  return typeof to === "number" && typeof reason === "string" ? to : undefined;
+}
+
 /** How a history entry is worded. What nothing took is an attempt: its user did not do what the event is for. */
-export function wordingOf(entry: Pick<Activity, "user" | "transitionEvent" | "attempt">, words: Words): "created" | "cancelled" | "attempt" | "done" | "event" {
+export function wordingOf(entry: Pick<Activity, "user" | "transitionEvent" | "attempt" | "data">, words: Words): "created" | "cancelled" | "reset" | "attempt" | "done" | "event" {
   const event = entry.transitionEvent ?? "";
   if (event === "") {
     return "created";
   }
   if (event === cancelling) {
     return "cancelled";
+  }
+  if (event === resetting && resetEntry(entry.data) !== undefined) {
+    return "reset";
   }
   if (entry.attempt && entry.user !== system) {
     return "attempt";

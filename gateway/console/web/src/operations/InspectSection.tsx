@@ -174,7 +174,7 @@ function Card({ id, title, children }: { id: string; title: string; children: Re
 /** Where it stands, and the way that it came. */
 function Course({ of, summary }: { of: Instance; summary: Summary }) {
   const { t } = useTranslation();
-  const picture = useQuery({ queryKey: [...operationsKey, "instance", of.workflowId, of.instanceId, "diagram", summary.updatedAt, language()], queryFn: ({ signal }) => loadDiagram(of, signal), retry: false });
+  const picture = useQuery({ queryKey: [...operationsKey, "instance", of.workflowId, of.instanceId, "diagram", summary.updatedAt, language()], queryFn: ({ signal }) => loadDiagram(of, 0, signal), retry: false });
   return picture.data ? (
     <Card id="course-title" title={t("instance.diagram")}>
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, and keys must reach it */}

@@ -2,6 +2,7 @@ import { type FormEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "../kit/Button";
 import { Empty, Notice } from "../kit/Notice";
+import { reasonMax } from "../instance/ResetDialog";
 import { useQueryPart } from "../navigate";
 import { formatNumber } from "../words";
 import { type BulkRequest, createBulk, type Plan, type PublishedWorkflow } from "./api";
@@ -31,7 +32,7 @@ export function NewBulk(props: NewBulkProps) {
   );
 }
 
-const actions = ["event", "migrate", "delete"] as const;
+const actions = ["event", "migrate", "reset", "delete"] as const;
 
 function BulkForm({ list, deed, onClose }: NewBulkProps & { list: PublishedWorkflow[] }) {
   const t = useText();
@@ -44,14 +45,25 @@ function BulkForm({ list, deed, onClose }: NewBulkProps & { list: PublishedWorkf
   const [event, setEvent] = useState("");
   const [data, setData] = useState("");
   const [move, setMove] = useState<Plan | null>(null);
+  const [entry, setEntry] = useState("");
+  const [reason, setReason] = useState("");
   const [asking, setAsking] = useState(false);
 
   const sent = data.trim() === "" ? {} : objectOf(data);
   const action: BulkRequest["action"] | null =
-    kind === "delete" ? { delete: true } : kind === "migrate" ? move && { migrate: { plan: move } } : event.trim() === "" || sent === null ? null : { event: { name: event.trim(), ...(data.trim() === "" ? {} : { data: sent }) } };
+    kind === "delete"
+      ? { delete: true }
+      : kind === "migrate"
+        ? move && { migrate: { plan: move } }
+        : kind === "reset"
+          ? resetOf(entry, reason)
+          : event.trim() === "" || sent === null
+            ? null
+            : { event: { name: event.trim(), ...(data.trim() === "" ? {} : { data: sent }) } };
   const where = objectOf(filter);
   const wanted: BulkRequest | null = action && { workflowId, action, ...(where === null ? {} : { filter: where }) };
-  const count = useBulkCount(wanted);
+  // How many match does not depend on the reason: it is not counted again with each letter of it.
+  const count = useBulkCount(wanted?.action.reset ? { ...wanted, action: { reset: { ...wanted.action.reset, reason: "-" } } } : wanted);
   const counted = count.data === null || count.data === undefined ? t("bulk.many") : t("instances.count", { count: count.data, number: formatNumber(count.data) });
   const name = t(`bulk.actions.${kind}`, { event: event.trim() });
   const start = async () => {
@@ -85,6 +97,18 @@ function BulkForm({ list, deed, onClose }: NewBulkProps & { list: PublishedWorkf
               ))}
             </select>
           </label>
+          {kind === "reset" && (
+            <>
+              <label className="field">
+                <span className="label">{t("bulk.to")}</span>
+                <input type="text" inputMode="numeric" autoComplete="off" value={entry} onChange={({ target }) => setEntry(target.value)} />
+              </label>
+              <label className="field">
+                <span className="label">{common("reset.reason")}</span>
+                <input type="text" autoComplete="off" maxLength={reasonMax} value={reason} onChange={({ target }) => setReason(target.value)} />
+              </label>
+            </>
+          )}
           {kind === "event" && (
             <>
               <datalist id="bulk-events">
@@ -113,17 +137,22 @@ function BulkForm({ list, deed, onClose }: NewBulkProps & { list: PublishedWorkf
           </Notice>
         ) : (
           <p className="quiet" role="status">
-            {wanted === null ? t(`bulk.needs.${kind === "migrate" ? "migrate" : "event"}`) : count.data === undefined ? common("loading") : t("bulk.preview", { instances: counted })}
+            {wanted === null ? t(`bulk.needs.${kind === "delete" ? "event" : kind}`) : count.data === undefined ? common("loading") : t("bulk.preview", { instances: counted })}
           </p>
         )}
         <div className="ops-filter-foot">
-          <Button type="submit" kind={kind === "delete" ? "danger" : "main"} isDisabled={wanted === null || count.data === undefined || count.data === 0}>
+          <Button type="submit" kind={kind === "delete" || kind === "reset" ? "danger" : "main"} isDisabled={wanted === null || count.data === undefined || count.data === 0}>
             {t("bulk.start")}
           </Button>
           <Button onPress={onClose}>{common("cancel")}</Button>
         </div>
       </form>
-      {asking && <Confirm title={t("bulk.startTitle", { name })} text={t(kind === "delete" ? "bulk.deleteText" : "bulk.startText", { instances: counted })} yes={t("bulk.start")} no={common("cancel")} danger={kind === "delete"} onYes={start} onClose={() => setAsking(false)} />}
+      {asking && <Confirm title={t("bulk.startTitle", { name })} text={t(kind === "delete" ? "bulk.deleteText" : kind === "reset" ? "bulk.resetText" : "bulk.startText", { instances: counted })} yes={t("bulk.start")} no={common("cancel")} danger={kind === "delete" || kind === "reset"} onYes={start} onClose={() => setAsking(false)} />}
     </>
   );
+}
+
+/** Null while it lacks something. */
+function resetOf(entry: string, reason: string): BulkRequest["action"] | null {
+  return /^[1-9]\d{0,14}$/.test(entry.trim()) && reason.trim() !== "" ? { reset: { to: Number(entry), reason: reason.trim() } } : null;
 }

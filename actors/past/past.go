@@ -1,0 +1,154 @@
+// Package past goes through the history of an instance once more: it makes each step again of what the entry keeps, and so knows the
+// instance after any entry. It reads the store beside the instance's actor, which goes on meanwhile.
+package past
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"troupe/actors/catalog"
+	"troupe/actors/failure"
+	"troupe/actors/internal/history"
+	"troupe/actors/internal/instanceid"
+	"troupe/persistence"
+	"troupe/persistence/key"
+	"troupe/statemachine"
+)
+
+// ErrNotKept: the history does not have all that made an entry. The text says which one, and what is missing.
+var ErrNotKept = statemachine.ErrNotKept
+
+// Moment is an instance after one of its entries.
+type Moment struct {
+	Instance statemachine.Instance
+	Of       *statemachine.Definition
+}
+
+// Replay goes through the history of one instance, the first entry first.
+type Replay struct {
+	Moment
+	versions func(number uint64) (*statemachine.Definition, error)
+	err      error // of the first entry that could not be made again
+}
+
+// New begins before the first entry of an instance, of which the id, the key and the parent are known. versions are those of its workflow.
+func New(id key.ID, businessKey string, parent *statemachine.Parent, versions func(number uint64) (*statemachine.Definition, error)) *Replay {
+	in := statemachine.Unborn(instanceid.Text(id), businessKey, parent)
+	return &Replay{Moment: Moment{Instance: in}, versions: versions}
+}
+
+// Next makes the step of the next entry again. Behind an entry that was not kept there is no other: the error stays.
+func (r *Replay) Next(e *history.Stored) error {
+	if r.err == nil {
+		if err := r.next(e); err != nil {
+			r.err = fmt.Errorf("entry %d: %w", r.Instance.Sequence+1, err)
+		}
+	}
+	return r.err
+}
+
+// Err says why the last step could not be made again; nil when it could.
+func (r *Replay) Err() error { return r.err }
+
+func (r *Replay) next(e *history.Stored) error {
+	if !e.Kept {
+		return fmt.Errorf("%w: the entry is older than what keeps it, or more than %d KiB made it", ErrNotKept, history.DataBytesMax>>10)
+	}
+	version, err := statemachine.ReplayVersion(e.Input)
+	if err == nil && version != 0 {
+		if r.Of, err = r.versions(version); errors.Is(err, failure.ErrNotFound) {
+			return fmt.Errorf("%w: version %d is not here any more", ErrNotKept, version)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if r.Of == nil {
+		return fmt.Errorf("%w: nothing says which version it began with", ErrNotKept)
+	}
+	entry, err := entryOf(e)
+	if err != nil {
+		return err
+	}
+	result, err := r.Of.Replay(&r.Instance, entry, !e.Digest)
+	if errors.Is(err, ErrNotKept) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("%w: it cannot be made again: %w", ErrNotKept, err)
+	}
+	// NB: a service of another version may take another way, and then nothing is said rather than something wrong.
+	end, _ := e.Entry.Lookup("endState")
+	if result.Outcome == statemachine.Ignored || string(statemachine.AppendNodes(nil, result.Instance.Ends())) != string(end) || history.SumOf(&result.Instance) != e.Sum {
+		return fmt.Errorf("%w: made again it comes to something else", ErrNotKept)
+	}
+	r.Instance = result.Instance
+	return nil
+}
+
+func entryOf(e *history.Stored) (*statemachine.Entry, error) {
+	user, _ := e.Entry.Lookup("user")
+	event, _ := e.Entry.Lookup("transitionEvent")
+	ts, _ := e.Entry.Lookup("ts")
+	at, err := time.Parse(time.RFC3339, ts.Text())
+	entry := &statemachine.Entry{User: user.Text(), Event: statemachine.EventName(event.Text()), At: at, Input: slices.Clone(e.Input)}
+	if !e.Digest {
+		entry.Data = slices.Clone(e.Brought) // NB: the instance may keep it
+	}
+	return entry, err
+}
+
+// Source is where a history is read.
+type Source struct {
+	Store    *persistence.Store
+	Catalog  *catalog.Catalog
+	Workflow string
+	ID       key.ID
+}
+
+// At returns the instance after entry n. It returns ErrNotKept, failure.ErrNotFound when there is no such entry, or the error of the context.
+// What it reads must be durable.
+func (s *Source) At(ctx context.Context, n uint64) (Moment, error) {
+	sh := s.Store.ShardOf(s.ID)
+	stored, err := s.Store.Load(key.Record(nil, sh, s.Workflow, s.ID))
+	if errors.Is(err, persistence.ErrNotFound) {
+		return Moment{}, failure.ErrNotFound
+	}
+	if err != nil {
+		return Moment{}, failure.OfStore(err)
+	}
+	record, err := statemachine.ParseRecord(stored)
+	if err != nil {
+		return Moment{}, failure.Errorf(failure.ErrExecution, "%w", err)
+	}
+	if n == 0 || n > record.Sequence {
+		return Moment{}, failure.ErrNotFound
+	}
+	replay := New(s.ID, record.Key, record.Parent(), func(number uint64) (*statemachine.Definition, error) {
+		return s.Catalog.Version(s.Workflow, number)
+	})
+	walk := history.NewWalker(s.Store, sh, s.ID)
+	for k := uint64(1); k <= n; k++ {
+		if err := ctx.Err(); err != nil {
+			return Moment{}, err
+		}
+		stored, err := s.Store.Load(key.Entry(nil, sh, s.ID, k))
+		if errors.Is(err, persistence.ErrNotFound) { // it was deleted meanwhile
+			return Moment{}, failure.ErrNotFound
+		}
+		if err != nil {
+			return Moment{}, failure.OfStore(err)
+		}
+		e, err := walk.Next(k, stored)
+		if err != nil {
+			return Moment{}, failure.Errorf(failure.ErrExecution, "%w", err)
+		}
+		if err := replay.Next(&e); err != nil {
+			return Moment{}, err
+		}
+	}
+	return replay.Moment, nil
+}

@@ -1,0 +1,140 @@
+package workflow_test
+
+import (
+	"bytes"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"troupe/actors/failure"
+	"troupe/actors/job"
+	"troupe/actors/message"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
+	"troupe/persistence/key"
+	"troupe/persistence/storetest"
+)
+
+// errand has each kind of what a state waits for, a key, and an end after which it is deleted.
+const errand = `
+id: errand
+retention: {done: PT2M}
+events: {task.overdue: {}}
+jobs: {dig: }
+stateMachines:
+  main:
+    initial: open
+    states:
+      open: {on: {begin: working}}
+      working:
+        invoke: {job: dig, data: {deep: '${svcPublic.deep}'}}
+        task: {due: PT1M}
+        after: {PT1H: open}
+        on: {deeper: {}, close: closed, leave: open}
+      closed: {type: final}
+`
+
+func resetTo(id string, to uint64, retry string) *message.Reset {
+	return &message.Reset{
+		Load: message.Load{Caller: boss, WorkflowID: "errand", InstanceID: id, WithHistory: true}, To: to, Reason: "the hole was wrong", Retry: message.Retry{Key: retry},
+	}
+}
+
+// rowsOf are the rows of an instance in the lists that name it by what it is like now.
+func (h *harness) rowsOf(id string) map[string]int {
+	rows := map[string]int{}
+	h.EachRow(func(k key.Parts, _, stored []byte) {
+		if k.ID == h.ID(id) || k.Table == "business" && bytes.Equal(stored, k.ID[:]) {
+			rows[k.Table]++
+		}
+	})
+	return rows
+}
+
+// TestReset resets an instance from its end, across restarts: it is what it was, others of what it waited for come, and all rows fit.
+func TestReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := worker{&harness{workflowtest.Start(t, workflowtest.Options{Disk: storetest.NewDisk(), Workflow: workflow.Options{Clock: time.Now}}), t}, []string{"dig"}, synctest.Wait}
+		w.Publish(errand)
+		id := w.Make(boss, "errand", "")
+		w.MustSend(boss, "errand", id, "begin", `{"deep":3}`)
+		w.MustSend(boss, "errand", id, "deeper", `{"deep":5}`)
+		first := w.take(10)
+		require.Len(t, first, 1)
+		working := w.MustLook(boss, "errand", id)
+		w.MustSend(boss, "errand", id, "close", `{"deep":7}`)
+		w.checkStore()
+		ended := w.rowsOf(id)
+
+		for to, kind := range map[uint64]failure.Kind{5: failure.ErrNotFound, 900: failure.ErrNotFound} {
+			_, err := w.Reset(t.Context(), resetTo(id, to, ""))
+			require.ErrorIs(t, err, kind, "to %d", to)
+		}
+		old := resetTo(id, 3, "once")
+		old.IfMatch = []uint64{3}
+		_, err := w.Reset(t.Context(), old)
+		require.ErrorIs(t, err, failure.ErrPrecondition)
+		old.IfMatch = []uint64{4}
+		reply, err := w.Reset(t.Context(), old)
+		require.NoError(t, err)
+		assert.Equal(t, ",begin,deeper,close,reset", events(t, reply))
+		assert.Equal(t, uint64(5), reply.Sequence)
+		assert.Equal(t, string(working.Public), string(reply.Public))
+		assert.Equal(t, string(working.States), string(reply.States))
+		w.checkStore()
+		assert.NotEqual(t, ended, w.rowsOf(id))
+
+		w.Restart()
+		again := w.take(10)
+		require.Len(t, again, 1, "the job is another one")
+		assert.NotEqual(t, first[0].JobID, again[0].JobID)
+		assert.Equal(t, `{"deep":5}`, string(again[0].Data), "evaluated with the data of then")
+		require.ErrorIs(t, w.do(job.Complete, job.Item{JobID: first[0].JobID, Lease: first[0].Lease}), failure.ErrEnded)
+		repeated, err := w.Reset(t.Context(), resetTo(id, 3, "once"))
+		require.NoError(t, err)
+		assert.Equal(t, uint64(5), repeated.Sequence, "the same request again")
+		reused := resetTo(id, 2, "once")
+		reused.Retry.Fingerprint[0] = 1
+		_, err = w.Reset(t.Context(), reused)
+		require.ErrorIs(t, err, failure.ErrKeyReused)
+
+		<-time.After(3 * time.Minute) // the retention would have come
+		synctest.Wait()
+		assert.Equal(t, ",begin,deeper,close,reset,task.overdue", events(t, w.MustLook(boss, "errand", id)))
+		w.MustSend(boss, "errand", id, "close", "")
+		w.checkStore()
+		<-time.After(3 * time.Minute)
+		synctest.Wait()
+		_, err = w.Look(boss, "errand", id)
+		require.ErrorIs(t, err, failure.ErrNotFound, "it is done for long enough")
+	})
+}
+
+// TestResetTakesTheKeyBack, unless another instance has it.
+func TestResetTakesTheKeyBack(t *testing.T) {
+	h := &harness{workflowtest.Start(t, workflowtest.Options{}), t}
+	h.Publish(shipment)
+	first, err := h.Send(t.Context(), toKey("a", "add", ""))
+	require.NoError(t, err)
+	h.MustSend(boss, "shipment", first.InstanceID, "close", "")
+	second, err := h.Send(t.Context(), toKey("a", "add", ""))
+	require.NoError(t, err)
+	require.NotEqual(t, first.InstanceID, second.InstanceID)
+	reset := func() error {
+		r := resetTo(first.InstanceID, 2, "")
+		r.WorkflowID = "shipment"
+		return workflowtest.Second(h.Reset(t.Context(), r))
+	}
+	require.ErrorIs(t, reset(), failure.ErrKeyTaken)
+	h.MustSend(boss, "shipment", second.InstanceID, "close", "")
+	require.NoError(t, reset())
+	require.Empty(t, h.keyFaults())
+	third, err := h.Send(t.Context(), toKey("a", "add", ""))
+	require.NoError(t, err)
+	assert.Equal(t, first.InstanceID, third.InstanceID, "it has its key")
+	require.NoError(t, reset(), "it has not ended")
+	require.Empty(t, h.keyFaults())
+}
