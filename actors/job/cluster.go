@@ -261,10 +261,12 @@ func (s *Service) takeLimited(ctx context.Context, in *asked) ([]Leased, time.Ti
 	defer func() { <-c.turn }()
 	if time.Since(c.at) >= countedFor {
 		at, of := time.Now(), map[string]int{}
-		_, err := s.kinds.running.Merge(ctx, &[]string{typ}, fanout.Merging[runs]{Order: inOrder[runs], Ahead: 1}, func(r runs) error {
+		counting, cancel := context.WithTimeout(ctx, askMax/2) // NB: a shard without a leader is waited for, and the time is that of the call
+		_, err := s.kinds.running.Merge(counting, &[]string{typ}, fanout.Merging[runs]{Order: inOrder[runs], Ahead: 1}, func(r runs) error {
 			of[r.Workflow] += r.Count
 			return nil
 		})
+		cancel()
 		if err != nil && c.of == nil {
 			return nil, time.Time{}, err
 		}
