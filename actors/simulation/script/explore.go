@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"troupe/actors/failure"
 	"troupe/statemachine"
@@ -27,6 +26,8 @@ type Explored struct {
 	Walks    int        `json:"walks"`
 	Steps    int        `json:"steps"`
 	Findings []*Finding `json:"findings"`
+	// Stopped says why there are fewer walks than were asked for; "": there are all.
+	Stopped string `json:"stopped,omitempty"`
 }
 
 // Finding is something that its author should look at.
@@ -45,18 +46,35 @@ type Finding struct {
 func Explore(k *Known, workflow string, o Exploration) *Explored {
 	d := k.newest[workflow]
 	walks := make([]*walk, o.Walks)
-	var next atomic.Int64
+	next := int64(0) // guarded by mu
 	var running sync.WaitGroup
+	var mu sync.Mutex
+	end := int64(o.Walks) // of the walks; guarded by mu
+	begin := func() (i int64, ok bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		next++
+		return next - 1, next <= end
+	}
 	for range runtime.GOMAXPROCS(0) {
 		running.Go(func() {
-			for i := next.Add(1) - 1; i < int64(o.Walks); i = next.Add(1) - 1 {
-				walks[i] = newWalk(k, workflow, rand.New(rand.NewPCG(o.Seed, uint64(i)))) //nolint:gosec // it is to be repeated
-				walks[i].walk(o.Steps)
+			for i, ok := begin(); ok; i, ok = begin() {
+				w := newWalk(k, workflow, rand.New(rand.NewPCG(o.Seed, uint64(i)))) //nolint:gosec // it is to be repeated
+				w.walk(o.Steps)
+				mu.Lock()
+				if walks[i] = w; w.isOver {
+					end = min(end, i+1) // NB: those before it are taken in any case, so the same seed stops at the same one
+				}
+				mu.Unlock()
 			}
 		})
 	}
 	running.Wait()
-	out := &Explored{Workflow: workflow, Walks: o.Walks}
+	walks = walks[:end]
+	out := &Explored{Workflow: workflow, Walks: len(walks)}
+	if n := len(walks); n > 0 && walks[n-1].isOver {
+		out.Stopped = fmt.Sprintf("walk %d has come to more than %d events that come on their own: it might never end", n, ownMax)
+	}
 	found, reached := map[string]*Finding{}, statemachine.NewCoverage(d)
 	var keys []string
 	for _, w := range walks {
@@ -82,10 +100,10 @@ func Explore(k *Known, workflow string, o Exploration) *Explored {
 		f.shorten(k, workflow)
 		out.Findings = append(out.Findings, f)
 	}
-	if len(keys) == 0 {
+	if len(keys) == 0 && out.Stopped == "" {
 		out.Findings = neverLeft(d, walks)
 	}
-	if i := slices.IndexFunc(walks, func(w *walk) bool { return len(w.steps) > 0 }); i >= 0 && len(keys) == 0 {
+	if i := slices.IndexFunc(walks, func(w *walk) bool { return len(w.steps) > 0 }); i >= 0 && len(keys) == 0 && out.Stopped == "" {
 		// NB: what is behind another finding is not reached because of it
 		out.Findings = append(out.Findings, unreached(reached, walks[i].steps[0])...)
 	}
@@ -203,7 +221,7 @@ func replay(k *Known, workflow string, steps []Step) *Finding {
 		}
 		w.steps = append(w.steps, *s)
 		if err != nil {
-			w.find("failure", fmt.Sprintf("%s %s fails: %s", s.Action, cmp.Or(s.Name, delayText(s.Wait)), reasonOf(err)), nil)
+			w.fail(s, err)
 			continue
 		}
 		w.look()

@@ -28,7 +28,12 @@ type walk struct {
 	// spared are the kinds of steps that the walk leaves out in its first half, as far as it can, once that is drawn for each of them; nil:
 	// it takes all.
 	spared map[string]bool
+	own    int  // events that came on their own
+	isOver bool // there were more than ownMax
 }
+
+// ownMax bounds the events of a walk that come on their own. What goes beyond it would be explored for hours.
+const ownMax = 2_000
 
 // stay is what is known of an instance's time at a state.
 type stay struct {
@@ -63,7 +68,17 @@ func (w *walk) note() {
 }
 
 func newWalk(k *Known, workflow string, r *rand.Rand) *walk {
-	return &walk{run: run{known: k, workflow: workflow, world: k.World(DefaultNow, true)}, r: r, samples: sampler{r: r}, stays: map[statemachine.Position]*stay{}}
+	w := &walk{r: r, samples: sampler{r: r}, stays: map[statemachine.Position]*stay{}}
+	o := k.options(DefaultNow, true)
+	o.May = func(int) error {
+		if w.own++; w.own > ownMax {
+			w.isOver = true
+			return failure.Refuse(failure.ErrExecution, "more than %d events of a walk come on their own", ownMax)
+		}
+		return nil
+	}
+	w.run = run{known: k, workflow: workflow, world: simulation.New(o)}
+	return w
 }
 
 func (w *walk) walk(steps int) {
@@ -73,7 +88,7 @@ func (w *walk) walk(steps int) {
 		w.spared = map[string]bool{}
 	}
 	w.create()
-	for w.of != nil && w.found == nil && len(w.steps) < steps && !w.of.IsDone() {
+	for w.of != nil && w.found == nil && !w.isOver && len(w.steps) < steps && !w.of.IsDone() {
 		all := w.options()
 		if len(all) == 0 {
 			w.find("stuck", "nobody and nothing can leave "+nodes(w.of.State().Ends()), mapping("done", nodeOf(truth(true))))
@@ -93,12 +108,18 @@ func (w *walk) create() {
 	for _, i := range w.r.Perm(len(users)) {
 		s := Step{Action: Create, As: users[i]}
 		s.Public, _ = w.samples.fitting(d.CreatePublic.Text(), func(v data.Value) error { return d.CheckCreation(v, nil) })
-		if w.do(&s) == nil {
-			w.steps = append(w.steps, s)
-			w.look()
-			w.note()
+		err := w.do(&s)
+		if err != nil && failure.Of(err).Kind != failure.ErrExecution {
+			continue
+		}
+		w.steps = append(w.steps, s)
+		if err != nil {
+			w.fail(&s, err)
 			return
 		}
+		w.look()
+		w.note()
+		return
 	}
 }
 
@@ -236,10 +257,21 @@ func (w *walk) take(s *Step) {
 	}
 	w.steps = append(w.steps, *s)
 	if err != nil {
-		w.find("failure", fmt.Sprintf("%s %s fails: %s", s.Action, cmp.Or(s.Name, delayText(s.Wait)), reasonOf(err)), nil)
+		w.fail(s, err)
 		return
 	}
 	w.look()
+}
+
+// fail finds that a step fails, unless the walk is over.
+func (w *walk) fail(s *Step, err error) {
+	what := s.Action.String()
+	if s.Action != Create {
+		what += " " + cmp.Or(s.Name, delayText(s.Wait))
+	}
+	if !w.isOver {
+		w.find("failure", what+" fails: "+reasonOf(err), nil)
+	}
 }
 
 // eventData replaces the schema of an event by data that fits it.

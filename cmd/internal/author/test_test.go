@@ -196,6 +196,9 @@ func TestExploring(t *testing.T) {
 	var report struct{ Workflows []*script.Explored }
 	require.NoError(t, json.Unmarshal([]byte(out), &report))
 	assert.Equal(t, found, report.Workflows[0].Findings[0].Test)
+	clitest.PutFile(t, dir, "workflows/more.yaml", "id: more\nstateMachines: {m: {initial: a, states: {a: {invoke: [{workflow: more}, {workflow: more}], on: {end: b}}, b: {type: final}}}}\n")
+	code, _, complaint = clitest.Invoke("test", dir, "--explore", "--run", "more", "--walks", "5")
+	assert.True(t, code == cli.ExitFailed && strings.Contains(complaint, "more was not explored to the end: walk 1 has come to more than 2000 events"), "%d %s", code, complaint)
 	for _, args := range [][]string{{"--run", "nothing"}, {"--steps", "1001"}, {"-o", "junit"}} {
 		code, _, complaint := clitest.Invoke(append([]string{"test", dir, "--explore"}, args...)...)
 		assert.Equal(t, cli.ExitUsage, code, "%v: %s", args, complaint)
