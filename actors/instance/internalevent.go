@@ -72,7 +72,7 @@ func (i *Actor) paced(result *statemachine.Result) time.Duration {
 	if delay > 0 && (result.Instance.Postpone(&i.state, now.Add(delay)) || len(result.Deliveries) > 0) {
 		i.env.Incidents.Note(&incident.Row{
 			Kind: incident.Loop, Workflow: i.workflowID, Version: i.of.Version, Place: i.name, Instance: i.name, Event: string(result.Entry.Event),
-			Error: "the instance causes its own steps without end; each waits longer, up to a minute", First: now, Last: now, Count: 1,
+			Error: pace.Endless, First: now, Last: now, Count: 1,
 		})
 	}
 	return delay

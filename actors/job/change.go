@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,8 +52,26 @@ type place struct {
 	name  key.Job
 }
 
-// changeHere carries out what is about jobs of shards that are led here.
+// changeHere carries out what is about jobs of shards that are led here. What stands there about the same job comes one after the other.
 func (s *Service) changeHere(ctx context.Context, in *changing, places []place, out []error) {
+	for len(places) > 0 {
+		var later []place
+		seen := make(map[key.Job]bool, len(places))
+		now := slices.DeleteFunc(slices.Clone(places), func(p place) bool {
+			if seen[p.name] {
+				later = append(later, p)
+				return true
+			}
+			seen[p.name] = true
+			return false
+		})
+		s.changeEach(ctx, in, now, out)
+		places = later
+	}
+}
+
+// changeEach is changeHere for different jobs.
+func (s *Service) changeEach(ctx context.Context, in *changing, places []place, out []error) {
 	by := map[key.Shard][]place{}
 	for _, p := range places {
 		by[p.shard] = append(by[p.shard], p)

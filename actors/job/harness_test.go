@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/fanout"
 	"troupe/actors/identity"
 	_ "troupe/internal/fixedseed"
 	"troupe/persistence"
@@ -35,6 +37,9 @@ type world struct {
 	runs    sync.WaitGroup
 
 	types map[string][]catalog.JobType
+	peers *fakePeers // nil: standalone
+	// slow is how long the end of a job waits before its instance looks at it, and how long after that.
+	slow [2]time.Duration
 
 	mu        sync.Mutex
 	instances map[key.ID]*fake
@@ -43,17 +48,56 @@ type world struct {
 
 // fake is an instance.
 type fake struct {
-	mu       sync.Mutex // as the actor does one thing after the other
+	mu       turn // as the actor does one thing after the other
 	workflow string
 	jobs     []statemachine.Job
 	keeps    bool // it takes no failure
 }
+
+// turn is a mutex that lets time pass for who waits for it in a bubble.
+type turn chan struct{}
+
+func (t turn) Lock()   { t <- struct{}{} }
+func (t turn) Unlock() { <-t }
+
+// fakePeers has this node lead all shards but some that nobody leads.
+type fakePeers struct {
+	mu    sync.Mutex
+	alone map[key.Shard]bool
+}
+
+func (p *fakePeers) abandon(sh key.Shard, is bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.alone[sh] = is
+}
+
+func (p *fakePeers) Leader(ctx context.Context, sh key.Shard) (string, error) {
+	p.mu.Lock()
+	alone := p.alone[sh]
+	p.mu.Unlock()
+	if !alone {
+		return "", nil
+	}
+	<-ctx.Done()
+	return "", failure.ErrUnavailable
+}
+
+func (p *fakePeers) Ask(context.Context, string, []byte) (io.ReadCloser, error) {
+	return nil, failure.ErrUnavailable
+}
+
+// Known and CatchUp are those of fanout.Rules.
+func (p *fakePeers) Known() uint64        { return 0 }
+func (p *fakePeers) CatchUp(uint64) error { return nil }
 
 // countedRows counts the rows that are read.
 type countedRows struct {
 	*persistence.Store
 	mu   sync.Mutex
 	read int
+	// behind is called behind each row of a range; nil: nothing happens meanwhile.
+	behind func()
 }
 
 func (c *countedRows) count() {
@@ -78,7 +122,11 @@ func (c *countedRows) Load(k []byte) ([]byte, error) {
 func (c *countedRows) ScanRanges(visit func(k, value []byte) error, ranges ...key.Range) error {
 	return c.Store.ScanRanges(func(k, value []byte) error {
 		c.count()
-		return visit(k, value)
+		err := visit(k, value)
+		if c.behind != nil {
+			c.behind()
+		}
+		return err
 	}, ranges...)
 }
 
@@ -91,6 +139,15 @@ func newWorld(t testing.TB, shards int) *world {
 	return w
 }
 
+// newCluster is a world whose service asks other nodes, of which there are none.
+func newCluster(t testing.TB, shards int) *world {
+	w := newWorld(t, shards)
+	w.close()
+	w.peers = &fakePeers{alone: map[key.Shard]bool{}}
+	w.open(shards)
+	return w
+}
+
 func usual() *statemachine.JobType {
 	return &statemachine.JobType{Retry: statemachine.Retry{RetryLimit: 2, Delay: 5 * time.Second, MaxDelay: time.Hour, Backoff: 2}, Timeout: time.Minute}
 }
@@ -99,10 +156,14 @@ func (w *world) open(shards int) {
 	var err error
 	w.store, err = w.disk.Open(persistence.Options{Shards: shards})
 	require.NoError(w.t, err)
-	w.service = New(Options{
+	o := Options{
 		Store: w.store, Clock: time.Now, Log: zerolog.Nop(), Types: func(typ string) []catalog.JobType { return w.types[typ] },
 		Finish: w.finish, Again: w.again,
-	})
+	}
+	if w.peers != nil {
+		o.Peers, o.Fanout = w.peers, fanout.New(w.peers, w.peers, uint16(shards)) //nolint:gosec // few
+	}
+	w.service = New(o)
 	w.counted = &countedRows{Store: w.store}
 	w.service.rows = w.counted
 	ctx, end := context.WithCancel(context.Background())
@@ -137,7 +198,7 @@ func (w *world) fakeOf(id key.ID) *fake {
 // begin has a new instance enter a state with a job.
 func (w *world) begin(n int, workflow, typ string, priority int) string {
 	id := key.ID{0: byte(n), 1: byte(n >> 8), 2: byte(n >> 16), 15: 1}
-	f := &fake{workflow: workflow}
+	f := &fake{mu: make(turn, 1), workflow: workflow}
 	w.mu.Lock()
 	w.instances[id] = f
 	w.mu.Unlock()
@@ -184,6 +245,9 @@ func (w *world) commit(id key.ID, f *fake, settled *Settled, over, begun []state
 func (w *world) finish(of *Finish, done func(error)) {
 	go func() {
 		f := w.fakeOf(of.Job.ID)
+		if !of.Failed && w.slow[0] > 0 {
+			<-time.After(w.slow[0])
+		}
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		var open *statemachine.Job
@@ -195,6 +259,9 @@ func (w *world) finish(of *Finish, done func(error)) {
 		if s == nil || err != nil {
 			done(err)
 			return
+		}
+		if !of.Failed && w.slow[1] > 0 {
+			<-time.After(w.slow[1])
 		}
 		begun := []statemachine.Job(nil)
 		if of.Failed && f.keeps {

@@ -28,6 +28,9 @@ const (
 	delayMax = time.Minute
 )
 
+// Endless says what is wrong with an instance whose steps wait.
+const Endless = "the instance causes its own steps without end; each waits longer, up to a minute"
+
 // Steps has the counts. Its methods are safe for concurrent use; the zero value has none.
 type Steps struct {
 	mu    sync.Mutex

@@ -9,6 +9,7 @@ import (
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/message"
 	"troupe/actors/outbox"
+	"troupe/actors/pace"
 	"troupe/actors/task"
 	"troupe/persistence/key"
 	"troupe/statemachine"
@@ -27,6 +28,7 @@ type Instance struct {
 	deliveries []*Delivery                         // to webhooks, that are not delivered
 	attempts   map[statemachine.ElementID]attempts // at jobs
 	faults     map[statemachine.ElementID]Incident
+	loop       *Incident // it causes its own steps without end; nil: it does not
 	logs       []string
 	gone       bool // EndChild has ended it
 	bytes      int  // of state
@@ -102,12 +104,15 @@ func (in *Instance) Timers() (out []statemachine.Timer) {
 	return out
 }
 
-// Incidents are the events that it could not take, in the order in which they came.
+// Incidents are the events that it could not take, in the order in which they came, and the last one of a loop that is slowed down.
 func (in *Instance) Incidents() (out []Incident) {
 	for _, t := range in.state.Timers() {
 		if t.Failed {
 			out = append(out, in.faults[t.ID])
 		}
+	}
+	if in.loop != nil {
+		out = append(out, *in.loop)
 	}
 	return out
 }
@@ -209,8 +214,9 @@ func (in *Instance) take(result statemachine.Result, err error, failed func() (s
 	switch {
 	case err == nil:
 		delay := in.world.steps.Step(in.id, result.Cost, now)
-		if delay > 0 {
-			result.Instance.Postpone(&in.state, now.Add(delay))
+		in.loop = nil
+		if delay > 0 && (result.Instance.Postpone(&in.state, now.Add(delay)) || len(result.Deliveries) > 0) {
+			in.loop = &Incident{result.Entry.Event, now, &statemachine.Fault{Message: pace.Endless}}
 		}
 		in.adopt(&result, delay)
 	case errors.Is(err, statemachine.ErrEnded), errors.Is(err, statemachine.ErrNoChild), errors.Is(err, statemachine.ErrNoTimer): // nobody waits for it any more

@@ -72,6 +72,7 @@ func (w *World) Send(as string, in *Instance, event string, given data.Value) er
 		return err
 	}
 	w.steps.Calm(in.id)
+	in.loop = nil
 	if result.Outcome != statemachine.Ignored {
 		in.adopt(&result, 0)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/hold"
+	"troupe/actors/identity"
 	"troupe/actors/job"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
@@ -199,5 +200,32 @@ func TestWhoMayHaveJobs(t *testing.T) {
 	require.NoError(t, err)
 	for _, c := range counts {
 		assert.Zero(t, c.Waiting+c.Running+c.Failed, "%+v", c)
+	}
+}
+
+// TestMessagesOfWorkers are withheld, as the data, from operators who may not read the instance.
+func TestMessagesOfWorkers(t *testing.T) {
+	h := startOn(t, nil, workflow.Options{})
+	h.Publish(strings.Replace(charging, "id: charging\n", "id: closed\nallow: {read: {roles: [payments]}}\n", 1))
+	h.Make(boss, "closed", "")
+	l := h.activate("charge")[0]
+	require.NoError(t, h.change(job.Fail, job.Item{JobID: l.JobID, Lease: l.Lease, Message: "card 4711 is blocked"}))
+	seen := "card 4711 is blocked"
+	for name, c := range map[string]struct {
+		caller        *identity.Principal
+		message, data string
+	}{
+		"an operator":               {workflowtest.Principal("ops", nil, "mod-workflows"), "", ""},
+		"an operator who may read":  {workflowtest.Principal("ops", []string{"payments"}, "mod-workflows"), seen, `{"amount":3}`},
+		"who may have all the jobs": {operator, seen, ""},
+	} {
+		page, err := h.Jobs.List(t.Context(), &job.Query{Caller: c.caller, JobID: l.JobID, Limit: 1})
+		require.NoError(t, err)
+		require.Len(t, page.Jobs, 1, name)
+		assert.Equal(t, []string{c.message, c.data}, []string{page.Jobs[0].Message, string(page.Jobs[0].Data)}, name)
+		page, err = h.Jobs.List(t.Context(), &job.Query{Caller: c.caller, Limit: 10})
+		require.NoError(t, err)
+		require.Len(t, page.Jobs, 1, name)
+		assert.Equal(t, c.message, page.Jobs[0].Message, name)
 	}
 }

@@ -8,14 +8,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"troupe/actors/failure"
-	"troupe/actors/outbox"
-	"troupe/actors/simulation"
 	"troupe/statemachine"
-	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 )
 
@@ -31,6 +26,8 @@ type Explored struct {
 	Walks    int        `json:"walks"`
 	Steps    int        `json:"steps"`
 	Findings []*Finding `json:"findings"`
+	// Stopped says why there are fewer walks than were asked for; "": there are all.
+	Stopped string `json:"stopped,omitempty"`
 }
 
 // Finding is something that its author should look at.
@@ -49,18 +46,35 @@ type Finding struct {
 func Explore(k *Known, workflow string, o Exploration) *Explored {
 	d := k.newest[workflow]
 	walks := make([]*walk, o.Walks)
-	var next atomic.Int64
+	next := int64(0) // guarded by mu
 	var running sync.WaitGroup
+	var mu sync.Mutex
+	end := int64(o.Walks) // of the walks; guarded by mu
+	begin := func() (i int64, ok bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		next++
+		return next - 1, next <= end
+	}
 	for range runtime.GOMAXPROCS(0) {
 		running.Go(func() {
-			for i := next.Add(1) - 1; i < int64(o.Walks); i = next.Add(1) - 1 {
-				walks[i] = newWalk(k, workflow, rand.New(rand.NewPCG(o.Seed, uint64(i)))) //nolint:gosec // it is to be repeated
-				walks[i].walk(o.Steps)
+			for i, ok := begin(); ok; i, ok = begin() {
+				w := newWalk(k, workflow, rand.New(rand.NewPCG(o.Seed, uint64(i)))) //nolint:gosec // it is to be repeated
+				w.walk(o.Steps)
+				mu.Lock()
+				if walks[i] = w; w.isOver {
+					end = min(end, i+1) // NB: those before it are taken in any case, so the same seed stops at the same one
+				}
+				mu.Unlock()
 			}
 		})
 	}
 	running.Wait()
-	out := &Explored{Workflow: workflow, Walks: o.Walks}
+	walks = walks[:end]
+	out := &Explored{Workflow: workflow, Walks: len(walks)}
+	if n := len(walks); n > 0 && walks[n-1].isOver {
+		out.Stopped = fmt.Sprintf("walk %d has come to more than %d events that come on their own: it might never end", n, ownMax)
+	}
 	found, reached := map[string]*Finding{}, statemachine.NewCoverage(d)
 	var keys []string
 	for _, w := range walks {
@@ -86,10 +100,10 @@ func Explore(k *Known, workflow string, o Exploration) *Explored {
 		f.shorten(k, workflow)
 		out.Findings = append(out.Findings, f)
 	}
-	if len(keys) == 0 {
+	if len(keys) == 0 && out.Stopped == "" {
 		out.Findings = neverLeft(d, walks)
 	}
-	if i := slices.IndexFunc(walks, func(w *walk) bool { return len(w.steps) > 0 }); i >= 0 && len(keys) == 0 {
+	if i := slices.IndexFunc(walks, func(w *walk) bool { return len(w.steps) > 0 }); i >= 0 && len(keys) == 0 && out.Stopped == "" {
 		// NB: what is behind another finding is not reached because of it
 		out.Findings = append(out.Findings, unreached(reached, walks[i].steps[0])...)
 	}
@@ -151,10 +165,17 @@ func neverLeft(d *statemachine.Definition, walks []*walk) []*Finding {
 	return findings
 }
 
-// unreached are the states and transitions that no walk has reached.
+// unreached are the states and transitions that no walk has reached, but for what follows when a parent cancels its child: the instances of
+// the walks have no parent.
 func unreached(c *statemachine.Coverage, create Step) (findings []*Finding) {
-	for _, p := range c.Parts() {
-		if p.Count > 0 || p.Kind != "state" && p.Kind != "transition" {
+	parts, cancelled := c.Parts(), map[string]bool{}
+	for _, p := range parts {
+		if to, ok := strings.CutPrefix(p.Text, "parent.cancelled"); ok && p.Kind == "transition" {
+			cancelled[p.Text], cancelled[strings.TrimPrefix(to, " → ")] = true, true
+		}
+	}
+	for _, p := range parts {
+		if p.Count > 0 || p.Kind != "state" && p.Kind != "transition" || cancelled[cmp.Or(p.Text, string(p.At.Node))] {
 			continue
 		}
 		at := string(p.At.Machine)
@@ -167,230 +188,6 @@ func unreached(c *statemachine.Coverage, create Step) (findings []*Finding) {
 		findings = append(findings, f)
 	}
 	return findings
-}
-
-// walk is one walk.
-type walk struct {
-	run
-	r       *rand.Rand
-	samples sampler
-	steps   []Step
-	found   *Finding // the first thing; the walk ends there
-	stays   map[statemachine.Position]*stay
-}
-
-// stay is what is known of an instance's time at a state.
-type stay struct {
-	entered int // after so many steps, for the first time
-	steps   int // that were taken there
-	left    bool
-}
-
-// staysMin is how many steps without a way out make a state one that nobody can leave.
-const staysMin = 30
-
-// note notes where the instance is.
-func (w *walk) note() {
-	at := w.of.Definition().Positions(w.of.State())
-	for _, p := range at {
-		if w.stays[p] == nil {
-			w.stays[p] = &stay{entered: len(w.steps)}
-		}
-		w.stays[p].steps++
-	}
-	for p, of := range w.stays {
-		of.left = of.left || !slices.Contains(at, p)
-	}
-}
-
-func newWalk(k *Known, workflow string, r *rand.Rand) *walk {
-	return &walk{run: run{known: k, workflow: workflow, world: k.World(DefaultNow, true)}, r: r, samples: sampler{r: r}, stays: map[statemachine.Position]*stay{}}
-}
-
-func (w *walk) walk(steps int) {
-	w.create()
-	for w.of != nil && w.found == nil && len(w.steps) < steps && !w.of.IsDone() {
-		all := w.options()
-		if len(all) == 0 {
-			w.find("stuck", "nobody and nothing can leave "+nodes(w.of.State().Ends()), mapping("done", nodeOf(truth(true))))
-			return
-		}
-		w.take(&all[w.r.IntN(len(all))])
-		w.note()
-	}
-}
-
-func (w *walk) create() {
-	d := w.known.newest[w.workflow]
-	users := w.known.users()
-	for _, i := range w.r.Perm(len(users)) {
-		s := Step{Action: Create, As: users[i]}
-		s.Public, _ = w.samples.fitting(d.CreatePublic.Text(), func(v data.Value) error { return d.CheckCreation(v, nil) })
-		if w.do(&s) == nil {
-			w.steps = append(w.steps, s)
-			w.look()
-			w.note()
-			return
-		}
-	}
-}
-
-// options are the steps that can be taken now, events without their data.
-func (w *walk) options() (all []Step) {
-	for _, in := range w.world.Instances() {
-		s := Step{}
-		if in != w.of {
-			if s.In = in.Workflow(); in.IsDone() {
-				continue
-			}
-			if newest, _ := w.instance(&s); newest != in {
-				continue // a file cannot name it
-			}
-		}
-		for _, user := range w.known.users() {
-			events, _ := in.EventsFor(user)
-			for _, e := range events {
-				if e.Guard != statemachine.GuardFalse {
-					s := s
-					s.Action, s.As, s.Name, s.Data = Send, user, string(e.Name), e.Schema
-					all = append(all, s)
-				}
-			}
-		}
-		all = append(all, w.answers(in, s)...)
-	}
-	if at := w.next(); at > 0 {
-		all = append(all, Step{Action: Advance, Wait: at})
-	}
-	return all
-}
-
-// answers are those of webhooks and of workers.
-func (w *walk) answers(in *simulation.Instance, s Step) (all []Step) {
-	for i, d := range in.Deliveries() {
-		isFirst := !slices.ContainsFunc(in.Deliveries()[:i], func(o *simulation.Delivery) bool { return o.Webhook() == d.Webhook() && o.State == outbox.Pending })
-		if d.State == outbox.Pending && isFirst && !d.Next.After(w.world.Now()) {
-			for _, status := range []int{200, 410} {
-				s := s
-				s.Action, s.Name, s.Status = Answer, d.Webhook(), status
-				all = append(all, s)
-			}
-		}
-	}
-	seen := map[string]bool{}
-	for _, j := range in.Jobs() {
-		if seen[j.Type] || j.Failed || j.Next.After(w.world.Now()) {
-			continue
-		}
-		seen[j.Type] = true
-		done, failed := s, s
-		done.Action, done.Name = Complete, j.Type
-		failed.Action, failed.Name, failed.Message, failed.Final = Fail, j.Type, "it failed", true
-		all = append(all, done, failed)
-	}
-	return all
-}
-
-// next is how far away the next timer or attempt is; 0: there is none.
-func (w *walk) next() (wait time.Duration) {
-	note := func(d time.Duration) {
-		if d = max(d, 1); wait == 0 || d < wait {
-			wait = d
-		}
-	}
-	for _, in := range w.world.Instances() {
-		if timers := in.Timers(); len(timers) > 0 {
-			note(timers[0].Due.Sub(w.world.Now()))
-		}
-		for _, d := range in.Deliveries() {
-			if d.State == outbox.Pending && d.Next.After(w.world.Now()) {
-				note(d.Next.Sub(w.world.Now()))
-			}
-		}
-		for _, j := range in.Jobs() {
-			if !j.Failed && j.Next.After(w.world.Now()) {
-				note(j.Next.Sub(w.world.Now()))
-			}
-		}
-	}
-	return wait
-}
-
-// take takes a step. It ignores that data is refused which was made from a schema.
-func (w *walk) take(s *Step) {
-	in, err := w.instance(s)
-	if err != nil {
-		return
-	}
-	d := in.Definition()
-	switch s.Action {
-	case Send:
-		s.Data = w.eventData(d, s)
-	case Complete:
-		if of := d.Job(s.Name); of != nil && of.Output != nil {
-			s.Data, _ = w.samples.fitting(of.Output.Text(), of.Output.Check)
-		}
-	}
-	err = w.do(s)
-	if err != nil && failure.Of(err).Kind != failure.ErrExecution {
-		return
-	}
-	w.steps = append(w.steps, *s)
-	if err != nil {
-		w.find("failure", fmt.Sprintf("%s %s fails: %s", s.Action, cmp.Or(s.Name, delayText(s.Wait)), reasonOf(err)), nil)
-		return
-	}
-	w.look()
-}
-
-// eventData replaces the schema of an event by data that fits it.
-func (w *walk) eventData(d *statemachine.Definition, s *Step) data.Value {
-	of := d.Events[statemachine.EventName(s.Name)]
-	if of == nil || of.Schema == nil || s.Data.Kind() == data.Absent {
-		return nil
-	}
-	v, _ := w.samples.fitting(s.Data, of.Schema.Check)
-	if string(v) == "{}" {
-		return nil
-	}
-	return v
-}
-
-// look looks for what should not be where the instances are now.
-func (w *walk) look() {
-	for _, in := range w.world.Instances() {
-		if of := in.Incidents(); len(of) > 0 && in == w.of {
-			w.find("incident", fmt.Sprintf("%s fails: %s", cmp.Or(string(of[0].Event), "an event"), of[0].Fault.Error()),
-				mapping("incidents", &document.Node{Kind: document.Sequence}))
-			return
-		}
-	}
-	tasks, _ := w.of.Tasks()
-	for _, t := range tasks {
-		if t.Assignee == "" && !w.isForSomebody(t.ID) {
-			w.find("task", "nobody can do the task of "+string(t.At.Machine)+"."+string(t.At.Node), mapping("tasks", &document.Node{Kind: document.Sequence}))
-			return
-		}
-	}
-}
-
-func (w *walk) isForSomebody(id statemachine.ElementID) bool {
-	for _, user := range w.known.users() {
-		tasks, err := w.of.TasksFor(user)
-		if may, _ := w.of.MayRead(user); err != nil || !may {
-			continue
-		}
-		for _, t := range tasks {
-			if t.ID == id && (t.IsCandidate || len(t.Events) > 0) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func (w *walk) find(kind, message string, last *document.Node) {
-	w.found = &Finding{Kind: kind, Message: message, steps: slices.Clone(w.steps), last: last}
 }
 
 // shorten leaves out the steps without which the same is found.
@@ -424,7 +221,7 @@ func replay(k *Known, workflow string, steps []Step) *Finding {
 		}
 		w.steps = append(w.steps, *s)
 		if err != nil {
-			w.find("failure", fmt.Sprintf("%s %s fails: %s", s.Action, cmp.Or(s.Name, delayText(s.Wait)), reasonOf(err)), nil)
+			w.fail(s, err)
 			continue
 		}
 		w.look()

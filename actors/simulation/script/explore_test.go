@@ -24,7 +24,9 @@ func TestExplorationFindsDefects(t *testing.T) {
 	}{
 		{"nothing", head + ask + "stateMachines: {main: {initial: a, states: {a: {on: {ask: [{guard: event.data.n < 50, target: b}, {target: c}]}}, b: {after: {P1D: c}}, c: {type: final}}}}", "", "", 0},
 		{"an action that fails", head + ask + "stateMachines: {main: {initial: a, states: {a: {on: {ask: {target: b}, idle: {}}}, b: {on: {go: {target: c, actions: [{assign: {svcPublic.x: '${10 / svcPublic.n}'}}]}}}, c: {type: final}}}}", "failure", "send go fails: ", 3},
+		{"a creation that fails", head + "create: {svcPublic: {type: object, properties: {n: {type: integer, minimum: 0, maximum: 9}}, required: [n]}}\nstateMachines: {main: {initial: a, states: {a: {entry: [{assign: {svcPublic.x: '${10 / svcPublic.n}'}}], on: {go: c}}, c: {type: final}}}}", "failure", "create fails: ", 1},
 		{"a timer that fails", head + "stateMachines: {main: {initial: a, states: {a: {on: {idle: {}}, after: {P3D: {target: c, actions: [{assign: {svcPublic.x: '${svcPublic.none.none}'}}]}}}, c: {type: final}}}}", "incident", "after.", 2},
+		{"a job whose failure nothing takes", head + "jobs: {print: {}}\nstateMachines: {main: {initial: a, states: {a: {invoke: {job: print, onDone: c}}, c: {type: final}}}}", "incident", "job print fails for good, and nothing in a takes that: add onError", 2},
 		{"a state without a way out", head + "stateMachines: {main: {initial: a, states: {a: {on: {go: b, end: c}}, b: {on: {out: {target: c, guard: has(svcPublic.x)}}}, c: {type: final}}}}", "stuck", "nobody and nothing can leave b", 2},
 		{"a state where only nothing happens", head + "stateMachines: {main: {initial: a, states: {a: {on: {go: b, end: c}}, b: {on: {note: {}}}, c: {type: final}}}}", "stuck", "w.yaml:4: no walk leaves the state main.b", 2},
 		{"a task for a role that nobody has", head + "stateMachines: {main: {initial: a, states: {a: {on: {go: b}}, b: {task: {title: Do it}, on: {done: {target: c, allow: {roles: [ghost]}}}}, c: {type: final}}}}", "task", "nobody can do the task of main.b", 2},
@@ -53,6 +55,27 @@ func TestExplorationFindsDefects(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAnEndlessExplorationStops: instances that invoke two of their own kind would fill the world in each walk. It stops at the same walk
+// each time, and says so.
+func TestAnEndlessExplorationStops(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
+	directory, err := identity.ParseDirectory("identity.yaml", []byte("roles: [{id: staff}]\nusers: [{id: ann, roles: [staff]}]"))
+	require.NoError(t, err)
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	require.NoError(t, err)
+	parsed, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte("id: w\nstateMachines: {main: {initial: a, states: {a: {on: {go: b, end: c}}, b: {invoke: [{workflow: v}, {workflow: v}], on: {end: c}}, c: {type: final}}}}")})
+	require.NoError(t, err)
+	more, err := parser.Parse(statemachine.Source{File: "v.yaml", Text: []byte("id: v\nstateMachines: {main: {initial: b, states: {b: {invoke: [{workflow: v}, {workflow: v}], on: {end: c}}, c: {type: final}}}}")})
+	require.NoError(t, err)
+	known := NewKnown(directory, []*statemachine.Definition{parsed.Definition, more.Definition})
+	got := Explore(known, "w", Exploration{Walks: 1000, Steps: 50, Seed: 3})
+	assert.Contains(t, got.Stopped, "has come to more than 2000 events that come on their own")
+	assert.True(t, got.Walks < 10 && len(got.Findings) == 0, "%d walks, %v", got.Walks, got.Findings)
+	assert.Equal(t, got, Explore(known, "w", Exploration{Walks: 1000, Steps: 50, Seed: 3}))
 }
 
 // TestTheExampleHasNoFindings explores the workflows of the example home.

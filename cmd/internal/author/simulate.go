@@ -38,7 +38,6 @@ FILE is a file in the folder workflows of a home, whose users there are. Nothing
 at the end of its input. What a step has wrong is told, and the next one can be given; the exit code is 2 then.`,
 		Example: "  troupe simulate troupe-home/workflows/leave-request.yaml\n" +
 			"  troupe simulate troupe-home/workflows/leave-request.yaml -o json < steps",
-		Args: cobra.ExactArgs(1),
 	}
 	out = cli.AddOutput(cmd, cli.FormTable, cli.FormJSON)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

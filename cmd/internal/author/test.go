@@ -31,7 +31,7 @@ const formJUnit = "junit"
 type testCommand struct {
 	dir, run, coverage string
 	watch              bool
-	record             string
+	record, to         string
 	private            bool
 	explore            bool
 	walks              script.Exploration
@@ -62,7 +62,7 @@ fail, states that nobody can leave, tasks for nobody, states and transitions tha
 			"  troupe test --run 'a large order*' --watch\n" +
 			"  troupe test -o junit > tests.xml\n" +
 			"  troupe test --coverage coverage.html\n" +
-			"  troupe test --record leave-request/01M7YZAB2GNTJFQE62690KHSQT > tests/recorded.yaml\n" +
+			"  troupe test --record leave-request/01M7YZAB2GNTJFQE62690KHSQT --to tests/recorded.yaml\n" +
 			"  troupe test --explore --run purchase-order --walks 1000",
 	}
 	t.out = cli.AddOutput(cmd, cli.FormTable, cli.FormJSON, formJUnit)
@@ -71,6 +71,7 @@ fail, states that nobody can leave, tasks for nobody, states and transitions tha
 	cmd.Flags().StringVar(&t.coverage, "coverage", "", "write what the tests reach to this file: .svg or .html")
 	cmd.Flags().BoolVar(&t.watch, "watch", false, "run the tests again whenever a file changes")
 	cmd.Flags().StringVar(&t.record, "record", "", "print a test made from this instance: its id, or WORKFLOW/ID")
+	cmd.Flags().StringVar(&t.to, "to", "", "write the recorded test to this file, which stays as it is when that fails")
 	cmd.Flags().BoolVar(&t.private, "private", false, "keep private data in the recorded test")
 	cmd.Flags().BoolVar(&t.explore, "explore", false, "walk through the workflows at random; --run names one of them")
 	cmd.Flags().Var(cli.Count(&t.walks.Walks), "walks", "how many walks --explore tries for each workflow, at most 100,000")
@@ -94,6 +95,8 @@ fail, states that nobody can leave, tasks for nobody, states and transitions tha
 			return cli.Usagef("there is no home in %s: it has no %s; give its folder: troupe test DIR", t.dir, home.IdentityFile)
 		}
 		switch {
+		case t.to != "" && t.record == "":
+			return cli.Usagef("--to is for --record")
 		case t.record != "":
 			return t.recording(cmd)
 		case t.explore:

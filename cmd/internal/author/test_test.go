@@ -7,6 +7,7 @@ import (
 	"encoding/xml"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -73,6 +74,23 @@ func TestTheGuideIsRight(t *testing.T) {
 	assert.Contains(t, clitest.MustInvoke(t, "test", dir), "tests/guide.yaml")
 }
 
+// TestTheCoverageInTheGuideIsRight compares it with what the command prints of the example without its test of a rejected order.
+func TestTheCoverageInTheGuideIsRight(t *testing.T) {
+	guide, err := os.ReadFile(filepath.Join(clitest.Tree(), "cmd", "troupe", "TESTS.md"))
+	require.NoError(t, err)
+	dir := clitest.ExampleHome(t)
+	file := filepath.Join(dir, "tests", "purchase-order.yaml")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	without := regexp.MustCompile(`(?m)^  a rejected order[^\n]*\n(    [^\n]*\n|\n)*`).ReplaceAll(text, nil)
+	require.Less(t, len(without), len(text), "there is a test of a rejected order")
+	clitest.PutFile(t, dir, "tests/purchase-order.yaml", string(without))
+	out := clitest.MustInvoke(t, "test", dir, "--coverage", filepath.Join(t.TempDir(), "coverage.svg"))
+	_, table, found := strings.Cut(out, "\n\n")
+	require.True(t, found, out)
+	assert.Contains(t, string(guide), "```\n"+table+"```\n")
+}
+
 func TestAFailureIsShown(t *testing.T) {
 	dir := clitest.ExampleHome(t)
 	clitest.Edit(t, dir, "tests/stock-take.yaml", "svcPublic: {counted: 120, missing: 3}", "svcPublic: {counted: 120, missing: 4}")
@@ -112,7 +130,8 @@ func TestFaultyFilesAreNoFailures(t *testing.T) {
 		assert.Contains(t, out+complaint, `tests/stock-take.yaml:9:14: there is no user "paulo.santo" (did you mean "paulo.santos"?)`, command)
 	}
 	for _, args := range [][]string{
-		{"test", dir, "--run", "nothing like this"}, {"test", t.TempDir()}, {"test", dir, "--coverage", "x.png"}, {"test", dir, "-o", "xml"},
+		{"test", dir, "--run", "nothing like this"}, {"test", t.TempDir()}, {"test", dir, "--coverage", "x.png"}, {"test", dir, "-o", "xml"}, {"test", dir, "--to", "x.yaml"},
+		{"simulate"},
 	} {
 		code, _, complaint := clitest.Invoke(args...)
 		assert.Equal(t, cli.ExitUsage, code, "%v: %s", args, complaint)
@@ -139,12 +158,18 @@ func TestRecording(t *testing.T) {
 	text := clitest.MustInvoke(t, "test", dir, "--record", id)
 	assert.Contains(t, text, "send: approve")
 	assert.Equal(t, text, clitest.MustInvoke(t, "test", dir, "--record", servertest.Workflow+"/"+id))
-	clitest.PutFile(t, dir, "tests/recorded.yaml", text)
+	file := filepath.Join(dir, "tests", "recorded.yaml")
+	assert.Empty(t, clitest.MustInvoke(t, "test", dir, "--record", id, "--to", file))
+	written, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, text, string(written))
 	assert.Contains(t, clitest.MustInvoke(t, "test", dir), "passed  as "+id)
 
 	clitest.Edit(t, dir, "workflows/leave.yaml", "approve: approved", "approve: draft")
-	code, _, complaint := clitest.Invoke("test", dir, "--record", id)
+	code, _, complaint := clitest.Invoke("test", dir, "--record", id, "--to", file)
 	assert.Equal(t, cli.ExitFailed, code)
+	again, err := os.ReadFile(file)
+	assert.True(t, err == nil && string(again) == text, "the file stays as it is")
 	assert.Contains(t, complaint, `the instance went by "approve" to approved, but the simulated one by "approve" to draft`)
 	code, _, complaint = clitest.Invoke("test", dir, "--record", "01M7X76MQ3B39RFC7WWVK0NTP7")
 	assert.True(t, code == cli.ExitFailed && strings.Contains(complaint, "404 NotFound"), complaint)
@@ -171,6 +196,9 @@ func TestExploring(t *testing.T) {
 	var report struct{ Workflows []*script.Explored }
 	require.NoError(t, json.Unmarshal([]byte(out), &report))
 	assert.Equal(t, found, report.Workflows[0].Findings[0].Test)
+	clitest.PutFile(t, dir, "workflows/more.yaml", "id: more\nstateMachines: {m: {initial: a, states: {a: {invoke: [{workflow: more}, {workflow: more}], on: {end: b}}, b: {type: final}}}}\n")
+	code, _, complaint = clitest.Invoke("test", dir, "--explore", "--run", "more", "--walks", "5")
+	assert.True(t, code == cli.ExitFailed && strings.Contains(complaint, "more was not explored to the end: walk 1 has come to more than 2000 events"), "%d %s", code, complaint)
 	for _, args := range [][]string{{"--run", "nothing"}, {"--steps", "1001"}, {"-o", "junit"}} {
 		code, _, complaint := clitest.Invoke(append([]string{"test", dir, "--explore"}, args...)...)
 		assert.Equal(t, cli.ExitUsage, code, "%v: %s", args, complaint)

@@ -2,7 +2,9 @@ package author
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,13 +32,16 @@ func (t *testCommand) exploring(cmd *cobra.Command) error {
 		return asFaulty(cmd, t.dir, err)
 	}
 	known, found := set.Known(), 0
-	all := []*script.Explored{}
+	all, stopped := []*script.Explored{}, []string(nil)
 	for _, workflow := range known.Workflows() {
 		if !t.isMeant(workflow) {
 			continue
 		}
 		of := script.Explore(known, workflow, t.walks)
 		all, found = append(all, of), found+len(of.Findings)
+		if of.Stopped != "" {
+			stopped = append(stopped, workflow+" was not explored to the end: "+of.Stopped)
+		}
 		if t.out.Form == cli.FormJSON {
 			continue
 		}
@@ -55,8 +60,8 @@ func (t *testCommand) exploring(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	if found > 0 {
-		return fmt.Errorf("%s", cli.Plural(found, "finding"))
+	if found > 0 || len(stopped) > 0 {
+		return errors.New(strings.Join(append(stopped, cli.Plural(found, "finding")), "; "))
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,6 +39,12 @@ func (t *testCommand) recording(cmd *cobra.Command) error {
 	text, err := script.Record(set.Known(), of)
 	if err != nil {
 		return fmt.Errorf("record %s: %w", t.record, err)
+	}
+	if t.to != "" {
+		if err := os.MkdirAll(filepath.Dir(t.to), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(t.to, text, 0o644)
 	}
 	_, err = cmd.OutOrStdout().Write(text)
 	return err

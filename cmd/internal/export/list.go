@@ -22,7 +22,6 @@ func newList() *cobra.Command {
 		Long: "The setting exports has them. POSITION is when the newest entry was committed that the target has confirmed, LAG how\n" +
 			"long the oldest one waits that it has not; ROWS and GAPS are counted since the start. In a cluster all nodes are asked.",
 		Example: "  troupe export list --home ./troupe-home\n  troupe export list -o json",
-		Args:    cobra.NoArgs,
 	}
 	o := cli.AddOutput(cmd, cli.FormTable, cli.FormJSON, cli.FormYAML)
 	return connect.AtHome(cmd, func(ctx context.Context, server *admin.Client) error {

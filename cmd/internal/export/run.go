@@ -45,7 +45,6 @@ func newRun() *cobra.Command {
 			"write `troupe export --to scxml -- run`.",
 		Example: "  troupe export run --to /srv/lake --workflow leave-request --format parquet\n" +
 			"  troupe export run --to https://warehouse.example.com/rows --home ./troupe-home",
-		Args: cobra.NoArgs,
 	}
 	at := connect.AddFlags(cmd)
 	at.AddHome(cmd)

@@ -21,7 +21,6 @@ func newActors() *cobra.Command {
 		Long: "Instances and workers are counted. Their MAILBOX is the number of unanswered calls; that of other actors is the\n" +
 			"number of messages in their mailbox.",
 		Example: "  troupe actors --home ./troupe-home\n  troupe actors -o json",
-		Args:    cobra.NoArgs,
 	}
 	o := cli.AddOutput(cmd, cli.FormTable, cli.FormJSON, cli.FormYAML)
 	return connect.AtHome(cmd, func(ctx context.Context, server *admin.Client) error {

@@ -26,6 +26,7 @@ func (c *Checker) Warn(doubts document.Collector) document.Faults {
 	c.warnOfKeywords(&w)
 	c.warnOfSlips(&w)
 	c.warnOfJobs(&w)
+	c.warnOfSameState(&w)
 	if w.Err() == nil {
 		return nil
 	}

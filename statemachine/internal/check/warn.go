@@ -316,6 +316,25 @@ func (c *Checker) warnOfJobs(w *document.Collector) {
 	}
 }
 
+// warnOfSameState tells transitions that take the end of a child or a job to its own state, which they do not leave: it does not begin again.
+func (c *Checker) warnOfSameState(w *document.Collector) {
+	for _, n := range c.Definition.Nodes {
+		if n.Kind != chart.Atomic || len(n.Invoke) == 0 || c.IsSCXML() {
+			continue
+		}
+		for t := range n.TransitionsOf() {
+			if t.Child == nil || t.Reenter || !slices.Contains(t.Targets, n) {
+				continue
+			}
+			what := "child"
+			if t.Child.Invoke.Job != nil {
+				what = "job"
+			}
+			w.Add(at(t.Line), "the transition stays in %s, and its %s does not begin again", data.Quote(string(n.ID)), what).Suggestion = "reenter: true"
+		}
+	}
+}
+
 // warnOfKeywords tells those of all schemas that the file writes.
 func (c *Checker) warnOfKeywords(w *document.Collector) {
 	for _, n := range c.SchemaNodes {
