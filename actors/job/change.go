@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -55,16 +54,14 @@ type place struct {
 // changeHere carries out what is about jobs of shards that are led here. What stands there about the same job comes one after the other.
 func (s *Service) changeHere(ctx context.Context, in *changing, places []place, out []error) {
 	for len(places) > 0 {
-		var later []place
-		seen := make(map[key.Job]bool, len(places))
-		now := slices.DeleteFunc(slices.Clone(places), func(p place) bool {
+		seen, now, later := map[key.Job]bool{}, places[:0:0], places[:0:0]
+		for _, p := range places {
 			if seen[p.name] {
 				later = append(later, p)
-				return true
+			} else {
+				now, seen[p.name] = append(now, p), true
 			}
-			seen[p.name] = true
-			return false
-		})
+		}
 		s.changeEach(ctx, in, now, out)
 		places = later
 	}

@@ -64,7 +64,7 @@ func TestOneEndCounts(t *testing.T) {
 				other.Final = action == Fail
 				ended := w.change1(action, other)
 				done := <-completed
-				assert.True(t, (done == nil) != (ended == nil), "%s, slow %v: %v, and %v", action, w.slow, done, ended)
+				assert.NotEqual(t, done == nil, ended == nil, "%s, slow %v: %v, and %v", action, w.slow, done, ended)
 				assert.Equal(t, done == nil, len(w.done) == 1, "what is said of the completion")
 				for _, err := range []error{done, ended} {
 					assert.True(t, err == nil || slices.Contains([]failure.Kind{failure.ErrLeaseLost, failure.ErrEnded}, failure.Of(err).Kind), "%v", err)

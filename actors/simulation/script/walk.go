@@ -333,7 +333,7 @@ func (w *walk) problemOf(id statemachine.ElementID) string {
 	}
 	switch {
 	case isFor && ends:
-		return "whoever can claim it can send no event of"
+		return "those who can claim it can send no event of"
 	case !isFor && !(ends && named): // NB: where a condition alone stops all, others may go on, as who asked for a leave may withdraw it
 		return "nobody can do"
 	}

@@ -130,7 +130,11 @@ func TestFaultyFilesAreNoFailures(t *testing.T) {
 		assert.Contains(t, out+complaint, `tests/stock-take.yaml:9:14: there is no user "paulo.santo" (did you mean "paulo.santos"?)`, command)
 	}
 	for _, args := range [][]string{
-		{"test", dir, "--run", "nothing like this"}, {"test", t.TempDir()}, {"test", dir, "--coverage", "x.png"}, {"test", dir, "-o", "xml"}, {"test", dir, "--to", "x.yaml"},
+		{"test", dir, "--run", "nothing like this"},
+		{"test", t.TempDir()},
+		{"test", dir, "--coverage", "x.png"},
+		{"test", dir, "-o", "xml"},
+		{"test", dir, "--to", "x.yaml"},
 		{"simulate"},
 	} {
 		code, _, complaint := clitest.Invoke(args...)
