@@ -3,7 +3,6 @@ package author
 import (
 	"encoding/json"
 	"encoding/xml"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -46,7 +45,7 @@ func TestComingFrom(t *testing.T) {
 		}
 		for decoder := xml.NewDecoder(strings.NewReader(block[2])); ; {
 			if _, err := decoder.Token(); err != nil {
-				assert.True(t, errors.Is(err, io.EOF), err)
+				require.ErrorIs(t, err, io.EOF)
 				break
 			}
 		}
