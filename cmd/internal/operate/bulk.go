@@ -63,6 +63,9 @@ you may read, and so does a reset; to migrate or delete by data you need the rig
 		case eventData != "" && event == "":
 			return cli.Usagef("--data is the data of --event, which is missing")
 		}
+		if reset.To != 0 {
+			request.Action.Reset = &reset
+		}
 		var err error
 		if request.Filter, err = cli.JsonInput(cmd, "filter", filter); err != nil {
 			return err
@@ -76,9 +79,6 @@ you may read, and so does a reset; to migrate or delete by data you need the rig
 		}
 		if event != "" {
 			request.Action.Event = &api.BulkEvent{Name: event, Data: brought}
-		}
-		if reset.To != 0 {
-			request.Action.Reset = &reset
 		}
 		if plan != "" {
 			if request.Action.Migrate, err = bulkMigration(plan); err != nil {
@@ -95,15 +95,19 @@ you may read, and so does a reset; to migrate or delete by data you need the rig
 		if event != "" && created.Count != nil && *created.Count == 0 {
 			fmt.Fprintln(cmd.ErrOrStderr(), "No instance that you may read matches.")
 		}
-		if out.Form != cli.FormTable {
-			return out.Document(created.Raw)
-		}
-		id := "-"
-		if created.ID != nil {
-			id = *created.ID
-		}
-		return out.Table([][]string{{"ID", "INSTANCES"}, {id, countOf(created.Count)}})
+		return showBulkCreated(out, created)
 	})
+}
+
+func showBulkCreated(out *cli.Output, created *client.BulkCreated) error {
+	if out.Form != cli.FormTable {
+		return out.Document(created.Raw)
+	}
+	id := "-"
+	if created.ID != nil {
+		id = *created.ID
+	}
+	return out.Table([][]string{{"ID", "INSTANCES"}, {id, countOf(created.Count)}})
 }
 
 func bulkMigration(file string) (*api.BulkMigration, error) {
