@@ -49,5 +49,8 @@ func (d *Definition) Reset(in *Instance, to Reset) (Result, error) {
 		before.State.At = then.State.At // NB: its parent was told when it ended, or has ended it
 	}
 	r, err := m.result(Moved, in.State.At.End, ResetEvent, &before)
-	return d.kept(r, err, nil, record.InputOfMove(&d.Definition, in, &r.Instance))
+	if err != nil {
+		return Result{}, err
+	}
+	return d.kept(r, nil, nil, record.InputOfMove(&d.Definition, in, &r.Instance))
 }

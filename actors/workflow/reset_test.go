@@ -54,7 +54,7 @@ func (h *harness) rowsOf(id string) map[string]int {
 	return rows
 }
 
-// TestReset resets an instance from its end, across restarts: it is what it was, others of what it waited for come, and all rows fit.
+// TestReset resets an instance from its end, across restarts (gateway/INTERFACE.md, "Resetting an instance"): it is what it was, others of what it waited for come, and all rows fit.
 func TestReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := worker{&harness{workflowtest.Start(t, workflowtest.Options{Disk: storetest.NewDisk(), Workflow: workflow.Options{Clock: time.Now}}), t}, []string{"dig"}, synctest.Wait}

@@ -63,6 +63,9 @@ you may read, and so does a reset; to migrate or delete by data you need the rig
 		case eventData != "" && event == "":
 			return cli.Usagef("--data is the data of --event, which is missing")
 		}
+		if reset.To != 0 {
+			request.Action.Reset = &reset
+		}
 		var err error
 		if request.Filter, err = cli.JsonInput(cmd, "filter", filter); err != nil {
 			return err
@@ -77,19 +80,10 @@ you may read, and so does a reset; to migrate or delete by data you need the rig
 		if event != "" {
 			request.Action.Event = &api.BulkEvent{Name: event, Data: brought}
 		}
-		if reset.To != 0 {
-			request.Action.Reset = &reset
-		}
 		if plan != "" {
-			text, err := os.ReadFile(plan)
-			if err != nil {
+			if request.Action.Migrate, err = bulkMigration(plan); err != nil {
 				return err
 			}
-			quoted, err := json.Marshal(string(text))
-			if err != nil {
-				return err
-			}
-			request.Action.Migrate = &api.BulkMigration{Plan: quoted}
 		}
 		created, err := c.StartBulk(cmd.Context(), request)
 		if refused := (*client.Error)(nil); errors.As(err, &refused) && len(refused.Faults) > 0 {
@@ -101,15 +95,28 @@ you may read, and so does a reset; to migrate or delete by data you need the rig
 		if event != "" && created.Count != nil && *created.Count == 0 {
 			fmt.Fprintln(cmd.ErrOrStderr(), "No instance that you may read matches.")
 		}
-		if out.Form != cli.FormTable {
-			return out.Document(created.Raw)
-		}
-		id := "-"
-		if created.ID != nil {
-			id = *created.ID
-		}
-		return out.Table([][]string{{"ID", "INSTANCES"}, {id, countOf(created.Count)}})
+		return showBulkCreated(out, created)
 	})
+}
+
+func showBulkCreated(out *cli.Output, created *client.BulkCreated) error {
+	if out.Form != cli.FormTable {
+		return out.Document(created.Raw)
+	}
+	id := "-"
+	if created.ID != nil {
+		id = *created.ID
+	}
+	return out.Table([][]string{{"ID", "INSTANCES"}, {id, countOf(created.Count)}})
+}
+
+func bulkMigration(file string) (*api.BulkMigration, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	quoted, err := json.Marshal(string(text))
+	return &api.BulkMigration{Plan: quoted}, err
 }
 
 func countOf(n *int64) string {
