@@ -327,7 +327,7 @@ func (s *shardCheck) gives(k key.Parts, in *known, rowKey, value []byte) {
 	}
 }
 
-// job checks a row of a job. NB: who gives jobs may write offers and attempts of one that has just ended.
+// job checks a row of a job. NB: who gives jobs may write offers of one that has just ended.
 func (s *shardCheck) job(k key.Parts, in *known, rowKey, value []byte) {
 	switch k.Kind {
 	case key.JobRow:

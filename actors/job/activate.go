@@ -2,8 +2,6 @@ package job
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"slices"
 	"time"
@@ -365,11 +363,4 @@ func (g *giving) settle() (durable []Leased, failed error) {
 		s.sweep(x, ghosts)
 	}
 	return slices.DeleteFunc(g.leased, func(l Leased) bool { return l.Lease == "" }), failed
-}
-
-// newLease draws what nobody can guess.
-func newLease() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	return base64.RawURLEncoding.EncodeToString(b[:])
 }

@@ -50,6 +50,28 @@ func (e *entry) Time() time.Time { return e.At }
 // Place implements wait.Timed.
 func (e *entry) Place() *int { return &e.place }
 
+// rows are those of the store, which tests count.
+type rows interface {
+	Load(key []byte) ([]byte, error)
+	Scan(prefix []byte, visit func(key, value []byte) error) error
+	ScanRanges(visit func(key, value []byte) error, ranges ...key.Range) error
+}
+
+// unheard is the waiter of who removes what means nothing: it may be removed again.
+type unheard struct{}
+
+// Committed implements persistence.Waiter.
+func (unheard) Committed(error) {}
+
+// update is what happens to an entry that is busy.
+type update struct {
+	e      *entry
+	next   attempt
+	offer  bool // it is offered from now on
+	pulled bool // it was taken out of its line
+	over   bool // it has ended meanwhile
+}
+
 // Metrics are counts since the start.
 type Metrics struct {
 	Activated, Completed, Failed, Expired int64 // Failed are attempts

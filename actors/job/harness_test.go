@@ -191,7 +191,7 @@ func (w *world) finish(of *Finish, done func(error)) {
 			open = &f.jobs[i]
 		}
 		sh := w.store.ShardOf(of.Job.ID)
-		s, err := w.service.Settle(w.store.Load, sh, w.store.Epoch(sh), of, open)
+		s, err := w.service.Settle(w.counted.Load, sh, w.store.Epoch(sh), of, open)
 		if s == nil || err != nil {
 			done(err)
 			return

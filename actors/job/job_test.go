@@ -132,6 +132,47 @@ func TestAJobIsDoneOnce(t *testing.T) {
 		for _, c := range w.service.Here() {
 			require.Zero(rt, c.Waiting+c.Running+c.Failed, "%+v", c)
 		}
+		require.Zero(rt, w.service.rowBytes, "of rows in memory")
+	})
+}
+
+// TestRowsAreReadOnlyAfterACrash: what is in memory suffices for a job that begins, is given and completed. Rows say the same when there is
+// no room, and after a crash: who has a job, which one comes later, and which one has its turn.
+func TestRowsAreReadOnlyAfterACrash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		defer func() { w.close() }()
+		w.counted.reads()
+		w.begin(1, "a", "work", 50)
+		given := w.activate(1, 0, "work")
+		require.NoError(t, w.change1(Complete, Item{JobID: given[0].JobID, Lease: given[0].Lease}))
+		assert.Zero(t, w.counted.reads())
+		w.service.rowBytes = rowBytesMax
+		for n := 2; n <= 4; n++ {
+			w.begin(n, "a", "work", 50)
+		}
+		full := w.activate(3, 0, "work")
+		assert.Equal(t, 6, w.counted.reads(), "two for each")
+		require.Len(t, full, 3)
+		assert.Equal(t, "2", string(full[0].Data))
+		assert.Equal(t, "1", string(given[0].Data))
+		assert.Equal(t, given[0].StateMachineID, full[0].StateMachineID)
+		w.service.rowBytes = 0
+
+		long := time.Hour
+		require.NoError(t, w.change1(Fail, Item{JobID: full[0].JobID, Lease: full[0].Lease, RetryIn: &long}))
+		require.NoError(t, w.change1(Fail, Item{JobID: full[1].JobID, Lease: full[1].Lease, RetryIn: new(time.Duration)}))
+		w.crash(1)
+		again := w.activate(3, 0, "work")
+		require.Equal(t, []string{full[1].JobID}, idsOf(again), "one comes later, and one has a holder")
+		assert.Equal(t, 2, again[0].Attempt)
+		assert.ErrorIs(t, w.change1(Complete, Item{JobID: full[1].JobID, Lease: full[1].Lease}), failure.ErrLeaseLost)
+		for _, l := range []Leased{again[0], full[2]} {
+			require.NoError(t, w.change1(Complete, Item{JobID: l.JobID, Lease: l.Lease}))
+		}
+		<-time.After(long)
+		synctest.Wait()
+		assert.Equal(t, []string{full[0].JobID}, idsOf(w.activate(3, 0, "work")))
 	})
 }
 

@@ -1,6 +1,8 @@
 package job
 
 import (
+	"crypto/rand"
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -381,6 +383,13 @@ func elementOf(j key.Job) statemachine.ElementID {
 func parseID(text string) (j key.Job, ok bool) {
 	j.ID, j.Sequence, j.Number, ok = instanceid.ParsePart(text)
 	return j, ok
+}
+
+// newLease draws what nobody can guess.
+func newLease() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
 func left(retries, attempts int) int { return max(retries+1-attempts, 0) }

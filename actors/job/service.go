@@ -40,13 +40,6 @@ type Service struct {
 	counts   Metrics
 }
 
-// rows are those of the store, which tests count.
-type rows interface {
-	Load(key []byte) ([]byte, error)
-	Scan(prefix []byte, visit func(key, value []byte) error) error
-	ScanRanges(visit func(key, value []byte) error, ranges ...key.Range) error
-}
-
 // New returns a service that has no jobs before Begin.
 func New(o Options) *Service {
 	s := &Service{
@@ -184,7 +177,7 @@ func (s *Service) enterLocked(e *entry) {
 // rowBytesMax bounds the rows in memory of all jobs, and rowBytesEach is about what one takes beside its bytes.
 const rowBytesMax, rowBytesEach = 16 << 20, 128
 
-// keepRowLocked keeps the row of a job that begins, which need not be read when it is given.
+// keepRowLocked keeps the row of a job that begins, so that it need not be read when the job is given.
 func (s *Service) keepRowLocked(x *shard, c *Change) {
 	if size := len(c.row) + rowBytesEach; c.row != nil && s.rowBytes+size <= rowBytesMax && !x.over && x.rows[c.offer.Job] == nil {
 		x.rows[c.offer.Job] = c.row
@@ -328,12 +321,6 @@ func (s *Service) load(x *shard) error {
 	x.early = nil
 	return nil
 }
-
-// unheard is the waiter of who removes what means nothing: it may be removed again.
-type unheard struct{}
-
-// Committed implements persistence.Waiter.
-func (unheard) Committed(error) {}
 
 // late returns jobs whose time has come, as busy, and the next time of the others.
 func (s *Service) late(x *shard) (late []*entry, next int64) {

@@ -129,15 +129,6 @@ func (s *Service) leaseOf(sh key.Shard, epoch uint64, f *Finish) (a attempt, kno
 	return e.attempt, true
 }
 
-// update is what happens to an entry that is busy.
-type update struct {
-	e      *entry
-	next   attempt
-	offer  bool // it is offered from now on
-	pulled bool // it was taken out of its line
-	over   bool // it has ended meanwhile
-}
-
 // write makes updates durable. After an error nothing is changed.
 func (s *Service) write(x *shard, updates []*update) error {
 	if len(updates) == 0 {

@@ -45,6 +45,7 @@ var (
 
 func (h *harness) activate(types ...string) []job.Leased {
 	h.t.Helper()
+	synctest.Wait() // NB: until the rows of the shards were read
 	leased, err := h.Jobs.Activate(context.Background(), &job.Activation{Caller: payments, Types: types, Worker: "w", Max: 10})
 	require.NoError(h.t, err)
 	return leased
@@ -184,7 +185,7 @@ func TestWhoMayHaveJobs(t *testing.T) {
 	assert.ErrorIs(t, err, failure.ErrForbidden)
 	_, err = h.Jobs.Activate(t.Context(), &job.Activation{Caller: operator, Types: []string{"charg"}, Max: 1})
 	assert.ErrorIs(t, err, failure.ErrNotFound)
-	leased, err := h.Jobs.Activate(t.Context(), &job.Activation{Caller: operator, Types: []string{"charge"}, Max: 1})
+	leased, err := h.Jobs.Activate(t.Context(), &job.Activation{Caller: operator, Types: []string{"charge"}, Max: 1, Wait: time.Minute})
 	require.NoError(t, err)
 	require.Len(t, leased, 1)
 	errs, err := h.Jobs.Change(t.Context(), &job.Request{Caller: mary, Action: job.Complete, Items: []job.Item{{JobID: leased[0].JobID, Lease: leased[0].Lease}}})
