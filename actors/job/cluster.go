@@ -178,12 +178,16 @@ func (s *Service) askLimited(ctx context.Context, sh key.Shard, in *asked) (leas
 
 // askNode is fanout.Patience.Ask for what may panic.
 func (s *Service) askNode(ctx context.Context, name string, wait time.Duration, ask func(context.Context) error, late func()) error {
-	return s.kinds.patience.Ask(ctx, name, wait, func(ctx context.Context) (err error) {
-		if panicked := guard.Try(s.o.Log, "question about jobs", func() { err = ask(ctx) }); panicked != nil {
-			err = panicked
-		}
-		return err
+	return s.kinds.patience.Ask(ctx, name, wait, func(ctx context.Context) error {
+		return s.guarded(func() error { return ask(ctx) })
 	}, late)
+}
+
+func (s *Service) guarded(ask func() error) (err error) {
+	if panicked := guard.Try(s.o.Log, "question about jobs", func() { err = ask() }); panicked != nil {
+		err = panicked
+	}
+	return err
 }
 
 func collect[T any](into *[]T) func(T) error {
@@ -257,8 +261,10 @@ func (s *Service) probe(ctx context.Context, name string) error {
 	nodes, _ := s.nodes(ctx)
 	for _, of := range nodes {
 		if of.name == name {
-			_, err := s.kinds.take.Merge(ctx, &asked{}, fanout.Merging[Leased]{Shards: []key.Shard{of.leads}, Order: inOrder[Leased]}, collect(new([]Leased)))
-			return err
+			return s.guarded(func() error {
+				_, err := s.kinds.take.Merge(ctx, &asked{}, fanout.Merging[Leased]{Shards: []key.Shard{of.leads}, Order: inOrder[Leased]}, collect(new([]Leased)))
+				return err
+			})
 		}
 	}
 	return nil // it leads nothing

@@ -34,15 +34,21 @@ type ActivateRequest struct {
 // Activate takes jobs. After an error of the network some may have been leased, and come back when their leases
 // have ended.
 func (c *Client) Activate(ctx context.Context, r ActivateRequest) (jobs []*Job, err error) {
+	jobs, _, err = c.activate(ctx, r)
+	return jobs, err
+}
+
+// activate also returns why there are none at present.
+func (c *Client) activate(ctx context.Context, r ActivateRequest) (jobs []*Job, paused string, err error) {
 	defer asking(&err, "activate %s", strings.Join(r.Types, ", "))
 	body, err := encode(api.JobActivation{Types: r.Types, Worker: r.Worker, Max: r.Max, Lease: isoOf(r.Lease), Wait: isoOf(r.Wait)})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	var activated api.ActivatedJobs
 	a, err := c.ask(ctx, &request{method: http.MethodPost, path: []string{"jobs", "activate"}, body: body}, &activated)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	now, err := http.ParseTime(a.header.Get("Date"))
 	if err != nil {
@@ -51,11 +57,11 @@ func (c *Client) Activate(ctx context.Context, r ActivateRequest) (jobs []*Job, 
 	for _, j := range activated.Jobs {
 		deadline, err := time.Parse(time.RFC3339, j.Deadline)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrProtocol, err)
+			return nil, "", fmt.Errorf("%w: %w", ErrProtocol, err)
 		}
 		jobs = append(jobs, &Job{Job: j, lasts: deadline.Sub(now) - time.Second}) // NB: Date has whole seconds
 	}
-	return jobs, nil
+	return jobs, activated.Paused, nil
 }
 
 // isoOf is a duration as ISO 8601 has it, empty for none.

@@ -114,7 +114,7 @@ func (r *workerRun) report(err error) {
 
 // take activates jobs while there are slots, until ctx ends or the service refuses.
 func (r *workerRun) take() error {
-	for failures := 0; ; {
+	for failures, told := 0, ""; ; {
 		select {
 		case r.slots <- struct{}{}:
 		case <-r.ctx.Done():
@@ -125,7 +125,7 @@ func (r *workerRun) take() error {
 		}
 		<-r.slots
 		free := cap(r.slots) - len(r.slots)
-		jobs, err := r.Client.Activate(r.ctx, ActivateRequest{
+		jobs, paused, err := r.Client.activate(r.ctx, ActivateRequest{
 			Types: r.Types, Worker: r.name, Max: min(free, settledMax), Lease: r.lease, Wait: min(pollMax, r.Client.options.CallMax/2),
 		})
 		for _, j := range jobs {
@@ -139,7 +139,10 @@ func (r *workerRun) take() error {
 		case r.ctx.Err() != nil:
 			return nil
 		case err == nil:
-			failures = 0
+			if paused != "" && paused != told {
+				r.report(fmt.Errorf("there are no jobs: %s", paused))
+			}
+			failures, told = 0, paused
 			continue
 		case isRefusal(err):
 			return err

@@ -31,6 +31,7 @@ type board struct {
 	// refuse is how an action upon a job is refused; nil or 0: it is not.
 	refuse  func(action, job string) int
 	away    time.Time     // nobody answers until then
+	paused  string        // why it gives none
 	changed chan struct{} // closed when a job came
 }
 
@@ -114,7 +115,7 @@ func (b *board) activate(ctx context.Context, text []byte, answer func(int, any)
 		}
 	}
 	n := min(asked.Max, len(b.waiting))
-	got := api.ActivatedJobs{Jobs: []api.Job{}}
+	got := api.ActivatedJobs{Jobs: []api.Job{}, Paused: b.paused}
 	for _, id := range b.waiting[:n] {
 		got.Jobs = append(got.Jobs, api.Job{JobID: id, Lease: "l", Attempt: 1, Deadline: time.Now().UTC().Add(leases).Format(time.RFC3339), Data: []byte(`{}`)})
 	}
@@ -312,6 +313,20 @@ func TestWorkerIsRefused(t *testing.T) {
 		require.ErrorAs(t, err, &answer)
 		assert.Equal(t, 403, answer.Status)
 		assert.Contains(t, b.told()[len(b.told())-1], `complete {"jobId":"a"}`)
+	})
+}
+
+// TestWorkerHearsOfAPause: once, and not each time that it asks.
+func TestWorkerHearsOfAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard()
+		b.paused = "the store was restored"
+		reported := make(chan error, 10)
+		stop := working(t, b, &Worker{Handle: nothing, OnError: func(err error) { reported <- err }})
+		<-time.After(2 * time.Minute)
+		require.NoError(t, stop())
+		require.Len(t, reported, 1)
+		assert.ErrorContains(t, <-reported, "there are no jobs: the store was restored")
 	})
 }
 
