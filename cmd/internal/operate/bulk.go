@@ -81,15 +81,9 @@ you may read, and so does a reset; to migrate or delete by data you need the rig
 			request.Action.Reset = &reset
 		}
 		if plan != "" {
-			text, err := os.ReadFile(plan)
-			if err != nil {
+			if request.Action.Migrate, err = bulkMigration(plan); err != nil {
 				return err
 			}
-			quoted, err := json.Marshal(string(text))
-			if err != nil {
-				return err
-			}
-			request.Action.Migrate = &api.BulkMigration{Plan: quoted}
 		}
 		created, err := c.StartBulk(cmd.Context(), request)
 		if refused := (*client.Error)(nil); errors.As(err, &refused) && len(refused.Faults) > 0 {
@@ -110,6 +104,15 @@ you may read, and so does a reset; to migrate or delete by data you need the rig
 		}
 		return out.Table([][]string{{"ID", "INSTANCES"}, {id, countOf(created.Count)}})
 	})
+}
+
+func bulkMigration(file string) (*api.BulkMigration, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	quoted, err := json.Marshal(string(text))
+	return &api.BulkMigration{Plan: quoted}, err
 }
 
 func countOf(n *int64) string {

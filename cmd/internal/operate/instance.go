@@ -70,7 +70,7 @@ func newInstanceReset() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "reset WORKFLOW INSTANCE", Short: "Make an instance what it was after an entry of its history (needs mod-workflows)",
 		Long: `Its data and states become those after the entry (troupe instance history numbers them), as a new entry. What it waits
-for now ends, and its tasks, timers, jobs and children begin anew; no other action is run. An instance that has ended
+for now ends, and its tasks, timers, jobs and children begin again; no other action is run. An instance that has ended
 can be reset, too.`,
 		Example: "  troupe instance reset purchase 01M7YZAB2GNTJFQE62690KHSQT --to 3 --reason 'the supplier was wrong'",
 	}

@@ -3350,6 +3350,7 @@ export interface components {
                 migrate?: {
                     [key: string]: unknown;
                 };
+                reset?: components["schemas"]["ResetRequest"];
                 /** @constant */
                 delete?: true;
             };
@@ -3369,7 +3370,7 @@ export interface components {
             id: string;
             workflowId: string;
             /** @enum {unknown} */
-            action: "event" | "migrate" | "delete";
+            action: "event" | "migrate" | "reset" | "delete";
             /** @description Its name. */
             event?: string;
             /** @description The user who created it. */
