@@ -39,10 +39,11 @@ var (
 
 // Complete returns what is stored of an entry, whose JSON follows HeadBytes that are free. in is the instance behind it.
 func Complete(value []byte, e *statemachine.Entry, in *statemachine.Instance, goesOn bool) []byte {
-	return complete(value, e, in.Sequence, SumOf(in), true, goesOn)
+	return complete(value, e, nil, in.Sequence, SumOf(in), true, goesOn)
 }
 
-func complete(value []byte, e *statemachine.Entry, sequence uint64, sum uint16, kept, goesOn bool) []byte {
+// complete is Complete for an entry of which perhaps only a digest of what the event brought is known.
+func complete(value []byte, e *statemachine.Entry, digest data.Value, sequence uint64, sum uint16, kept, goesOn bool) []byte {
 	if len(e.Input) > DataBytesMax {
 		kept = false
 	}
@@ -54,6 +55,9 @@ func complete(value []byte, e *statemachine.Entry, sequence uint64, sum uint16, 
 		end = len(value) - HeadBytes
 	}
 	value, kind := appendBrought(value, e.Data, e.Attempt)
+	if digest != nil {
+		value, kind = append(value, digest...), kind|digestKind
+	}
 	if kept && len(e.Input) > 0 {
 		value = appendLength(append(value, e.Input...), len(e.Input))
 		kind |= inputBit

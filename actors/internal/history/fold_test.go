@@ -65,7 +65,7 @@ func walk(r *rand.Rand, machines, entries int) (shown []string, kept [][]byte) {
 		value := e.AppendJSON(make([]byte, HeadBytes))
 		shown = append(shown, string(value[HeadBytes:]))
 		e.Attempt = n%5 == 0
-		value = complete(value, &e, uint64(n), uint16(n), n%3 > 0, true)
+		value = complete(value, &e, nil, uint64(n), uint16(n), n%3 > 0, true)
 		chain = Seal(value, chain)
 		kept, at = append(kept, value), to
 	}
@@ -110,7 +110,7 @@ func TestAFoldedEntryIsSmall(t *testing.T) {
 	to[50] = "another"
 	e := statemachine.Entry{User: "john", Start: at, Event: "go", End: to, At: time.UnixMilli(1)}
 	whole := e.AppendJSON(nil)
-	folded := complete(e.AppendJSON(make([]byte, HeadBytes)), &e, 2, 7, true, true)
+	folded := complete(e.AppendJSON(make([]byte, HeadBytes)), &e, nil, 2, 7, true, true)
 	assert.True(t, mayFold(&e, 2, len(whole)) && len(whole) >= 12_000 && len(folded) <= 250, "%d bytes become %d", len(whole), len(folded))
 	for _, no := range []uint64{1, wholeEvery} {
 		assert.False(t, mayFold(&e, no, len(whole)), "entry %d may be folded", no)

@@ -140,7 +140,7 @@ func (b *Builder) Add(shown []byte) (stored []byte, err error) {
 	case e.TS.Before(b.At) || e.TS.Unix() < 0:
 		return nil, fmt.Errorf("history entry %d: its time %s is before that of the entry before, or before 1970", b.N, e.TS.Format(time.RFC3339Nano))
 	}
-	value := entry.AppendJSON(make([]byte, HeadBytes))
+	var digest data.Value
 	switch {
 	case len(e.DataDigest) > 0:
 		var of struct {
@@ -152,12 +152,7 @@ func (b *Builder) Add(shown []byte) (stored []byte, err error) {
 		if err != nil || notHex != nil || len(sum) != sha256.Size || of.Bytes <= DataBytesMax || len(e.Data) > 0 && string(e.Data) != "null" {
 			return nil, fmt.Errorf("history entry %d: dataDigest must have sha256 and bytes of data that is not there and has more than %d bytes", b.N, DataBytesMax)
 		}
-		kind := digestKind
-		if e.Attempt {
-			kind |= attemptBit
-		}
-		end := len(value) - HeadBytes
-		value = appendTail(fmt.Appendf(value, digestForm, sum, of.Bytes), end, kind)
+		digest = fmt.Appendf(nil, digestForm, sum, of.Bytes)
 	default:
 		if len(e.Data) > 0 {
 			if entry.Data, err = data.Clean(e.Data); err != nil {
@@ -167,15 +162,15 @@ func (b *Builder) Add(shown []byte) (stored []byte, err error) {
 				return nil, fmt.Errorf("history entry %d: data has %d bytes, and may have %d: leave data out and have dataDigest, the sha256 and bytes of it", b.N, len(entry.Data), DataBytesMax)
 			}
 		}
-		var sum uint16
-		if len(e.Kept) > 0 {
-			if len(e.Kept) < 2 || len(e.Kept) > 2+DataBytesMax {
-				return nil, fmt.Errorf("history entry %d: kept is not what an export has written", b.N)
-			}
-			sum, entry.Input = binary.BigEndian.Uint16(e.Kept), e.Kept[2:]
-		}
-		value = complete(value, &entry, b.N, sum, len(e.Kept) > 0, goesOn)
 	}
+	var sum uint16
+	if len(e.Kept) > 0 {
+		if len(e.Kept) < 2 || len(e.Kept) > 2+DataBytesMax {
+			return nil, fmt.Errorf("history entry %d: kept is not what an export has written", b.N)
+		}
+		sum, entry.Input = binary.BigEndian.Uint16(e.Kept), e.Kept[2:]
+	}
+	value := complete(entry.AppendJSON(make([]byte, HeadBytes)), &entry, digest, b.N, sum, len(e.Kept) > 0, goesOn)
 	event := entry.Event
 	if event == statemachine.MigrateEvent {
 		event, b.Misfit = "", nil
