@@ -5266,7 +5266,8 @@ export interface operations {
             /** @description The instance record. */
             200: {
                 headers: {
-                    ETag: components["headers"]["InstanceTag"];
+                    /** @description As in other answers with an instance; absent with `at`. */
+                    ETag?: string;
                     "Troupe-Leader": components["headers"]["Leader"];
                     "Preference-Applied": components["headers"]["PreferenceApplied"];
                     Link: components["headers"]["EarlierHistory"];
