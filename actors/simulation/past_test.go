@@ -2,7 +2,6 @@ package simulation_test
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"testing/synctest"
 
@@ -134,6 +133,6 @@ func TestWhatAMomentNeeds(t *testing.T) {
 		_, err = w.real.Load(t.Context(), &message.Load{Caller: seer, WorkflowID: "remembering", InstanceID: made.InstanceID, At: uint64(len(want) + 1)})
 		assert.ErrorIs(t, err, failure.ErrNotFound)
 		_, err = w.real.Load(t.Context(), &message.Load{Caller: mary, WorkflowID: "remembering", InstanceID: made.InstanceID, At: 1})
-		assert.Error(t, err, fmt.Sprint("mary may not read it"))
+		assert.Error(t, err, "mary may not read it")
 	})
 }

@@ -24,7 +24,7 @@ func (g *Group) Routes() []kernel.Route {
 		row("create", "POST", "/create", g.createInstance),
 		row("event", "POST", "/event", g.sendEvent),
 		batch,
-		row("instance", "GET", "/instance/:workflowId/:instanceId", g.loadInstance),
+		row("instance", "GET", "/instance/:workflowId/:instanceId", g.loadInstance, "at"),
 		row("instances", "GET", "/instances/:workflowId", g.queryInstances, "filter", "limit", "cursor", "sort", "fields", "count", "explain"),
 		row("choices", "GET", "/choices", g.listChoices),
 		row("events", "GET", "/instance/:workflowId/:instanceId/events", g.listEvents),

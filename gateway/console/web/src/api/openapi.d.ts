@@ -128,6 +128,9 @@ export interface paths {
          * Read an instance
          * @description Includes everything that was acknowledged before the request. A caller without any right to the workflow gets 403 for every instance
          *     id, existing or not. A caller with a right to the workflow, but not to this instance, gets 404, as if it did not exist.
+         *
+         *     With `at`, it is the instance after that entry of its history, as it was answered then, for everyone who can read it now. 404 beyond the last entry;
+         *     409 `NotKept` if the history does not have all that made one of the entries, and the message says which one and why. There is no `ETag`.
          */
         get: operations["getInstance"];
         put?: never;
@@ -629,6 +632,42 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workflow/api/v1/instance/{workflowId}/{instanceId}/reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description An instance.
+                 * @example 01JD0000000000000000000001
+                 */
+                instanceId: components["parameters"]["InstanceID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make an instance what it was
+         * @description The instance becomes what it was after entry `to` of its history, in one commit with a new entry whose `transitionEvent` is `reset` and
+         *     whose `data` is the body. Nothing of the history goes. What it waits for now ends, its children are canceled, and the tasks, timers,
+         *     jobs and children of its states begin anew; no other action is run. An instance that has ended can be reset.
+         *
+         *     `to` beyond the last entry is 404. 409 is `NotKept` if the history does not have all that the instance came from, and `KeyTaken` if
+         *     the instance had ended and another one has its key.
+         */
+        post: operations["resetInstance"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workflow/api/v1/incidents/{id}": {
         parameters: {
             query?: never;
@@ -967,7 +1006,7 @@ export interface paths {
         put?: never;
         /**
          * Do one thing to many instances
-         * @description Begins a job that sends each matching instance an event, migrates it, or deletes it, and answers at once. `count` is how many match
+         * @description Begins a job that sends each matching instance an event, migrates it, resets it, or deletes it, and answers at once. `count` is how many match
          *     now, `null` when counting would take long. Each instance that exists now has its turn exactly once, and counts if it matches then.
          *     The job acts as the caller, goes on after restarts, and leaves most of the machine to requests. With `dryRun` it only counts, and
          *     `id` is `null`.
@@ -3317,6 +3356,7 @@ export interface components {
                 migrate?: {
                     [key: string]: unknown;
                 };
+                reset?: components["schemas"]["ResetRequest"];
                 /** @constant */
                 delete?: true;
             };
@@ -3336,7 +3376,7 @@ export interface components {
             id: string;
             workflowId: string;
             /** @enum {unknown} */
-            action: "event" | "migrate" | "delete";
+            action: "event" | "migrate" | "reset" | "delete";
             /** @description Its name. */
             event?: string;
             /** @description The user who created it. */
@@ -3398,6 +3438,12 @@ export interface components {
         ResumeRequest: {
             /** @constant */
             action: "resume";
+        };
+        ResetRequest: {
+            /** @description The number of an entry of the history. */
+            to: number;
+            /** @description Why. The new entry keeps it. */
+            reason: string;
         };
         StopRequest: {
             /**
@@ -4558,6 +4604,15 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
+        /** @description The history does not have all that made an entry. */
+        NotKept: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Fault"];
+            };
+        };
         /** @description The idempotency key was used for another request. */
         KeyReused: {
             headers: {
@@ -5187,7 +5242,10 @@ export interface operations {
     };
     getInstance: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The number of a history entry, counted from 1. */
+                at?: number;
+            };
             header?: {
                 /**
                  * @description `return=minimal` omits `svcHistory` from the record. Unreadable preferences are ignored.
@@ -5214,7 +5272,8 @@ export interface operations {
             /** @description The instance record. */
             200: {
                 headers: {
-                    ETag: components["headers"]["InstanceTag"];
+                    /** @description As in other answers with an instance; absent with `at`. */
+                    ETag?: string;
                     "Troupe-Leader": components["headers"]["Leader"];
                     "Preference-Applied": components["headers"]["PreferenceApplied"];
                     Link: components["headers"]["EarlierHistory"];
@@ -5228,6 +5287,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["AccessDenied"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["NotKept"];
             429: components["responses"]["Busy"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
@@ -5419,7 +5479,13 @@ export interface operations {
     };
     drawInstance: {
         parameters: {
-            query?: never;
+            query?: {
+                /**
+                 * @description An entry of the history: the states after it and the path until then, in the version of then, without an entity tag. 404 if there
+                 *     is no such entry.
+                 */
+                at?: number;
+            };
             header?: {
                 /**
                  * @description The reader's languages, for texts that the definition or template has in several languages (RFC 9110, 12.5.4). Unreadable parts are
@@ -5447,7 +5513,8 @@ export interface operations {
             /** @description The picture. */
             200: {
                 headers: {
-                    ETag: components["headers"]["InstanceTag"];
+                    /** @description That of the instance, without `at`. */
+                    ETag?: string;
                     "Troupe-Leader": components["headers"]["Leader"];
                     "Content-Security-Policy": components["headers"]["Policy"];
                     [name: string]: unknown;
@@ -5731,6 +5798,8 @@ export interface operations {
             query?: {
                 /** @description `desc` (default): newest first. `asc`: oldest first. */
                 order?: "asc" | "desc";
+                /** @description With `order=asc`: the history entry that the first page begins with. */
+                from?: number;
                 /** @description The maximum number of entries of a page. */
                 limit?: components["parameters"]["Limit"];
                 /** @description The member `next` of the previous page. It requires `limit` where a list without `limit` has no pages. */
@@ -5962,6 +6031,62 @@ export interface operations {
             409: components["responses"]["HasParent"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    resetInstance: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to repeat. 1 to 255 visible ASCII characters, bare or as a quoted string; `abc` and `"abc"` are the same key.
+                 * @example 6f1f2a7e
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description Entity tags, one of which must be the current one, or `*` for any. Weak tags never match. Otherwise it is 412.
+                 * @example "7"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description `return=minimal` omits `svcHistory` from the record. Unreadable preferences are ignored.
+                 * @example return=minimal
+                 */
+                Prefer?: components["parameters"]["Prefer"];
+            };
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description An instance.
+                 * @example 01JD0000000000000000000001
+                 */
+                instanceId: components["parameters"]["InstanceID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResetRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["InstanceReply"];
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["NotKept"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
             429: components["responses"]["Busy"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
