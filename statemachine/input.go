@@ -8,13 +8,13 @@ import (
 )
 
 // inputOf is what an entry keeps of an event that a caller has sent to an instance.
-func (d *Definition) inputOf(e *Event, shut []*chart.Transition, before *Instance) []byte {
+func (d *Definition) inputOf(caller *Caller, id string, shut []*chart.Transition, before *Instance) []byte {
 	var of record.Input
 	if d.ReadsUser {
-		of.Caller = e.Caller
+		of.Caller = caller
 	}
 	if d.ReadsEventID {
-		of.Text = e.ID
+		of.Text = id
 	}
 	for _, t := range shut {
 		of.Shut = append(of.Shut, [2]uint64{uint64(t.Source.Index), uint64(slices.Index(t.Source.On, t))}) //nolint:gosec // not negative

@@ -51,7 +51,8 @@ type macrostep struct {
 	eventData    data.Value // what the event brought that the history keeps
 	// deciding are the transitions that take what a caller has sent, during their microstep; decided are the tasks that they end.
 	deciding []*chart.Transition
-	sent     *Event              // what a caller has sent, before it is taken; nil for all else
+	sent     bool // a caller has sent the event, which has this id
+	sentID   string
 	shut     []*chart.Transition // that would have taken it from somebody else
 	decided  []Task
 

@@ -103,7 +103,7 @@ func (d *Definition) stepInto(r *Result, in *Instance, e *Event, t trigger) erro
 		m.eventData = e.Data
 	}
 	if t.external {
-		m.sent = e
+		m.sent, m.sentID = true, e.ID
 	}
 	start := in.State.At.End
 	touched := false
@@ -222,8 +222,8 @@ func (m *macrostep) resultInto(r *Result, o Outcome, start []NodeID, event Event
 	m.in.UpdatedAt = m.scope.Now
 	r.Outcome, r.Instance, r.Logs, r.Deliveries, r.Decided, r.Cost = o, m.in, m.logs, m.out, m.decided, fault.MaxCost-m.budget.Left()
 	r.Entry = Entry{User: m.caller.ID, Start: start, Event: event, End: m.in.State.At.End, At: m.scope.Now, Data: m.eventData}
-	if m.sent != nil && (m.d.ReadsUser || m.d.ReadsEventID || m.shut != nil || before.State.Aside) {
-		r.Entry.Input = m.d.inputOf(m.sent, m.shut, before)
+	if m.sent && (m.d.ReadsUser || m.d.ReadsEventID || m.shut != nil || before.State.Aside) {
+		r.Entry.Input = m.d.inputOf(m.caller, m.sentID, m.shut, before)
 	}
 	return nil
 }
