@@ -132,6 +132,10 @@ func (f *fakeWorkflows) StopTree(workflowID, instanceID, user string) error {
 	return f.ask(func() { f.asked = workflowID + "/" + instanceID + " " + user })
 }
 
+func (f *fakeWorkflows) Reset(_ context.Context, r *message.Reset) (*message.Reply, error) {
+	return smallReply(r.WorkflowID, r.InstanceID, 2, r.WithHistory), f.ask(func() { f.asked = *r })
+}
+
 func (f *fakeWorkflows) Delete(_ context.Context, user, workflowID, instanceID string, cascade bool) error {
 	return f.ask(func() { f.asked = fmt.Sprint(user, " deletes ", workflowID, "/", instanceID, " ", cascade) })
 }
