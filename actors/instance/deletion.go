@@ -4,6 +4,7 @@ import (
 	"troupe/actors/deletion"
 	"troupe/actors/identity"
 	"troupe/actors/message"
+	"troupe/actors/retention"
 	"troupe/actors/task"
 	"troupe/actors/watch"
 	"troupe/statemachine"
@@ -18,11 +19,17 @@ type Kin struct {
 	Refusal  error // why it cannot be deleted now, as far as it knows itself
 }
 
-// KinOf is the question for Kin. It is written before the answer.
-type KinOf struct{ *Kin }
+// KinOf is the question for Kin, if May allows it, as for Delete. It is written before the answer.
+type KinOf struct {
+	*Kin
+	May func(*Actor) error
+}
 
 func (req KinOf) run(i *Actor, c *Call) error {
 	err := i.ensureLoaded()
+	if err == nil && req.May != nil {
+		err = req.May(i)
+	}
 	if err != nil {
 		return err
 	}
@@ -54,6 +61,17 @@ func DeleteForm(caller *identity.Principal) Delete {
 		}
 		return err
 	}}
+}
+
+// IfDone allows what is for an instance that has been done since a time: retention.StillDone.
+func IfDone(since int64) func(*Actor) error {
+	return func(i *Actor) error {
+		store, err := i.rows()
+		if err != nil {
+			return err
+		}
+		return retention.StillDone(store, i.shard, i.workflowID, i.id, since)
+	}
 }
 
 // Delete is the request to delete an instance that no other one needs, if May allows it (nil: it does), in one commit with all that the store has of it.

@@ -57,6 +57,15 @@ func Rows(store *persistence.Store, sh key.Shard, workflow string, id key.ID) ([
 	return [][]byte{own, key.Done(nil, sh, workflow, ms, id)}, nil
 }
 
+// StillDone is failure.ErrPrecondition unless an instance has been done since a time, in Unix milliseconds: it goes on, or was done again.
+func StillDone(store *persistence.Store, sh key.Shard, workflow string, id key.ID, since int64) error {
+	_, err := store.Load(key.Done(nil, sh, workflow, since, id))
+	if errors.Is(err, persistence.ErrNotFound) {
+		return failure.Refuse(failure.ErrPrecondition, "it has gone on")
+	}
+	return failure.OfStore(err)
+}
+
 // ParseTime reads the row of when an instance was done, in Unix milliseconds.
 func ParseTime(stored []byte) (int64, error) {
 	ms, n := binary.Varint(stored)
@@ -73,8 +82,8 @@ type Options struct {
 	Log   zerolog.Logger
 	// Retentions returns those of the newest versions.
 	Retentions func() []catalog.Retention
-	// Delete deletes an instance, and returns when that is durable.
-	Delete func(ctx context.Context, workflow string, id key.ID) error
+	// Delete deletes an instance that is StillDone, and returns when that is durable.
+	Delete func(ctx context.Context, workflow string, id key.ID, since int64) error
 }
 
 // Service deletes what is due in all shards that are led here.
@@ -139,13 +148,13 @@ func (x *shard) delete(r catalog.Retention) error {
 	for x.ctx.Err() == nil {
 		of := due(x.number, r, x.o.Clock())
 		of.From = from
-		ids, last, err := x.page(of)
-		if err != nil || len(ids) == 0 {
+		all, last, err := x.page(of)
+		if err != nil || len(all) == 0 {
 			return err
 		}
 		from = append(last, 0)
-		for _, id := range ids {
-			if err := x.deleteOne(r.Workflow, id); err != nil {
+		for _, d := range all {
+			if err := x.deleteOne(r.Workflow, d); err != nil {
 				return err
 			}
 		}
@@ -160,14 +169,20 @@ func due(sh key.Shard, r catalog.Retention, now time.Time) key.Range {
 
 var errEnough = errors.New("enough")
 
-func (x *shard) page(of key.Range) (ids []key.ID, last []byte, err error) {
+// done is an instance, and since when it is done.
+type done struct {
+	id    key.ID
+	since int64
+}
+
+func (x *shard) page(of key.Range) (all []done, last []byte, err error) {
 	err = x.o.Store.ScanRanges(func(row, _ []byte) error {
-		place, _, id, ok := key.ParseDone(row)
+		place, since, id, ok := key.ParseDone(row)
 		if !ok {
 			return fmt.Errorf("%w: list of done instances", persistence.ErrCorrupt)
 		}
-		ids, last = append(ids, id), append(last[:0], place...)
-		if len(ids) == pageMax {
+		all, last = append(all, done{id, since}), append(last[:0], place...)
+		if len(all) == pageMax {
 			return errEnough
 		}
 		return nil
@@ -175,29 +190,29 @@ func (x *shard) page(of key.Range) (ids []key.ID, last []byte, err error) {
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
-	return ids, last, failure.OfStore(err)
+	return all, last, failure.OfStore(err)
 }
 
-func (x *shard) deleteOne(workflow string, id key.ID) error {
+func (x *shard) deleteOne(workflow string, d done) error {
 	select {
 	case x.turns <- struct{}{}:
 		defer func() { <-x.turns }()
 	case <-x.ctx.Done():
 		return x.ctx.Err()
 	}
-	err := x.o.Delete(x.ctx, workflow, id)
+	err := x.o.Delete(x.ctx, workflow, d.id, d.since)
 	if err == nil {
 		x.mu.Lock()
 		x.deleted[workflow]++
 		x.mu.Unlock()
 	}
 	switch {
-	case err == nil, errors.Is(err, failure.ErrNotFound), errors.Is(err, failure.ErrInUse): // that one is tried again at the next look
+	case err == nil, errors.Is(err, failure.ErrNotFound), errors.Is(err, failure.ErrInUse), errors.Is(err, failure.ErrPrecondition): // the next look tries again what is due then
 		return nil
 	case errors.Is(err, failure.ErrExecution): // its row cannot be read
-		if _, known := x.logged[id]; !known && len(x.logged) < loggedMax {
-			x.logged[id] = struct{}{}
-			x.o.Log.Error().Err(err).Str("workflow", workflow).Str("instance", instanceid.Text(id)).Msg("an instance is due to be deleted, and cannot be")
+		if _, known := x.logged[d.id]; !known && len(x.logged) < loggedMax {
+			x.logged[d.id] = struct{}{}
+			x.o.Log.Error().Err(err).Str("workflow", workflow).Str("instance", instanceid.Text(d.id)).Msg("an instance is due to be deleted, and cannot be")
 		}
 		return nil
 	}

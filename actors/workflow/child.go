@@ -66,7 +66,7 @@ func (r *Router) Inside(ctx context.Context, m *child.Message) (refused string, 
 		return r.invokes.Join(ctx, m.Join)
 	}
 	if m.Erase != nil {
-		return "", r.erase(ctx, m.Erase.By, m.Erase.Child, true, &r.deleted.cascade)
+		return "", r.erase(ctx, m.Erase.By, m.Erase.Child, true, nil, &r.deleted.cascade)
 	}
 	piece, err := r.env.Work.Begin(ctx, m.From.Workflow)
 	if err != nil {

@@ -31,22 +31,23 @@ const (
 // cascade its parent hears that it has failed, and those that it has invoked are ended and deleted before it, in commits
 // of their own, so that who repeats a deletion that was broken off finds the rest. The other errors are those of Send.
 func (r *Router) Delete(ctx context.Context, who, workflowID, instanceID string, cascade bool) error {
-	return r.delete(ctx, who, workflowID, instanceID, cascade, &r.deleted.request)
+	return r.delete(ctx, who, workflowID, instanceID, cascade, nil, &r.deleted.request)
 }
 
 // deletions counts instances that were deleted, by cause.
 type deletions struct{ request, cascade, bulk, retention atomic.Int64 }
 
-func (r *Router) delete(ctx context.Context, who, workflowID, instanceID string, cascade bool, count *atomic.Int64) error {
+func (r *Router) delete(ctx context.Context, who, workflowID, instanceID string, cascade bool, may func(*instance.Actor) error, count *atomic.Int64) error {
 	err := r.accepting()
 	if err == nil {
-		err = r.erase(ctx, who, child.Ref{Workflow: workflowID, Instance: instanceID}, cascade, count)
+		err = r.erase(ctx, who, child.Ref{Workflow: workflowID, Instance: instanceID}, cascade, may, count)
 	}
 	return failure.In("delete", workflowID+"/"+instanceID, err)
 }
 
-func (r *Router) erase(ctx context.Context, who string, at child.Ref, cascade bool, count *atomic.Int64) error {
-	kin, err := r.kinOf(at)
+// erase asks may twice, unless it is nil: before anything is done, and in the turn in which the instance goes.
+func (r *Router) erase(ctx context.Context, who string, at child.Ref, cascade bool, may func(*instance.Actor) error, count *atomic.Int64) error {
+	kin, err := r.kinOf(at, may)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (r *Router) erase(ctx context.Context, who string, at child.Ref, cascade bo
 		err = r.Incidents.Forget(ctx, at.Instance)
 	}
 	if err == nil {
-		_, err = r.ask(at.Workflow, at.Instance, instance.Delete{})
+		_, err = r.ask(at.Workflow, at.Instance, instance.Delete{May: may})
 	}
 	if err == nil {
 		count.Add(1)
@@ -79,14 +80,14 @@ func (r *Router) erase(ctx context.Context, who string, at child.Ref, cascade bo
 	return err
 }
 
-// expire deletes an instance that was done for as long as its workflow says.
-func (r *Router) expire(ctx context.Context, workflowID string, id key.ID) error {
-	return r.delete(ctx, ByRetention+workflowID, workflowID, instanceid.Text(id), false, &r.deleted.retention)
+// expire deletes an instance that was done for as long as its workflow says, since a time.
+func (r *Router) expire(ctx context.Context, workflowID string, id key.ID, since int64) error {
+	return r.delete(ctx, ByRetention+workflowID, workflowID, instanceid.Text(id), false, instance.IfDone(since), &r.deleted.retention)
 }
 
-func (r *Router) kinOf(at child.Ref) (*instance.Kin, error) {
+func (r *Router) kinOf(at child.Ref, may func(*instance.Actor) error) (*instance.Kin, error) {
 	kin := &instance.Kin{}
-	_, err := r.ask(at.Workflow, at.Instance, instance.KinOf{Kin: kin})
+	_, err := r.ask(at.Workflow, at.Instance, instance.KinOf{Kin: kin, May: may})
 	return kin, err
 }
 
@@ -125,7 +126,7 @@ func (r *Router) sever(ctx context.Context, who string, at child.Ref, kin *insta
 func (r *Router) heard(ctx context.Context, at child.Ref) (*instance.Kin, error) {
 	end := time.Now().Add(hearAll)
 	for pause := hearMin; ; pause = min(2*pause, hearMax) {
-		kin, err := r.kinOf(at)
+		kin, err := r.kinOf(at, nil)
 		switch {
 		case err != nil:
 			return nil, err

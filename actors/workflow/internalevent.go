@@ -65,7 +65,7 @@ func (r *Router) makeInternal() {
 		Store: r.o.Store, Clock: r.o.Clock, Log: r.o.Log, Queries: r.Queries, Principal: r.principal, MaySend: r.env.MaySend, Send: r.Send, Reset: r.Reset, Current: r.o.Current, Audit: r.o.Audit,
 		KnowsEvent: r.o.Catalog.KnowsEvent,
 		Delete: func(ctx context.Context, user, workflow, instance string) error {
-			return r.delete(ctx, user, workflow, instance, false, &r.deleted.bulk)
+			return r.delete(ctx, user, workflow, instance, false, nil, &r.deleted.bulk)
 		},
 	})
 	r.retention = retention.New(retention.Options{Store: r.o.Store, Clock: r.o.Clock, Log: r.o.Log, Retentions: r.o.Catalog.Retentions, Delete: r.expire})

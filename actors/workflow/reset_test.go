@@ -2,6 +2,7 @@ package workflow_test
 
 import (
 	"bytes"
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,6 +111,47 @@ func TestReset(t *testing.T) {
 		synctest.Wait()
 		_, err = w.Look(boss, "errand", id)
 		require.ErrorIs(t, err, failure.ErrNotFound, "it is done for long enough")
+	})
+}
+
+// TestResetIsBeforeRetention resets two of three instances of a shard while the first one is deleted, when the page with all of them has been
+// read: one goes on, and is deleted never, and one ends once more, and is deleted a whole time later.
+func TestResetIsBeforeRetention(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var h *harness
+		var ids, gone []string
+		o := workflow.Options{Clock: time.Now, Audit: func(_ context.Context, _, _, target string) error {
+			if gone = append(gone, target); len(gone) > 1 {
+				return nil
+			}
+			for _, id := range ids[1:] {
+				h.Must(workflowtest.Second(h.Reset(t.Context(), resetTo(id, 2, ""))))
+			}
+			h.MustSend(boss, "errand", ids[2], "close", "")
+			return nil
+		}}
+		h = &harness{workflowtest.Start(t, workflowtest.Options{Workflow: o}), t}
+		h.Publish(errand)
+		<-time.After(5 * time.Second) // NB: no look comes between the ends of the three
+		for len(ids) < 3 {
+			if id := h.Make(boss, "errand", ""); len(ids) == 0 || h.Store.ShardOf(h.ID(id)) == h.Store.ShardOf(h.ID(ids[0])) {
+				ids = append(ids, id)
+			}
+		}
+		for _, id := range ids {
+			h.MustSend(boss, "errand", id, "begin", `{"deep":3}`)
+			h.MustSend(boss, "errand", id, "close", "")
+			<-time.After(time.Millisecond) // NB: the first of the page is the first that was done
+		}
+		<-time.After(2*time.Minute + 20*time.Second)
+		synctest.Wait()
+		require.Equal(t, []string{"errand/" + ids[0]}, gone)
+		assert.Equal(t, ",begin,close,reset", events(t, h.MustLook(boss, "errand", ids[1])))
+		assert.Equal(t, ",begin,close,reset,close", events(t, h.MustLook(boss, "errand", ids[2])))
+		<-time.After(3 * time.Minute)
+		synctest.Wait()
+		assert.Equal(t, []string{"errand/" + ids[0], "errand/" + ids[2]}, gone)
+		assert.Equal(t, ",begin,close,reset,task.overdue", events(t, h.MustLook(boss, "errand", ids[1])))
 	})
 }
 
