@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -12,6 +13,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/message"
 	"troupe/actors/past"
+	"troupe/persistence/clocktest"
 )
 
 var seer = &identity.Principal{ID: "seer", Privileges: []string{"mod-workflows"}}
@@ -24,20 +26,18 @@ type moment struct {
 
 // TestEveryMomentCanBeReadAgain plays random walks against a router, keeps what each instance was answered as after each step, and asks
 // for all of that again at the end: before and behind a restart it is the same, byte for byte. The walks have timers, jobs, children,
-// callbacks, claims, incidents and rights.
+// callbacks, claims, incidents and rights. In the end each instance goes back to one of its moments, ended or not, and on from there.
 func TestEveryMomentCanBeReadAgain(t *testing.T) {
 	const walks, steps = 14, 60
 	texts := walkedTexts(t)
 	of := definitions(t, texts...)
-	count := 0
+	count, resets := 0, 0
 	for seed := range uint64(walks) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWalk(t, seed, of, texts)
 			defer w.real.End()
 			seen := map[moment]string{}
-			for range steps {
-				w.step()
-				w.compare()
+			see := func() {
 				for id := range w.of {
 					for _, s := range w.real.Instances(id) {
 						reply, err := w.look(id, s.Name, 0)
@@ -50,6 +50,12 @@ func TestEveryMomentCanBeReadAgain(t *testing.T) {
 					}
 				}
 			}
+			for range steps {
+				w.step()
+				w.compare()
+				see()
+			}
+			resets += w.resets(see)
 			for range 2 {
 				for at, want := range seen {
 					reply, err := w.look(at.workflow, at.id, at.sequence)
@@ -62,12 +68,56 @@ func TestEveryMomentCanBeReadAgain(t *testing.T) {
 		})
 	}
 	assert.Greater(t, count, walks*steps/4)
+	assert.Greater(t, resets, 4*walks)
+}
+
+// resets has each instance go back to two of its moments, the second perhaps a reset, and counts the resets. What each comes to is told
+// to see, and is what the instance was then, but for its history.
+func (w *walk) resets(see func()) (count int) {
+	for range 2 {
+		for workflow := range w.of {
+			for _, s := range w.real.Instances(workflow) {
+				now, err := w.look(workflow, s.Name, 0)
+				require.NoError(w.t, err)
+				to := 1 + w.r.Uint64N(now.Sequence)
+				then, err := w.look(workflow, s.Name, to)
+				require.NoError(w.t, err)
+				w.say("reset %s to %d of %d", s.Name, to, now.Sequence)
+				reply, err := w.as(func(who *identity.Principal) (*message.Reply, error) {
+					return w.real.Reset(w.t.Context(), &message.Reset{
+						Load: message.Load{Caller: who, WorkflowID: workflow, InstanceID: s.Name}, To: to, Reason: "the walk turns back",
+					})
+				})
+				if errors.Is(err, failure.ErrKeyTaken) {
+					continue
+				}
+				require.NoError(w.t, err, w.story())
+				count++
+				assert.Equal(w.t, now.Sequence+1, reply.Sequence, w.story())
+				assert.Equal(w.t, string(then.States)+string(then.Public)+string(then.Private), string(reply.States)+string(reply.Public)+string(reply.Private), w.story())
+				see()
+				synctest.Wait()
+				see()
+			}
+		}
+		clocktest.Advance(3 * time.Minute)
+		synctest.Wait()
+		see()
+	}
+	return count
 }
 
 // look asks for an instance as anyone who can read it.
-func (w *walk) look(workflow, id string, at uint64) (reply *message.Reply, err error) {
+func (w *walk) look(workflow, id string, at uint64) (*message.Reply, error) {
+	return w.as(func(who *identity.Principal) (*message.Reply, error) {
+		return w.real.Load(w.t.Context(), &message.Load{Caller: who, WorkflowID: workflow, InstanceID: id, WithHistory: true, At: at})
+	})
+}
+
+// as asks as the first who may.
+func (w *walk) as(ask func(who *identity.Principal) (*message.Reply, error)) (reply *message.Reply, err error) {
 	for _, who := range append([]*identity.Principal{seer}, walkers...) {
-		if reply, err = w.real.Load(w.t.Context(), &message.Load{Caller: who, WorkflowID: workflow, InstanceID: id, WithHistory: true, At: at}); err == nil || errors.Is(err, failure.ErrNotKept) {
+		if reply, err = ask(who); !errors.Is(err, failure.ErrForbidden) && !errors.Is(err, failure.ErrNotFound) {
 			break
 		}
 	}

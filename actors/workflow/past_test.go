@@ -10,7 +10,8 @@ import (
 	"troupe/actors/workflow/workflowtest"
 )
 
-// TestMomentsBeforeAndBehindAMigration are those of their versions, with what the plan has assigned.
+// TestMomentsBeforeAndBehindAMigration are those of their versions, with what the plan has assigned; and a reset goes back to its version, and
+// forth again.
 func TestMomentsBeforeAndBehindAMigration(t *testing.T) {
 	h := startMigrations(t)
 	john := workflowtest.John
@@ -32,6 +33,18 @@ func TestMomentsBeforeAndBehindAMigration(t *testing.T) {
 	keep()
 	h.MustSend(john, "order", id, "done", `{"n":3}`)
 	keep()
+	for _, to := range []uint64{3, 5, 2} { // of versions 1, 2 and 1
+		of := message.Load{Caller: john, WorkflowID: "order", InstanceID: id, WithHistory: true}
+		_, err := h.Reset(t.Context(), &message.Reset{Load: of, To: to, Reason: "the plan was wrong"})
+		require.NoError(t, err)
+		keep()
+		one, two := h.versions(t)
+		assert.True(t, one+two == 1 && (two == 1) == (to == 5), "to %d: %d of version 1, %d of version 2", to, one, two)
+		h.CheckIndexes()
+	}
+	h.MustSend(john, "order", id, "go", `{"n":9}`)
+	keep()
+	h.Restart()
 	for n, then := range want {
 		reply, err := h.Load(t.Context(), &message.Load{Caller: john, WorkflowID: "order", InstanceID: id, WithHistory: true, At: uint64(n + 1)})
 		require.NoError(t, err)

@@ -424,8 +424,11 @@ func (s *scenario) step(line string) (string, error) {
 				return "", err
 			}
 		}
-	case "bulk": // USER NAME WORKFLOW [event=NAME] [delete=1] [dry=1] FILTER: a job
+	case "bulk": // USER NAME WORKFLOW [event=NAME] [reset=N] [delete=1] [dry=1] FILTER: a job
 		j := &bulk.Job{WorkflowID: a.at(3), Filter: string(a.data), Event: a.more["event"], Delete: a.more["delete"] != ""}
+		if to, err := strconv.ParseUint(a.more["reset"], 10, 64); err == nil {
+			j.Reset = &bulk.Reset{To: to, Reason: a.at(2)}
+		}
 		if err := s.Bulk.Create(ctx, who, j, a.more["dry"] != ""); err != nil {
 			return "", err
 		}
@@ -489,10 +492,14 @@ func (s *scenario) step(line string) (string, error) {
 			out = append(out, fmt.Sprintf("%s %d", w, n))
 		}
 		return strings.Join(out, ", ") + "\n", nil
-	case "publics": // WORKFLOW: the data of its instances, and how many have it
+	case "publics": // WORKFLOW [entries=1]: the data of its instances, with the length of their histories, and how many have it
 		of := map[string]int{}
 		for _, i := range s.Instances(a.at(1)) {
-			of[string(i.Record.Public)]++
+			text := string(i.Record.Public)
+			if a.more["entries"] != "" {
+				text += fmt.Sprintf(" %d entries", i.Record.Sequence)
+			}
+			of[text]++
 		}
 		var out []string
 		for text, n := range of {

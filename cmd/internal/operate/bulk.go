@@ -16,7 +16,7 @@ import (
 )
 
 func newBulk() *cobra.Command {
-	return cli.Group("bulk", "Send an event to many instances, migrate or delete them, in the background",
+	return cli.Group("bulk", "Send an event to many instances, migrate, reset or delete them, in the background",
 		"  troupe bulk start invoice --filter '{\"states.nodeId\": \"review\"}' --event remind --dry-run\n"+
 			"  troupe bulk show 01KDW1X4G3R7NAE5J8Q2YH6PTB",
 		newBulkStart(), newBulkList(), newBulkShow(),
@@ -92,7 +92,7 @@ you may read, and so does a reset; to migrate or delete by data you need the rig
 		if err != nil {
 			return err
 		}
-		if event != "" && created.Count != nil && *created.Count == 0 {
+		if (event != "" || reset.To != 0) && created.Count != nil && *created.Count == 0 {
 			fmt.Fprintln(cmd.ErrOrStderr(), "No instance that you may read matches.")
 		}
 		return showBulkCreated(out, created)

@@ -4613,6 +4613,15 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
+        /** @description The history does not have all that the instance came from, or another one has its business key. */
+        NotReset: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Fault"];
+            };
+        };
         /** @description The idempotency key was used for another request. */
         KeyReused: {
             headers: {
@@ -6082,7 +6091,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["AccessDenied"];
             404: components["responses"]["NotFound"];
-            409: components["responses"]["NotKept"];
+            409: components["responses"]["NotReset"];
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
