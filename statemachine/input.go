@@ -1,24 +1,13 @@
 package statemachine
 
 import (
-	"slices"
-
 	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/internal/record"
 )
 
 // inputOf is what an entry keeps of an event that a caller has sent to an instance.
 func (d *Definition) inputOf(caller *Caller, id string, shut []*chart.Transition, before *Instance) []byte {
-	var of record.Input
-	if d.ReadsUser {
-		of.Caller = caller
-	}
-	if d.ReadsEventID {
-		of.Text = id
-	}
-	for _, t := range shut {
-		of.Shut = append(of.Shut, [2]uint64{uint64(t.Source.Index), uint64(slices.Index(t.Source.On, t))}) //nolint:gosec // not negative
-	}
+	of := record.InputOfSender(&d.Definition, caller, id, shut)
 	return d.keep(&of, before)
 }
 

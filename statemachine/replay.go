@@ -24,10 +24,9 @@ func ReplayVersion(input []byte) (uint64, error) {
 	return of.Version, err
 }
 
-// Replay makes the step of an entry once more, without asking for rights, which were asked then. The entry is as the history has it: Start
-// and End are not read, Data is what the event brought; without
-// whole that was too long. The definition is that of the instance behind the entry; before its creation
-// the instance is Unborn. It returns ErrNotKept, or the error of a step.
+// Replay makes the step of an entry once more, without asking for rights, which were asked then. The entry is as the history has it: Start and End
+// are not read, Data is what the event brought, and without whole that was too long. The definition is that of the instance behind the entry;
+// before its creation the instance is Unborn. It returns ErrNotKept, or the error of a step.
 func (d *Definition) Replay(in *Instance, e *Entry, whole bool) (Result, error) {
 	of, err := record.ParseInput(e.Input)
 	if err != nil {
@@ -60,7 +59,7 @@ func (d *Definition) Replay(in *Instance, e *Entry, whole bool) (Result, error) 
 	switch of.Kind {
 	case record.BySender:
 		event.Caller = caller
-		return d.step(in, event, trigger{name: e.Event, shut: d.shutBy(of.Shut)})
+		return d.step(in, event, trigger{name: e.Event, shut: of.ShutIn(&d.Definition)})
 	case record.ByCreation:
 		return d.create(Creation{ID: in.ID, Key: in.Key(), Caller: caller, Public: of.Given[0], Private: of.Given[1], Now: e.At, Parent: in.State.Parent, Internal: true}, true)
 	case record.ByService:
@@ -72,7 +71,7 @@ func (d *Definition) Replay(in *Instance, e *Entry, whole bool) (Result, error) 
 		}
 		return d.Cancel(in, by, e.At)
 	case record.ByMigration:
-		next, err := record.Dressed(&d.Definition, of.State, d.documents(in, &of))
+		next, err := of.Moved(&d.Definition, in)
 		return Result{Outcome: Moved, Instance: next}, err
 	}
 	switch {
@@ -84,22 +83,4 @@ func (d *Definition) Replay(in *Instance, e *Entry, whole bool) (Result, error) 
 		return d.Hear(in, Heard{Child: of.Part, Event: e.Event, Data: e.Data, SendID: of.Text, From: *of.From}, e.At)
 	}
 	return Result{}, record.ErrRecord
-}
-
-// documents are those of a migrated instance.
-func (*Definition) documents(in *Instance, of *record.Input) *Instance {
-	next := &Instance{ID: in.ID, Public: in.Public, Private: in.Private}
-	if of.Given[0] != nil {
-		next.Public, next.Private = of.Given[0], of.Given[1]
-	}
-	return next
-}
-
-func (d *Definition) shutBy(places [][2]uint64) (shut []*chart.Transition) {
-	for _, at := range places {
-		if at[0] < uint64(len(d.Nodes)) && at[1] < uint64(len(d.Nodes[at[0]].On)) {
-			shut = append(shut, d.Nodes[at[0]].On[at[1]])
-		}
-	}
-	return shut
 }

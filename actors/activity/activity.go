@@ -162,9 +162,9 @@ type Request struct {
 	Deliveries  []pending.Delivery
 	OldestFirst bool // otherwise the newest come first
 	// From is the entry that the first page begins with when the oldest come first; 0: the first.
-	From uint64
-	Limit       int  // 1 to LimitMax, and Cursor Page.Next of the page before, in the same order
-	Cursor      string
+	From   uint64
+	Limit  int // 1 to LimitMax, and Cursor Page.Next of the page before, in the same order
+	Cursor string
 }
 
 // Page is a part of it. It may be shorter than the limit although more follows: Next is empty at the end.

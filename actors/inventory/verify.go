@@ -464,8 +464,10 @@ func (s *shardCheck) endWalk() {
 		s.harm(w.id, s.name(w.id), "its history ends at %s, and its record is at %s", w.entries.Ends, ends)
 	default:
 		at := &w.replay.Instance
-		switch {
-		case w.replay.Err() != nil:
+		switch err := w.replay.Err(); {
+		case errors.Is(err, past.ErrDiffers):
+			s.harm(w.id, s.name(w.id), "its history does not give what it says: %v", err)
+		case err != nil:
 			s.report.NotReplayed++
 		case maphash.Bytes(s.seed, at.Public) != w.in.public || maphash.Bytes(s.seed, at.Private) != w.in.private:
 			s.harm(w.id, s.name(w.id), "its data is not what its history gives")

@@ -15,6 +15,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/fanout"
+	"troupe/actors/job/line"
 	"troupe/persistence/key"
 )
 
@@ -91,7 +92,7 @@ func TestALineIsReadWhileItChanges(t *testing.T) {
 			ids = append(ids, w.begin(len(ids), "a", "work", 50))
 			<-time.After(time.Millisecond)
 		}
-		for range rapid.IntRange(aheadMax+1, 4*aheadMax).Draw(rt, "jobs") {
+		for range rapid.IntRange(line.AheadMax+1, 4*line.AheadMax).Draw(rt, "jobs") {
 			began()
 		}
 		w.close()
@@ -176,7 +177,9 @@ func TestLimitsWithoutALeader(t *testing.T) {
 		<-time.After(2 * countedFor)
 		assert.Len(t, w.activate(10, 0, "work"), 3, "nothing is held back")
 		<-time.After(2 * countedFor)
-		assert.Empty(t, w.activate(10, 0, "work"), "the limit holds")
+		leased, err := w.service.Activate(t.Context(), &Activation{Caller: worker, Types: []string{"work"}, Worker: "w", Max: 10})
+		assert.Empty(t, leased, "the limit holds")
+		require.ErrorIs(t, err, failure.ErrUnavailable, "the shard without a leader may have some")
 		w.peers.abandon(other, false)
 		assert.Equal(t, []error{nil, nil}, w.change(Complete, Item{JobID: first[0].JobID, Lease: first[0].Lease}, Item{JobID: first[1].JobID, Lease: first[1].Lease}))
 		<-time.After(2 * countedFor)

@@ -21,6 +21,9 @@ import (
 // ErrNotKept: the history does not have all that made an entry. The text says which one, and what is missing.
 var ErrNotKept = statemachine.ErrNotKept
 
+// ErrDiffers is ErrNotKept of an entry that has all of it and, made again, comes to something else than it says.
+var ErrDiffers = fmt.Errorf("%w: made again it comes to something else", ErrNotKept)
+
 // Moment is an instance after one of its entries.
 type Moment struct {
 	Instance statemachine.Instance
@@ -78,12 +81,12 @@ func (r *Replay) next(e *history.Stored) error {
 		return err
 	}
 	if err != nil {
-		return fmt.Errorf("%w: it cannot be made again: %w", ErrNotKept, err)
+		return fmt.Errorf("%w: %w", ErrDiffers, err)
 	}
 	// NB: a service of another version may take another way, and then nothing is said rather than something wrong.
 	end, _ := e.Entry.Lookup("endState")
 	if result.Outcome == statemachine.Ignored || string(statemachine.AppendNodes(nil, result.Instance.Ends())) != string(end) || history.SumOf(&result.Instance) != e.Sum {
-		return fmt.Errorf("%w: made again it comes to something else", ErrNotKept)
+		return ErrDiffers
 	}
 	r.Instance = result.Instance
 	return nil

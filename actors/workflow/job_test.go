@@ -149,32 +149,35 @@ func TestARestoredStoreGivesNoJobs(t *testing.T) {
 // TestATypeThatTheNewestVersionLacks goes on as the newest one says that has it: those whom it lets do what waits still, within its
 // schema, also after a restart. A version that has the type again counts at once.
 func TestATypeThatTheNewestVersionLacks(t *testing.T) {
-	h := startOn(t, storetest.NewDisk(), workflow.Options{})
-	h.Publish(charging)
-	h.Make(boss, "charging", "")
-	h.Make(boss, "charging", "")
-	nobodys := strings.Replace(charging, "roles: [payments]", "roles: [nobody]", 1)
-	publish := func(version int, text string) {
-		h.Publish(fmt.Sprintf("version: %d\n%s", version, text))
-	}
-	publish(2, nobodys)
-	publish(3, charging)
-	publish(4, strings.NewReplacer("charge:", "settle:", "job: charge", "job: settle").Replace(nobodys))
-	leased := h.activate("charge")
-	require.Len(t, leased, 2)
-	mayNot := func(typ string) {
-		_, err := h.Jobs.Activate(t.Context(), &job.Activation{Caller: payments, Types: []string{typ}, Max: 1})
-		assert.ErrorIs(t, err, failure.ErrForbidden)
-	}
-	mayNot("settle")
-	h.Restart()
-	it := job.Item{JobID: leased[0].JobID, Lease: leased[0].Lease, Output: value(`{}`)}
-	assert.ErrorIs(t, h.change(job.Complete, it), failure.ErrUnprocessable)
-	it.Output = value(`{"receipt":"r"}`)
-	assert.NoError(t, h.change(job.Complete, it))
-	publish(5, nobodys)
-	mayNot("charge")
-	assert.ErrorIs(t, h.change(job.Complete, job.Item{JobID: leased[1].JobID, Lease: leased[1].Lease, Output: it.Output}), failure.ErrForbidden)
+	synctest.Test(t, func(t *testing.T) {
+		h := &harness{workflowtest.Start(t, workflowtest.Options{Workflow: workflow.Options{Clock: time.Now}, Disk: storetest.NewDisk()}), t}
+		h.Publish(charging)
+		h.Make(boss, "charging", "")
+		h.Make(boss, "charging", "")
+		nobodys := strings.Replace(charging, "roles: [payments]", "roles: [nobody]", 1)
+		publish := func(version int, text string) {
+			h.Publish(fmt.Sprintf("version: %d\n%s", version, text))
+		}
+		publish(2, nobodys)
+		publish(3, charging)
+		publish(4, strings.NewReplacer("charge:", "settle:", "job: charge", "job: settle").Replace(nobodys))
+		leased := h.activate("charge")
+		require.Len(t, leased, 2)
+		mayNot := func(typ string) {
+			_, err := h.Jobs.Activate(t.Context(), &job.Activation{Caller: payments, Types: []string{typ}, Max: 1})
+			assert.ErrorIs(t, err, failure.ErrForbidden)
+		}
+		mayNot("settle")
+		h.Restart()
+		it := job.Item{JobID: leased[0].JobID, Lease: leased[0].Lease, Output: value(`{}`)}
+		assert.ErrorIs(t, h.change(job.Complete, it), failure.ErrUnprocessable)
+		it.Output = value(`{"receipt":"r"}`)
+		assert.NoError(t, h.change(job.Complete, it))
+		publish(5, nobodys)
+		mayNot("charge")
+		assert.ErrorIs(t, h.change(job.Complete, job.Item{JobID: leased[1].JobID, Lease: leased[1].Lease, Output: it.Output}), failure.ErrForbidden)
+		h.End()
+	})
 }
 
 // TestWhoMayHaveJobs: those whom the definition lets, and those with the privilege.
@@ -206,27 +209,30 @@ func TestWhoMayHaveJobs(t *testing.T) {
 
 // TestMessagesOfWorkers are withheld, as the data, from operators who may not read the instance.
 func TestMessagesOfWorkers(t *testing.T) {
-	h := startOn(t, nil, workflow.Options{})
-	h.Publish(strings.Replace(charging, "id: charging\n", "id: closed\nallow: {read: {roles: [payments]}}\n", 1))
-	h.Make(boss, "closed", "")
-	l := h.activate("charge")[0]
-	require.NoError(t, h.change(job.Fail, job.Item{JobID: l.JobID, Lease: l.Lease, Message: "card 4711 is blocked"}))
-	seen := "card 4711 is blocked"
-	for name, c := range map[string]struct {
-		caller        *identity.Principal
-		message, data string
-	}{
-		"an operator":               {workflowtest.Principal("ops", nil, "mod-workflows"), "", ""},
-		"an operator who may read":  {workflowtest.Principal("ops", []string{"payments"}, "mod-workflows"), seen, `{"amount":3}`},
-		"who may have all the jobs": {operator, seen, ""},
-	} {
-		page, err := h.Jobs.List(t.Context(), &job.Query{Caller: c.caller, JobID: l.JobID, Limit: 1})
-		require.NoError(t, err)
-		require.Len(t, page.Jobs, 1, name)
-		assert.Equal(t, []string{c.message, c.data}, []string{page.Jobs[0].Message, string(page.Jobs[0].Data)}, name)
-		page, err = h.Jobs.List(t.Context(), &job.Query{Caller: c.caller, Limit: 10})
-		require.NoError(t, err)
-		require.Len(t, page.Jobs, 1, name)
-		assert.Equal(t, c.message, page.Jobs[0].Message, name)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		h := &harness{workflowtest.Start(t, workflowtest.Options{Workflow: workflow.Options{Clock: time.Now}}), t}
+		h.Publish(strings.Replace(charging, "id: charging\n", "id: closed\nallow: {read: {roles: [payments]}}\n", 1))
+		h.Make(boss, "closed", "")
+		l := h.activate("charge")[0]
+		require.NoError(t, h.change(job.Fail, job.Item{JobID: l.JobID, Lease: l.Lease, Message: "card 4711 is blocked"}))
+		seen := "card 4711 is blocked"
+		for name, c := range map[string]struct {
+			caller        *identity.Principal
+			message, data string
+		}{
+			"an operator":               {workflowtest.Principal("ops", nil, "mod-workflows"), "", ""},
+			"an operator who may read":  {workflowtest.Principal("ops", []string{"payments"}, "mod-workflows"), seen, `{"amount":3}`},
+			"who may have all the jobs": {operator, seen, ""},
+		} {
+			page, err := h.Jobs.List(t.Context(), &job.Query{Caller: c.caller, JobID: l.JobID, Limit: 1})
+			require.NoError(t, err)
+			require.Len(t, page.Jobs, 1, name)
+			assert.Equal(t, []string{c.message, c.data}, []string{page.Jobs[0].Message, string(page.Jobs[0].Data)}, name)
+			page, err = h.Jobs.List(t.Context(), &job.Query{Caller: c.caller, Limit: 10})
+			require.NoError(t, err)
+			require.Len(t, page.Jobs, 1, name)
+			assert.Equal(t, c.message, page.Jobs[0].Message, name)
+		}
+		h.End()
+	})
 }

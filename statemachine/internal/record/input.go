@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/internal/chart"
@@ -171,4 +172,37 @@ func InputOfMove(d *chart.Definition, before, after *Instance) Input {
 		of.Given = [2]data.Value{after.Public, after.Private}
 	}
 	return of
+}
+
+// Moved is the instance behind a migration or a reset, whose input InputOfMove made.
+func (i *Input) Moved(d *chart.Definition, before *Instance) (Instance, error) {
+	documents := &Instance{ID: before.ID, Public: before.Public, Private: before.Private}
+	if i.Given[0] != nil {
+		documents.Public, documents.Private = i.Given[0], i.Given[1]
+	}
+	return Dressed(d, i.State, documents)
+}
+
+// InputOfSender is the input of an event of a caller: of the caller what the definition reads, and the transitions that rights or a claim shut.
+func InputOfSender(d *chart.Definition, caller *chart.Caller, id string, shut []*chart.Transition) (of Input) {
+	if d.ReadsUser {
+		of.Caller = caller
+	}
+	if d.ReadsEventID {
+		of.Text = id
+	}
+	for _, t := range shut {
+		of.Shut = append(of.Shut, [2]uint64{uint64(t.Source.Index), uint64(slices.Index(t.Source.On, t))}) //nolint:gosec // not negative
+	}
+	return of
+}
+
+// ShutIn returns the transitions of Shut.
+func (i *Input) ShutIn(d *chart.Definition) (shut []*chart.Transition) {
+	for _, at := range i.Shut {
+		if at[0] < uint64(len(d.Nodes)) && at[1] < uint64(len(d.Nodes[at[0]].On)) {
+			shut = append(shut, d.Nodes[at[0]].On[at[1]])
+		}
+	}
+	return shut
 }

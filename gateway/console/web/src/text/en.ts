@@ -202,7 +202,7 @@ export const en = {
     open: "Reset to here…",
     title: "Reset to entry {{entry}}?",
     becomes: "States and data become what they were after this entry. This is a new entry: the history stays.",
-    ends: "Invoked workflows, jobs, timers and tasks of now are canceled. Those of the states then start anew.",
+    ends: "Invoked workflows, jobs, timers and tasks of now are canceled. Those of the states then start again.",
     stays: "What was sent is not taken back, and is not sent again.",
     reason: "Reason",
     reasonHelp: "Part of the history, visible to everyone who can see this request.",

@@ -381,7 +381,7 @@ export const en = {
     startTitle: "{{name}}?",
     startText: "This changes {{instances}}, with your rights. You can pause or cancel the job while it runs.",
     to: "Entry of the history (1 is the creation)",
-    resetText: "This makes {{instances}} what they were after that entry, as a new entry of each. Invoked workflows, jobs, timers and tasks of now are canceled; those of the states then start anew.",
+    resetText: "This makes {{instances}} what they were after that entry, as a new entry of each. Invoked workflows, jobs, timers and tasks of now are canceled; those of the states then start again.",
     deleteText: "This deletes {{instances}} with all their data. It cannot be undone.",
     started: "“{{name}}” was started.",
     notStarted: "“{{name}}” was not started.",
