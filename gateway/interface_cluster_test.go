@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
 	"troupe/gateway"
 	"troupe/gateway/leader"
+	"troupe/gateway/wiretest"
 	"troupe/persistence/key"
 )
 
@@ -58,6 +60,36 @@ func TestInterfaceThroughOtherNodes(t *testing.T) {
 		m := server.Metrics()
 		assert.True(t, m.Forwarded != 0 && (m.Taken != 0 || *nodes > 3), "node %d: others carried out %d of its requests, and it %d of theirs; want some", i, m.Forwarded, m.Taken)
 	}
+}
+
+// TestResetThroughOtherNodes: an instance is reset through any node, and each has its earlier moments, also those behind a reset of another one.
+func TestResetThroughOtherNodes(t *testing.T) {
+	if *nodes == 1 {
+		t.Skip("one node forwards nothing; see -nodes")
+	}
+	s := newScene(t)
+	resets, moments := 0, 0 // that were asked of a node that does not lead
+	for range 8 * *nodes {
+		r := s.ann.Create(t, "plain", "").Record(t)
+		first := s.ann.Load(t, "plain", r.ID).Body
+		s.ann.Event(t, "plain", r.ID, "go", "").Record(t)
+		path := wiretest.Root + "/instance/plain/" + r.ID
+		reset := s.adm.Post(t, path+"/reset", `{"to":1,"reason":"too early"}`)
+		if p := leaderOf(t, r.ID, reset); p.Self != p.Node {
+			resets++
+		}
+		now := s.adm.Get(t, path)
+		for range 2 * *nodes {
+			a := s.adm.Get(t, path+"?at=3")
+			require.Equal(t, now.Body, a.Body)
+			if p := leaderOf(t, r.ID, a); p.Self != p.Node {
+				moments++
+			}
+			require.Equal(t, first, s.adm.Get(t, path+"?at=1").Body)
+		}
+	}
+	assert.Positive(t, resets)
+	assert.Positive(t, moments)
 }
 
 // leaderOf holds gateway/INTERFACE.md, "Which node leads": the instance is in one of the slots, of which each node leads one here.
