@@ -128,7 +128,7 @@ func (f *fakeWorkflows) ChangeIncident(_ context.Context, _ *identity.Principal,
 	return f.ask(func() { f.asked = id + " " + string(action) })
 }
 
-func (f *fakeWorkflows) StopTree(workflowID, instanceID, user string) error {
+func (f *fakeWorkflows) StopTree(_ context.Context, workflowID, instanceID, user string) error {
 	return f.ask(func() { f.asked = workflowID + "/" + instanceID + " " + user })
 }
 

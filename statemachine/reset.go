@@ -34,7 +34,7 @@ func (d *Definition) Reset(in *Instance, to Reset) (Result, error) {
 	m.eventData = append(data.AppendString(append(m.eventData, `,"reason":`...), to.Reason), '}')
 	m.setEvent(expr.Event{Name: ResetEvent, Data: m.eventData})
 	m.cancelChildren(func(*record.ChildState) bool { return true })
-	m.in.State.Children = record.Adopted(&d.Definition, m.in.State.Children)
+	m.in.State.Children = record.Left(&d.Definition, m.in.State.Children)
 	if !then.State.IsOver() {
 		for i := m.Active.Next(1); i >= 0; i = m.Active.Next(i + 1) {
 			m.beginAt(d.Nodes[i])

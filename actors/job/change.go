@@ -157,11 +157,11 @@ func (s *Service) ready(ctx context.Context, sh key.Shard) (*shard, error) {
 // known returns an offer of a job, wherever it is; with whose trace it belongs to, and how it has ended.
 func (s *Service) known(x *shard, name key.Job) (o key.Offer, of string, over *end, err error) {
 	s.mu.Lock()
-	e := x.taken[name]
-	s.mu.Unlock()
-	if e != nil {
+	if e := x.taken[name]; e != nil {
+		defer s.mu.Unlock()
 		return e.offer, e.trace, nil, nil
 	}
+	s.mu.Unlock()
 	r, err := loadRow(s.rows.Load, x.number, name)
 	if errors.Is(err, failure.ErrNotFound) {
 		var how end

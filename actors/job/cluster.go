@@ -56,16 +56,7 @@ func (s *Service) share() {
 			return end, err
 		}
 		leased, err := s.take(ctx, in)
-		for i, l := range leased {
-			if err == nil {
-				err = yield(l)
-			}
-			if err != nil {
-				s.giveBack(ctx, leased[i:])
-				break
-			}
-		}
-		return end, err
+		return end, s.yieldEach(ctx, leased, err, yield)
 	})
 	s.kinds.limited = fanout.NewKind(f, "take limited jobs", func(ctx context.Context, shards []key.Shard, in *asked, yield func(Leased) error) (end limitedEnd, err error) {
 		if err := s.leads(shards); err != nil {
@@ -75,11 +66,7 @@ func (s *Service) share() {
 		if end.Lacks = errors.Is(err, failure.ErrUnavailable); end.Lacks {
 			err = nil // NB: else this node would be asked again, which has answered
 		}
-		for _, l := range leased {
-			if err == nil {
-				err = yield(l)
-			}
-		}
+		err = s.yieldEach(ctx, leased, err, yield)
 		if !at.IsZero() {
 			end.Again = max(time.Until(at), 1)
 		}
@@ -96,6 +83,20 @@ func (s *Service) share() {
 	})
 }
 
+// yieldEach yields jobs unless there is an error. Those that cannot be yielded are given back.
+func (s *Service) yieldEach(ctx context.Context, leased []Leased, err error, yield func(Leased) error) error {
+	for i, l := range leased {
+		if err == nil {
+			err = yield(l)
+		}
+		if err != nil {
+			s.giveBack(ctx, leased[i:])
+			break
+		}
+	}
+	return err
+}
+
 // giveBack ends leases that nobody got, as if they had not been given.
 func (s *Service) giveBack(ctx context.Context, leased []Leased) {
 	var now time.Duration
@@ -106,7 +107,7 @@ func (s *Service) giveBack(ctx context.Context, leased []Leased) {
 	_, _ = s.Change(context.WithoutCancel(ctx), in) // else the leases run out
 }
 
-// leads is failure.ErrNotLeader unless this node leads one of the shards.
+// leads is failure.ErrNotLeader unless this node leads all of the shards.
 func (s *Service) leads(shards []key.Shard) error {
 	for _, sh := range shards {
 		if s.o.Store.Epoch(sh) == 0 {

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"context"
+	"errors"
 
 	"troupe/actors/catalog"
 	"troupe/actors/child"
@@ -89,15 +90,28 @@ func (r *Router) ChangeIncident(ctx context.Context, caller *identity.Principal,
 	return failure.In("change", "incident "+id, err)
 }
 
-// StopTree ends an instance that no other one has invoked, and all that it has invoked, and returns when it is durable
+// StopTree ends an instance that no other one waits for, and all that it has invoked, and returns when it is durable
 // that none of them will go on: each is cancelled, and so are its own children. An instance that has ended is not asked
-// again. failure.ErrConflict names the parent of one that has one.
-func (r *Router) StopTree(workflowID, instanceID, user string) error {
+// again. failure.ErrConflict names the parent that waits.
+func (r *Router) StopTree(ctx context.Context, workflowID, instanceID, user string) error {
 	err := r.accepting()
 	if err == nil {
 		_, err = r.ask(workflowID, instanceID, instance.StopTree{User: user})
 	}
+	if errors.Is(err, failure.ErrConflict) && !r.isAwaited(ctx, child.Ref{Workflow: workflowID, Instance: instanceID}) { // it was reset
+		_, err = r.ask(workflowID, instanceID, instance.StopTree{User: user, Part: true})
+	}
 	return failure.In("stop", workflowID+"/"+instanceID, err)
+}
+
+// isAwaited reports whether the parent of an instance waits for it, also when that cannot be known.
+func (r *Router) isAwaited(ctx context.Context, at child.Ref) bool {
+	kin, err := r.kinOf(at, nil)
+	if err != nil || kin.Parent == nil {
+		return true
+	}
+	awaited, err := r.invokes.IsAwaited(ctx, kin.Parent, at)
+	return err != nil || awaited
 }
 
 // EnterIndex implements catalog.Instances.

@@ -2,6 +2,7 @@ package workflow_test
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -471,9 +472,16 @@ func (s *scenario) step(line string) (string, error) {
 		return fmt.Sprintf("%s: %s %s\n", c.InstanceID, c.WorkflowID, c.Status), nil
 	case "pending": // NAME
 		return s.waits(s.pending(s.of[s.id(a.at(1))], s.id(a.at(1)))), nil
+	case "reset": // USER NAME TO
+		to, err := strconv.ParseUint(a.at(3), 10, 64)
+		if err == nil {
+			of := s.load(who, a.at(2))
+			_, err = s.Reset(s.t.Context(), &message.Reset{Load: of, To: to, Reason: "again"})
+		}
+		return "", err
 	case "stop": // USER NAME, a tree
 		of := s.load(who, a.at(2))
-		return "", s.StopTree(of.WorkflowID, of.InstanceID, a.at(1))
+		return "", s.StopTree(context.Background(), of.WorkflowID, of.InstanceID, a.at(1))
 	case "count": // WORKFLOW …: how many there are, and were made
 		var out []string
 		for _, w := range a.words[1:] {

@@ -93,7 +93,7 @@ func TestATreeIsLimitedOnACluster(t *testing.T) {
 		runs, _, more := running()
 		assert.True(t, runs == most && more > refused, "behind a move %d instances run, want %d, and %d invocations more were refused", runs, most, more-refused)
 		c.must(c.ask(r, func(router *workflow.Router) error {
-			return router.StopTree("bomb", root, "olivia")
+			return router.StopTree(t.Context(), "bomb", root, "olivia")
 		}))
 		runs, _, _ = running()
 		assert.Zero(t, runs, "instances run in a tree that was stopped")

@@ -90,7 +90,7 @@ type Operations interface {
 	// ChangeIncident gives the instance its event once more, or drops the incident.
 	ChangeIncident(ctx context.Context, caller *identity.Principal, id string, drop bool) error
 	// StopTree ends an instance and all that it has invoked.
-	StopTree(workflowID, instanceID, user string) error
+	StopTree(ctx context.Context, workflowID, instanceID, user string) error
 	// Reset has an instance become what it was. It returns when that is durable.
 	Reset(context.Context, *message.Reset) (*message.Reply, error)
 	// Delete deletes an instance with all that is stored of it; with cascade, what it has invoked goes before it.

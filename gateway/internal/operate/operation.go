@@ -215,7 +215,7 @@ func (g *Group) stopInstance(x *kernel.Exchange) error {
 	if !tree {
 		return failure.Refuse(failure.ErrInvalid, "tree must be true: everything that the instance invoked is stopped with it")
 	}
-	if err := g.Workflows.StopTree(x.Params.ByName("workflowId"), x.Params.ByName("instanceId"), string(x.Caller.ID)); err != nil {
+	if err := g.Workflows.StopTree(x.Request.Context(), x.Params.ByName("workflowId"), x.Params.ByName("instanceId"), string(x.Caller.ID)); err != nil {
 		return err
 	}
 	x.Note(audit.InstanceStop, x.Params.ByName("workflowId")+"/"+x.Params.ByName("instanceId"))

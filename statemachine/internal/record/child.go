@@ -131,8 +131,8 @@ func (in *Instance) WithoutChild(id ElementID, failed bool) (next Instance, end 
 	return next, &chart.ChildTransition{Invoke: in.State.Children[i].Invoke, Failed: failed}, true
 }
 
-// Adopted returns the children that were begun by what another version has at the same place. All have ended.
-func Adopted(d *chart.Definition, children []ChildState) (out []ChildState) {
+// Left returns the children that what a version has at the same place began, of an instance that a reset leaves behind. None is heard any more.
+func Left(d *chart.Definition, children []ChildState) (out []ChildState) {
 	for _, c := range children {
 		old := c.Invoke
 		if old.Node.Index >= len(d.Nodes) {
@@ -142,7 +142,11 @@ func Adopted(d *chart.Definition, children []ChildState) (out []ChildState) {
 		if n.ID != old.Node.ID || old.Number >= len(n.Invoke) {
 			continue
 		}
-		if c.Invoke = n.Invoke[old.Number]; c.Invoke.Job == nil && c.Invoke.Workflow == old.Workflow && (c.Invoke.SCXMLInvoke == nil) == (old.SCXMLInvoke == nil) {
+		c.Invoke = n.Invoke[old.Number]
+		if c.Status == ChildCancelled && c.Invoke.SCXMLInvoke != nil {
+			c.Status = ChildFailed // NB: one that was cancelled may still say that it is done (WithoutChild)
+		}
+		if c.Invoke.Job == nil && c.Invoke.Workflow == old.Workflow && (c.Invoke.SCXMLInvoke == nil) == (old.SCXMLInvoke == nil) {
 			out = append(out, c)
 		}
 	}
