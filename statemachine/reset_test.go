@@ -247,3 +247,21 @@ stateMachines:
 	require.True(t, errors.Is(err, ErrExecution), "%v", err)
 	assert.ErrorContains(t, err, "after: expression failed: no such key: delay")
 }
+
+// TestAChildOfBeforeIsNotHeard, with the rules of SCXML either, by which one that was cancelled may still say that it is done.
+func TestAChildOfBeforeIsNotHeard(t *testing.T) {
+	p := newParser(t)
+	parsed, err := p.Parse(Source{File: "w.yaml", Text: []byte(`
+id: top
+semantics: scxml
+stateMachines: {main: {initial: a, states: {a: {invoke: {workflow: child, id: kid}, on: {done.invoke.kid: b}}, b: {type: final}}}}
+`)})
+	require.NoError(t, err)
+	d, now, john := parsed.Definition, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), &Caller{ID: "john"}
+	before, err := d.Create(Creation{ID: "i", Caller: john, Internal: true, Now: now})
+	require.NoError(t, err)
+	after, err := d.Reset(&before.Instance, Reset{Then: &before.Instance, To: 1, Reason: "again", Caller: john, Now: now})
+	require.NoError(t, err)
+	_, err = d.Callback(&after.Instance, before.Instance.State.Children[0].ID, false, data.Value(`{"output":1}`), now)
+	require.ErrorIs(t, err, ErrNoChild)
+}
