@@ -1,7 +1,6 @@
 package statemachine
 
 import (
-	"errors"
 	"slices"
 	"strconv"
 	"testing"
@@ -244,7 +243,7 @@ stateMachines:
 	r, err := d.Step(&first.Instance, Event{Name: "go", Data: data.Value(`{"delay":"PT1H"}`), Caller: &Caller{ID: "u"}, Now: time.Unix(1, 0)})
 	require.NoError(t, err)
 	_, err = d.Reset(&r.Instance, Reset{Then: &r.Instance, To: 2, Reason: "why", Caller: &Caller{ID: "u"}, Now: time.Unix(2, 0)})
-	require.True(t, errors.Is(err, ErrExecution), "%v", err)
+	require.ErrorIs(t, err, ErrExecution)
 	assert.ErrorContains(t, err, "after: expression failed: no such key: delay")
 }
 
