@@ -64,7 +64,7 @@ func (req Reset) run(i *Actor, c *Call) error {
 		return err
 	}
 	ch := &change{outcome: outcomeOf(&result), cause: cause{caller: a.as.ID, retry: req.Retry}}
-	if of.Version != i.of.Version {
+	if of != i.of {
 		ch.of = of
 	}
 	if ch.gone, err = i.revive(&result.Instance); err != nil {
