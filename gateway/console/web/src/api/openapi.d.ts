@@ -623,7 +623,7 @@ export interface paths {
          * Stop an instance and everything it has invoked
          * @description The instance is canceled, together with all its descendants. None of them accepts anything from then on (409 `Ended`), and none starts
          *     again, even if the service stops meanwhile. The answer is sent when the instance has ended; its descendants follow. An instance that
-         *     another one has invoked is 409: stop that one. An instance that has ended or is done stays as it is.
+         *     another one has invoked and waits for is 409: stop that one. An instance that has ended or is done stays as it is.
          */
         post: operations["stopInstance"];
         delete?: never;
