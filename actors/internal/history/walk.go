@@ -100,9 +100,11 @@ type Builder struct {
 	By    string                // who made the first one
 	// Began and At are the times of the first and the last one.
 	Began, At time.Time
-	// Of is the definition of the last one, and Misfit why an entry is not one of its. Those before a migration may have another definition.
-	Of     *statemachine.Definition
-	Misfit error
+	// Of is the definition of the last one, and Misfit why an entry is not one of its. Those before a migration, or a reset to another version,
+	// may have another definition.
+	Of      *statemachine.Definition
+	Misfit  error
+	version uint64 // of the last one; 0: it is not known
 }
 
 // eventBytesMax has room for the longest event of the service's own, which has the names of a machine and of a node.
@@ -171,9 +173,18 @@ func (b *Builder) Add(shown []byte) (stored []byte, err error) {
 		sum, entry.Input = binary.BigEndian.Uint16(e.Kept), e.Kept[2:]
 	}
 	value := complete(entry.AppendJSON(make([]byte, HeadBytes)), &entry, digest, b.N, sum, len(e.Kept) > 0, goesOn)
+	version, err := statemachine.ReplayVersion(entry.Input)
+	if err != nil {
+		return nil, fmt.Errorf("history entry %d: kept: %w", b.N, err)
+	}
 	event := entry.Event
-	if event == statemachine.MigrateEvent {
-		event, b.Misfit = "", nil
+	switch moves := version != 0 || len(e.Kept) == 0; {
+	case event == statemachine.MigrateEvent, event == statemachine.ResetEvent && moves && (version == 0 || version != b.version):
+		event, b.Misfit, b.version = "", nil, version
+	case event == statemachine.ResetEvent && moves:
+		event = ""
+	case version != 0:
+		b.version = version
 	}
 	if err := b.Of.Explains(event, entry.Data, e.EndState); err != nil && b.Misfit == nil {
 		b.Misfit = fmt.Errorf("history entry %d: %w", b.N, err)
