@@ -1,12 +1,15 @@
 package workflow_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"troupe/actors/instance"
 	"troupe/actors/message"
+	"troupe/actors/presentation"
 	"troupe/actors/workflow/workflowtest"
 )
 
@@ -51,4 +54,26 @@ func TestMomentsBeforeAndBehindAMigration(t *testing.T) {
 		assert.Equal(t, then, string(reply.AppendRecord(nil)), "after entry %d", n+1)
 	}
 	assert.Contains(t, want[3], `"by":"mary"`)
+	shown := presentation.New(presentation.Options{Instances: h.Router.Router, Queries: h.Router.Queries, Catalog: h.Catalog, Store: h.Store, Clock: h.Clock})
+	for n, version := range []uint64{1, 1, 1, 2, 2, 1, 2, 1, 1} {
+		way, err := shown.Trace(t.Context(), &message.Load{Caller: john, WorkflowID: "order", InstanceID: id}, uint64(n+1))
+		require.NoError(t, err)
+		assert.Equal(t, version, way.Of.Version, "after entry %d", n+1)
+		assert.Len(t, way.At, 1, "after entry %d", n+1)
+	}
+}
+
+// TestAMomentOfAVersionThatWasReplacedIsReadAgain before an instance goes back to it.
+func TestAMomentOfAVersionThatWasReplacedIsReadAgain(t *testing.T) {
+	h := startMigrations(t)
+	before, err := h.Catalog.Find("order", 1)
+	require.NoError(t, err)
+	require.NoError(t, h.HoldReset("order", before))
+	h.Publish(strings.Replace(orderOld, "odd: strange", "even: strange", 1))
+	require.ErrorIs(t, h.HoldReset("order", before), instance.ErrUnread)
+	now, err := h.Catalog.Find("order", 1)
+	require.NoError(t, err)
+	require.NoError(t, h.HoldReset("order", now))
+	h.Publish(orderOld)
+	require.ErrorIs(t, h.HoldReset("order", now), instance.ErrUnread, "nothing holds it any more")
 }
