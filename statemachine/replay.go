@@ -24,6 +24,12 @@ func ReplayVersion(input []byte) (uint64, error) {
 	return of.Version, err
 }
 
+// BeginsAnew reports whether an entry with that input has all that the instance is behind it, whatever was before.
+func BeginsAnew(input []byte) bool {
+	of, err := record.ParseInput(input)
+	return err == nil && of.Kind == record.ByMigration && of.Given[0] != nil
+}
+
 // Replay makes the step of an entry once more, without asking for rights, which were asked then. The entry is as the history has it: Start and End
 // are not read, Data is what the event brought, and without whole that was too long. The definition is that of the instance behind the entry;
 // before its creation the instance is Unborn. It returns ErrNotKept, or the error of a step.
