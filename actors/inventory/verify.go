@@ -444,7 +444,7 @@ func (s *shardCheck) entry(k key.Parts, value []byte) error {
 	}
 	if w.replay != nil {
 		_ = w.replay.Next(&e) // endWalk counts it
-		version, err := statemachine.ReplayVersion(e.Input)
+		version, _, err := statemachine.ReplayVersion(e.Input)
 		w.moved = w.moved || err != nil || !e.Kept || version != 0 && version != w.in.definition.Version
 	}
 	return nil

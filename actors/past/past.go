@@ -48,8 +48,10 @@ func New(id key.ID, businessKey string, parent *statemachine.Parent, versions fu
 // whole instance. That of an entry that differs stays for good.
 func (r *Replay) Next(e *history.Stored) error {
 	r.n++
-	if r.err == nil || e.Kept && !errors.Is(r.err, ErrDiffers) && statemachine.BeginsAnew(e.Input) {
+	if _, whole, _ := statemachine.ReplayVersion(e.Input); e.Kept && whole && !errors.Is(r.err, ErrDiffers) {
 		r.err = nil
+	}
+	if r.err == nil {
 		if err := r.next(e); err != nil {
 			r.err = fmt.Errorf("entry %d: %w", r.n, err)
 		}
@@ -64,7 +66,7 @@ func (r *Replay) next(e *history.Stored) error {
 	if !e.Kept {
 		return fmt.Errorf("%w: the entry is older than what keeps it, or more than %d KiB made it", ErrNotKept, history.DataBytesMax>>10)
 	}
-	version, err := statemachine.ReplayVersion(e.Input)
+	version, _, err := statemachine.ReplayVersion(e.Input)
 	if err == nil && version != 0 {
 		if r.Of, err = r.versions(version); errors.Is(err, failure.ErrNotFound) {
 			return fmt.Errorf("%w: version %d is not here any more", ErrNotKept, version)

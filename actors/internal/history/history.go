@@ -309,7 +309,7 @@ func (r *Reader) VersionAt(n uint64, most int) (uint64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if version, err := statemachine.ReplayVersion(p.input); err != nil || version != 0 {
+		if version, _, err := statemachine.ReplayVersion(p.input); err != nil || version != 0 {
 			return version, err
 		}
 		event, _ := p.entry.Lookup("transitionEvent")

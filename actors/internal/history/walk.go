@@ -173,18 +173,9 @@ func (b *Builder) Add(shown []byte) (stored []byte, err error) {
 		sum, entry.Input = binary.BigEndian.Uint16(e.Kept), e.Kept[2:]
 	}
 	value := complete(entry.AppendJSON(make([]byte, HeadBytes)), &entry, digest, b.N, sum, len(e.Kept) > 0, goesOn)
-	version, err := statemachine.ReplayVersion(entry.Input)
+	event, err := b.explained(&entry, len(e.Kept) > 0)
 	if err != nil {
 		return nil, fmt.Errorf("history entry %d: kept: %w", b.N, err)
-	}
-	event := entry.Event
-	switch moves := version != 0 || len(e.Kept) == 0; {
-	case event == statemachine.MigrateEvent, event == statemachine.ResetEvent && moves && (version == 0 || version != b.version):
-		event, b.Misfit, b.version = "", nil, version
-	case event == statemachine.ResetEvent && moves:
-		event = ""
-	case version != 0:
-		b.version = version
 	}
 	if err := b.Of.Explains(event, entry.Data, e.EndState); err != nil && b.Misfit == nil {
 		b.Misfit = fmt.Errorf("history entry %d: %w", b.N, err)
@@ -194,4 +185,21 @@ func (b *Builder) Add(shown []byte) (stored []byte, err error) {
 		b.By, b.Began = e.User, e.TS
 	}
 	return value, nil
+}
+
+// explained is the event by which the definition explains an entry: that of a migration or a reset is none of its. What was wrong with the
+// entries before goes with their version.
+func (b *Builder) explained(entry *statemachine.Entry, kept bool) (statemachine.EventName, error) {
+	version, _, err := statemachine.ReplayVersion(entry.Input)
+	isReset := entry.Event == statemachine.ResetEvent && (version != 0 || !kept)
+	switch {
+	case entry.Event == statemachine.MigrateEvent, isReset && (version == 0 || version != b.version):
+		b.Misfit, b.version = nil, version
+		return "", err
+	case isReset:
+		return "", err
+	case version != 0:
+		b.version = version
+	}
+	return entry.Event, err
 }
