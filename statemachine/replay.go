@@ -18,10 +18,11 @@ func Unborn(id, key string, parent *Parent) Instance {
 	return in
 }
 
-// ReplayVersion is the version that the instance has behind an entry with that input, if the entry gives it one, else 0.
-func ReplayVersion(input []byte) (uint64, error) {
+// ReplayVersion is the version that the instance has behind an entry with that input, if the entry gives it one, else 0. whole: the entry has all
+// that the instance is then, whatever was before.
+func ReplayVersion(input []byte) (version uint64, whole bool, err error) {
 	of, err := record.ParseInput(input)
-	return of.Version, err
+	return of.Version, of.Kind == record.ByMigration && of.Given[0] != nil, err
 }
 
 // Replay makes the step of an entry once more, without asking for rights, which were asked then. The entry is as the history has it: Start and End

@@ -34,7 +34,8 @@ type Moment struct {
 type Replay struct {
 	Moment
 	versions func(number uint64) (*statemachine.Definition, error)
-	err      error // of the first entry that could not be made again
+	n        uint64 // the entries so far
+	err      error  // of the first entry that could not be made again
 }
 
 // New begins before the first entry of an instance, of which the id, the key and the parent are known. versions are those of its workflow.
@@ -43,11 +44,16 @@ func New(id key.ID, businessKey string, parent *statemachine.Parent, versions fu
 	return &Replay{Moment: Moment{Instance: in}, versions: versions}
 }
 
-// Next makes the step of the next entry again. Behind an entry that was not kept there is no other: the error stays.
+// Next makes the step of the next entry again. Behind an entry that was not kept the error stays, up to a migration or a reset that has the
+// whole instance. That of an entry that differs stays for good.
 func (r *Replay) Next(e *history.Stored) error {
+	r.n++
+	if _, whole, _ := statemachine.ReplayVersion(e.Input); e.Kept && whole && !errors.Is(r.err, ErrDiffers) {
+		r.err = nil
+	}
 	if r.err == nil {
 		if err := r.next(e); err != nil {
-			r.err = fmt.Errorf("entry %d: %w", r.Instance.Sequence+1, err)
+			r.err = fmt.Errorf("entry %d: %w", r.n, err)
 		}
 	}
 	return r.err
@@ -60,7 +66,7 @@ func (r *Replay) next(e *history.Stored) error {
 	if !e.Kept {
 		return fmt.Errorf("%w: the entry is older than what keeps it, or more than %d KiB made it", ErrNotKept, history.DataBytesMax>>10)
 	}
-	version, err := statemachine.ReplayVersion(e.Input)
+	version, _, err := statemachine.ReplayVersion(e.Input)
 	if err == nil && version != 0 {
 		if r.Of, err = r.versions(version); errors.Is(err, failure.ErrNotFound) {
 			return fmt.Errorf("%w: version %d is not here any more", ErrNotKept, version)
@@ -149,9 +155,7 @@ func (s *Source) At(ctx context.Context, n uint64) (Moment, error) {
 		if err != nil {
 			return Moment{}, failure.Errorf(failure.ErrExecution, "%w", err)
 		}
-		if err := replay.Next(&e); err != nil {
-			return Moment{}, err
-		}
+		_ = replay.Next(&e) // a later entry may have it all
 	}
-	return replay.Moment, nil
+	return replay.Moment, replay.Err()
 }

@@ -275,13 +275,23 @@ func (s *Service) Trace(ctx context.Context, req *message.Load, at uint64) (*Tra
 	return out, nil
 }
 
-// goBack makes the trace one as after entry at: with the definition of then, as the next migration says it.
+// goBack makes the trace one as after entry at: with the definition of then, as the entries up to it say, or the next migration.
 func (s *Service) goBack(out *Trace, id key.ID, workflowID string, at uint64) error {
 	if at > out.Sequence {
 		return failure.ErrNotFound
 	}
 	last := min(out.Sequence, at+traceEntriesMax)
 	out.Sequence = at
+	version, err := history.NewReader(s.o.Store, s.o.Store.ShardOf(id), id).VersionAt(at, traceEntriesMax)
+	if err != nil {
+		return failure.OfStore(err)
+	}
+	if version != 0 {
+		if then, err := s.o.Catalog.Find(workflowID, version); err == nil { // NB: it may be retired
+			out.Of = then
+		}
+		return nil
+	}
 	for seen := at; seen < last; seen += tracePage {
 		page, err := s.entries(id, seen, min(last, seen+tracePage), true)
 		if err != nil {

@@ -109,6 +109,7 @@ type walk struct {
 	some   []string          // workflows of which instances are created
 	ids    map[string]string // of the world's instances, in the router
 	said   []string          // the steps
+	texts  []string          // the workflows
 	leases map[string]string // of jobs in the router
 
 	mu    sync.Mutex
@@ -131,6 +132,7 @@ func newWalk(t *testing.T, seed uint64, of map[string]*statemachine.Definition, 
 		}
 		return walkers[i]
 	}}})
+	w.texts = texts
 	w.real.Publish(texts...)
 	synctest.Wait()
 	w.world = simulation.New(simulation.Options{

@@ -216,7 +216,8 @@ func TestAnImportMakesTheSameInstances(t *testing.T) {
 	assert.Contains(t, some[4], `"instances":3`)
 }
 
-// TestAMigratedInstanceIsImported, though the entries before its migration have events and nodes that its definition does not have.
+// TestAMigratedInstanceIsImported, though the entries before its migration, or before a reset behind it, have events and nodes that its
+// definition does not have.
 func TestAMigratedInstanceIsImported(t *testing.T) {
 	const door = "id: door\nversion: %d\nstateMachines: {main: {initial: %s, states: {%[2]s: {on: {%s: {}}}}}}\n"
 	first, second := fmt.Sprintf(door, 1, "shut", "knock"), fmt.Sprintf(door, 2, "closed", "ring")
@@ -242,6 +243,25 @@ func TestAMigratedInstanceIsImported(t *testing.T) {
 	mustVerify(t, to)
 	again, _ := export(t, to)
 	assert.Equal(t, lines, again)
+
+	for _, back := range []uint64{4, 2} { // to an entry of the same version, and of the other one
+		of := message.Load{Caller: workflowtest.Boss, WorkflowID: "door", InstanceID: id}
+		_, err := from.Reset(t.Context(), &message.Reset{Load: of, To: back, Reason: "it was open"})
+		require.NoError(t, err)
+		lines, _ := export(t, from)
+		to := workflowtest.Start(t, workflowtest.Options{})
+		to.Publish(first)
+		to.Publish(second)
+		if back == 4 {
+			_, err = importOf(t, to, []string{lines[0], strings.Replace(lines[1], `"ring"`, `"knock"`, 1), lines[2]})
+			require.ErrorContains(t, err, `history entry 4: door version 2 has no event "knock"`)
+		}
+		_, err = importOf(t, to, lines)
+		require.NoError(t, err)
+		mustVerify(t, to)
+		again, _ := export(t, to)
+		assert.Equal(t, lines, again)
+	}
 }
 
 // creating is a router on which somebody creates an instance with a key while an import has it.

@@ -6,9 +6,11 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/instance"
 	"troupe/actors/message"
+	"troupe/actors/past"
 	"troupe/actors/task"
 	"troupe/persistence"
 	"troupe/persistence/key"
+	"troupe/statemachine"
 )
 
 // SweepAfter is a round of the sweep as it would come after d.
@@ -27,6 +29,15 @@ func (r *Router) SweepIdle() bool {
 
 // Clean is a round of the cleaner.
 func (r *Router) Clean() { r.clean() }
+
+// HoldReset holds what a reset to a moment of a definition needs, and lets go of it.
+func (r *Router) HoldReset(workflow string, of *statemachine.Definition) error {
+	release, err := r.holdReset(workflow, &past.Moment{Of: of}, "")
+	if err == nil {
+		release()
+	}
+	return err
+}
 
 // Occupy takes up n calls of an awake instance until release is called.
 func (r *Router) Occupy(id key.ID, n int32) (release func()) {

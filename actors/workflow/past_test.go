@@ -1,12 +1,16 @@
 package workflow_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"troupe/actors/failure"
+	"troupe/actors/instance"
 	"troupe/actors/message"
+	"troupe/actors/presentation"
 	"troupe/actors/workflow/workflowtest"
 )
 
@@ -51,4 +55,57 @@ func TestMomentsBeforeAndBehindAMigration(t *testing.T) {
 		assert.Equal(t, then, string(reply.AppendRecord(nil)), "after entry %d", n+1)
 	}
 	assert.Contains(t, want[3], `"by":"mary"`)
+	shown := presentation.New(presentation.Options{Instances: h.Router.Router, Queries: h.Router.Queries, Catalog: h.Catalog, Store: h.Store, Clock: h.Clock})
+	for n, version := range []uint64{1, 1, 1, 2, 2, 1, 2, 1, 1} {
+		way, err := shown.Trace(t.Context(), &message.Load{Caller: john, WorkflowID: "order", InstanceID: id}, uint64(n+1))
+		require.NoError(t, err)
+		assert.Equal(t, version, way.Of.Version, "after entry %d", n+1)
+		assert.Len(t, way.At, 1, "after entry %d", n+1)
+	}
+}
+
+// TestAMomentOfAVersionThatWasReplacedIsReadAgain before an instance goes back to it.
+func TestAMomentOfAVersionThatWasReplacedIsReadAgain(t *testing.T) {
+	h := startMigrations(t)
+	before, err := h.Catalog.Find("order", 1)
+	require.NoError(t, err)
+	require.NoError(t, h.HoldReset("order", before))
+	h.Publish(strings.Replace(orderOld, "odd: strange", "even: strange", 1))
+	require.ErrorIs(t, h.HoldReset("order", before), instance.ErrUnread)
+	now, err := h.Catalog.Find("order", 1)
+	require.NoError(t, err)
+	require.NoError(t, h.HoldReset("order", now))
+	h.Publish(orderOld)
+	require.ErrorIs(t, h.HoldReset("order", now), instance.ErrUnread, "nothing holds it any more")
+}
+
+// TestAMigrationHasTheWholeInstance, when it has changed its data: behind it there are moments again.
+func TestAMigrationHasTheWholeInstance(t *testing.T) {
+	h := startMigrations(t)
+	h.Publish(orderOld + "events: {odd: {history: false}}\n")
+	john := workflowtest.John
+	id := h.Make(john, "order", `{"n":1}`)
+	h.MustSend(john, "order", id, "go", "")
+	h.MustSend(john, "order", id, "odd", `{"n":2}`)
+	h.MustSend(john, "order", id, "go", "")
+	h.Publish(orderNext)
+	total, _ := h.run(t, migrationBy(orderPlan))
+	require.EqualValues(t, 1, total.Migrated)
+	h.MustSend(john, "order", id, "done", "")
+	now := h.MustLook(john, "order", id)
+	for n, kept := range []bool{true, true, false, false, true, true} {
+		of := &message.Load{Caller: john, WorkflowID: "order", InstanceID: id, WithHistory: true, At: uint64(n + 1)}
+		reply, err := h.Load(t.Context(), of)
+		if !kept {
+			require.ErrorIs(t, err, failure.ErrNotKept)
+			require.ErrorContains(t, err, "entry 3")
+			continue
+		}
+		require.NoError(t, err, "after entry %d", n+1)
+		if n == 5 {
+			assert.Equal(t, string(now.AppendRecord(nil)), string(reply.AppendRecord(nil)))
+		}
+	}
+	_, err := h.Reset(t.Context(), &message.Reset{Load: message.Load{Caller: john, WorkflowID: "order", InstanceID: id}, To: 5, Reason: "too early"})
+	require.NoError(t, err)
 }

@@ -44,7 +44,10 @@ func (r *Router) reset(ctx context.Context, req *message.Reset) (*message.Reply,
 			}
 			of.Then = &then
 		}
-		if of.Done, err = r.holdReset(req.WorkflowID, of.Then, business); err != nil {
+		of.Done, err = r.holdReset(req.WorkflowID, of.Then, business)
+		if errors.Is(err, instance.ErrUnread) {
+			of.Then = nil
+		} else if err != nil {
 			return nil, err
 		}
 	}
@@ -61,14 +64,26 @@ func (r *Router) askReset(at shard.Place, of instance.Reset) (*message.Reply, er
 	return r.shards.Wait(c)
 }
 
-// holdReset keeps the version that an instance gets from being retired, and a business key from creates; "" is none.
+// holdReset keeps the version that an instance gets from being retired or replaced, and a business key from creates; "" is none. It returns
+// instance.ErrUnread when the version was replaced since the moment was read.
 func (r *Router) holdReset(workflowID string, then *past.Moment, business string) (release func(), err error) {
 	pin, err := r.o.Catalog.PinVersion(workflowID, then.Of.Version)
 	if errors.Is(err, failure.ErrNotFound) {
 		return nil, failure.Refuse(failure.ErrNotKept, "version %d of the workflow is not kept any more", then.Of.Version)
 	}
-	if err != nil || business == "" {
-		return pin.Release, err
+	if err != nil {
+		return nil, err
+	}
+	of, err := r.o.Catalog.Version(workflowID, then.Of.Version)
+	if err == nil && of != then.Of {
+		err = instance.ErrUnread
+	}
+	if err != nil {
+		pin.Release()
+		return nil, err
+	}
+	if business == "" {
+		return pin.Release, nil
 	}
 	free, err := r.HoldKey(workflowID, business)
 	if err != nil {

@@ -114,6 +114,35 @@ func TestReset(t *testing.T) {
 	})
 }
 
+// TestResetAfterAReload: the same text is another definition then, and the instance that goes back has its elements.
+func TestResetAfterAReload(t *testing.T) {
+	h := &harness{workflowtest.Start(t, workflowtest.Options{}), t}
+	h.Publish(errand)
+	id := h.Make(boss, "errand", "")
+	waits := func() [2]int {
+		h.checkStore()
+		rows := h.rowsOf(id)
+		return [2]int{rows["node"], rows["timer"]}
+	}
+	open := waits()
+	h.MustSend(boss, "errand", id, "begin", `{"deep":3}`)
+	working := waits()
+	require.NotEqual(t, open, working)
+	for range 2 {
+		for to, want := range map[uint64][2]int{1: open, 2: working} {
+			h.Publish(errand)
+			h.Must(workflowtest.Second(h.Reset(t.Context(), resetTo(id, to, ""))))
+			require.Equal(t, want, waits(), "to %d", to)
+		}
+	}
+	h.Publish(errand)
+	h.Must(workflowtest.Second(h.Reset(t.Context(), resetTo(id, 2, ""))))
+	h.MustSend(boss, "errand", id, "leave", "")
+	require.Equal(t, open, waits(), "nothing of the state stays")
+	h.Restart()
+	require.Equal(t, open, waits())
+}
+
 // TestResetIsBeforeRetention resets two of three instances of a shard while the first one is deleted, when the page with all of them has been
 // read: one goes on, and is deleted never, and one ends once more, and is deleted a whole time later.
 func TestResetIsBeforeRetention(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -299,6 +300,31 @@ func (r *Reader) EntryWithData(n uint64, stored []byte) (data.Value, error) {
 		return p.entry, err
 	}
 	return appendWith(nil, p.entry, p.brought, p.kind), nil
+}
+
+// VersionAt is the version that the instance had behind entry n; 0 when the entries do not say, or when more than most had to be read.
+func (r *Reader) VersionAt(n uint64, most int) (uint64, error) {
+	for ; n > 0 && most > 0; most-- {
+		p, err := r.load(n)
+		if err != nil {
+			return 0, err
+		}
+		if version, _, err := statemachine.ReplayVersion(p.input); err != nil || version != 0 {
+			return version, err
+		}
+		event, _ := p.entry.Lookup("transitionEvent")
+		var moved struct{ To uint64 }
+		if n--; p.kept || json.Unmarshal(p.brought, &moved) != nil {
+			continue
+		}
+		switch event.Text() { // more made it than an entry keeps
+		case statemachine.MigrateEvent:
+			return moved.To, nil
+		case statemachine.ResetEvent:
+			n = min(n, moved.To)
+		}
+	}
+	return 0, nil
 }
 
 func (r *Reader) load(n uint64) (parts, error) {

@@ -100,9 +100,11 @@ type Builder struct {
 	By    string                // who made the first one
 	// Began and At are the times of the first and the last one.
 	Began, At time.Time
-	// Of is the definition of the last one, and Misfit why an entry is not one of its. Those before a migration may have another definition.
-	Of     *statemachine.Definition
-	Misfit error
+	// Of is the definition of the last one, and Misfit why an entry is not one of its. Those before a migration, or a reset to another version,
+	// may have another definition.
+	Of      *statemachine.Definition
+	Misfit  error
+	version uint64 // of the last one; 0: it is not known
 }
 
 // eventBytesMax has room for the longest event of the service's own, which has the names of a machine and of a node.
@@ -171,9 +173,9 @@ func (b *Builder) Add(shown []byte) (stored []byte, err error) {
 		sum, entry.Input = binary.BigEndian.Uint16(e.Kept), e.Kept[2:]
 	}
 	value := complete(entry.AppendJSON(make([]byte, HeadBytes)), &entry, digest, b.N, sum, len(e.Kept) > 0, goesOn)
-	event := entry.Event
-	if event == statemachine.MigrateEvent {
-		event, b.Misfit = "", nil
+	event, err := b.explained(&entry, len(e.Kept) > 0)
+	if err != nil {
+		return nil, fmt.Errorf("history entry %d: kept: %w", b.N, err)
 	}
 	if err := b.Of.Explains(event, entry.Data, e.EndState); err != nil && b.Misfit == nil {
 		b.Misfit = fmt.Errorf("history entry %d: %w", b.N, err)
@@ -183,4 +185,21 @@ func (b *Builder) Add(shown []byte) (stored []byte, err error) {
 		b.By, b.Began = e.User, e.TS
 	}
 	return value, nil
+}
+
+// explained is the event by which the definition explains an entry: that of a migration or a reset is none of its. What was wrong with the
+// entries before goes with their version.
+func (b *Builder) explained(entry *statemachine.Entry, kept bool) (statemachine.EventName, error) {
+	version, _, err := statemachine.ReplayVersion(entry.Input)
+	isReset := entry.Event == statemachine.ResetEvent && (version != 0 || !kept)
+	switch {
+	case entry.Event == statemachine.MigrateEvent, isReset && (version == 0 || version != b.version):
+		b.Misfit, b.version = nil, version
+		return "", err
+	case isReset:
+		return "", err
+	case version != 0:
+		b.version = version
+	}
+	return entry.Event, err
 }

@@ -71,7 +71,8 @@ func newInstanceReset() *cobra.Command {
 		Use: "reset WORKFLOW INSTANCE", Short: "Make an instance what it was after an entry of its history (needs mod-workflows)",
 		Long: `Its data and states become those after the entry (troupe instance history numbers them), as a new entry. What it waits
 for now ends, and its tasks, timers, jobs and children begin again; no other action is run. An instance that has ended
-can be reset, too.`,
+can be reset, too. When its data changes and is of more than 16 KiB, the new entry does not keep it: nobody can look at
+the moments from there on, or reset to them.`,
 		Example: "  troupe instance reset purchase 01M7YZAB2GNTJFQE62690KHSQT --to 3 --reason 'the supplier was wrong'",
 	}
 	cmd.Flags().Uint64Var(&r.To, "to", 0, "number of the entry, from 1 (required)")

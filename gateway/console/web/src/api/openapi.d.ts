@@ -659,7 +659,8 @@ export interface paths {
          *     jobs and children of its states begin anew; no other action is run. An instance that has ended can be reset.
          *
          *     `to` beyond the last entry is 404. 409 is `NotKept` if the history does not have all that the instance came from, and `KeyTaken` if
-         *     the instance had ended and another one has its key.
+         *     the instance had ended and another one has its key. Changed data of more than 16 KiB is not kept with the new entry: moments from
+         *     there on are `NotKept`.
          */
         post: operations["resetInstance"];
         delete?: never;
