@@ -43,7 +43,7 @@ func TestSimulating(t *testing.T) {
 		assert.Contains(t, out.String(), want)
 	}
 	assert.Contains(t, complaints.String(), `input:2:18: unknown key "sent"`)
-	assert.Contains(t, complaints.String(), `expect, refused, as, data, in, status, body, output, message, final, done, failed)`, "each once")
+	assert.Contains(t, complaints.String(), `expect, refused, in, as, data, status, body, output, message, final, done, failed)`, "each once")
 	t.Chdir(filepath.Dir(file)) // also from inside the folder
 	file = filepath.Base(file)
 	talk("-o", "json")
