@@ -156,7 +156,9 @@ func newInstanceHistory() *cobra.Command {
 		}
 		withData := r.Data
 		r.Data = withData || out.Form == cli.FormTable // it says which entries are attempts
-		return list(l, all, r, c.History, c.HistoryPages, func(page *client.Page[client.HistoryEntry]) *listPage { return historyPage(page, &number, withData, seen) })
+		return list(l, all, r, c.History, c.HistoryPages, func(page *client.Page[client.HistoryEntry]) *listPage {
+			return historyPage(page, &number, withData, seen)
+		})
 	})
 }
 
