@@ -114,7 +114,8 @@ func (r *workerRun) report(err error) {
 
 // take activates jobs while there are slots, until ctx ends or the service refuses.
 func (r *workerRun) take() error {
-	for failures, told := 0, ""; ; {
+	// NB: the first time it does not wait, so that who starts it hears at once that no job is given.
+	for failures, told, wait := 0, "", time.Duration(0); ; {
 		select {
 		case r.slots <- struct{}{}:
 		case <-r.ctx.Done():
@@ -126,7 +127,7 @@ func (r *workerRun) take() error {
 		<-r.slots
 		free := cap(r.slots) - len(r.slots)
 		jobs, paused, err := r.Client.activate(r.ctx, ActivateRequest{
-			Types: r.Types, Worker: r.name, Max: min(free, settledMax), Lease: r.lease, Wait: min(pollMax, r.Client.options.CallMax/2),
+			Types: r.Types, Worker: r.name, Max: min(free, settledMax), Lease: r.lease, Wait: wait,
 		})
 		for _, j := range jobs {
 			r.slots <- struct{}{}
@@ -142,7 +143,7 @@ func (r *workerRun) take() error {
 			if paused != "" && paused != told {
 				r.report(fmt.Errorf("there are no jobs: %s", paused))
 			}
-			failures, told = 0, paused
+			failures, told, wait = 0, paused, min(pollMax, r.Client.options.CallMax/2)
 			continue
 		case isRefusal(err):
 			return err

@@ -101,7 +101,7 @@ func (b *board) activate(ctx context.Context, text []byte, answer func(int, any)
 	if err := json.Unmarshal(text, &asked); err != nil {
 		return nil, err
 	}
-	if len(b.waiting) == 0 {
+	if len(b.waiting) == 0 && asked.Wait != "" {
 		changed := b.changed
 		b.mu.Unlock()
 		select {
@@ -316,13 +316,15 @@ func TestWorkerIsRefused(t *testing.T) {
 	})
 }
 
-// TestWorkerHearsOfAPause: once, and not each time that it asks.
+// TestWorkerHearsOfAPause: at once, and not each time that it asks.
 func TestWorkerHearsOfAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard()
 		b.paused = "the store was restored"
 		reported := make(chan error, 10)
 		stop := working(t, b, &Worker{Handle: nothing, OnError: func(err error) { reported <- err }})
+		synctest.Wait()
+		require.Len(t, reported, 1, "before any time has passed")
 		<-time.After(2 * time.Minute)
 		require.NoError(t, stop())
 		require.Len(t, reported, 1)

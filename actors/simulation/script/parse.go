@@ -146,7 +146,12 @@ func (p *parser) step(n *document.Node) Step {
 	}
 	allowed := append(slices.Clone(actions[1:]), "expect", "refused")
 	if before := p.Count(); s.Action == NoAction {
-		p.Known(n, slices.Concat(allowed, slices.Concat(arguments[:]...))...)
+		for _, name := range slices.Concat(arguments[:]...) {
+			if !slices.Contains(allowed, name) {
+				allowed = append(allowed, name)
+			}
+		}
+		p.Known(n, allowed...)
 		if n.Field("expect") == nil && p.Count() == before {
 			p.Advise(n, "a step has expect, or one of "+strings.Join(actions[1:], ", "), "the step does nothing and expects nothing")
 		}

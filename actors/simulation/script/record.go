@@ -41,6 +41,14 @@ func Record(k *Known, of *Recorded) ([]byte, error) {
 	case len(of.Entries) == 0 || of.Entries[0].Event != "":
 		return nil, errors.New("the history does not begin with the creation of the instance")
 	}
+	for i, e := range of.Entries {
+		switch e.Event {
+		case statemachine.ResetEvent:
+			return nil, fmt.Errorf("entry %d is a reset, which no step of a test can do", i+1)
+		case statemachine.MigrateEvent:
+			return nil, fmt.Errorf("entry %d is a migration, which no step of a test can do", i+1)
+		}
+	}
 	// NB: the history does not keep what the instance was created with: first what its data says, where callers can set it, then nothing.
 	var failed error
 	for _, isGuessed := range []bool{true, false} {

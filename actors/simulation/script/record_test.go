@@ -121,4 +121,7 @@ tests: {a: {steps: [{as: ann, create: {}}, {as: ann, send: ask, data: {days: 4}}
 	of.Entries[2].User = "carl"
 	_, err = Record(known, of)
 	assert.Error(t, err)
+	of.Entries[3].Event = statemachine.ResetEvent
+	_, err = Record(known, of)
+	assert.EqualError(t, err, "entry 4 is a reset, which no step of a test can do")
 }

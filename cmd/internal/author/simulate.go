@@ -41,7 +41,11 @@ at the end of its input. What a step has wrong is told, and the next one can be 
 	}
 	out = cli.AddOutput(cmd, cli.FormTable, cli.FormJSON)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		dir := filepath.Dir(filepath.Dir(args[0]))
+		file, err := filepath.Abs(args[0])
+		if err != nil {
+			return err
+		}
+		dir := filepath.Dir(filepath.Dir(file))
 		if !homedir.HasText(dir) {
 			return cli.Usagef("%s is not in the folder workflows of a home", args[0])
 		}

@@ -24,6 +24,7 @@ func TestSimulating(t *testing.T) {
 		cmd.SetArgs(append([]string{file}, args...))
 		cmd.SetIn(strings.NewReader(`{as: john.doe, create: {}}
 {as: john.doe, sent: submit}
+{as: john.doe, xyzzyx: submit}
 {as: john.doe, send: approve}
 
 {as: john.doe, send: submit, data: {days: 9}}
@@ -32,7 +33,7 @@ func TestSimulating(t *testing.T) {
 `))
 		cmd.SetOut(&out)
 		cmd.SetErr(&complaints)
-		require.EqualError(t, cmd.Execute(), "1 line wrong")
+		require.EqualError(t, cmd.Execute(), "2 lines wrong")
 	}
 	talk()
 	for _, want := range []string{
@@ -42,6 +43,9 @@ func TestSimulating(t *testing.T) {
 		assert.Contains(t, out.String(), want)
 	}
 	assert.Contains(t, complaints.String(), `input:2:18: unknown key "sent"`)
+	assert.Contains(t, complaints.String(), `expect, refused, in, as, data, status, body, output, message, final, done, failed)`, "each once")
+	t.Chdir(filepath.Dir(file)) // also from inside the folder
+	file = filepath.Base(file)
 	talk("-o", "json")
 	assert.Equal(t, 5, strings.Count(out.String(), "\n"), out.String())
 	assert.Equal(t, 5, strings.Count(out.String(), `{"state":{"_id":`), out.String())

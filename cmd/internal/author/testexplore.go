@@ -21,8 +21,8 @@ const (
 
 // exploring walks through the workflows and prints what it finds.
 func (t *testCommand) exploring(cmd *cobra.Command) error {
-	if t.walks.Walks > walksMax || t.walks.Steps > stepsMax {
-		return cli.Usagef("--walks is at most %d, and --steps at most %d", walksMax, stepsMax)
+	if min(t.walks.Walks, t.walks.Steps) < 1 || t.walks.Walks > walksMax || t.walks.Steps > stepsMax {
+		return cli.Usagef("--walks must be 1 to %d, and --steps 1 to %d", walksMax, stepsMax)
 	}
 	if t.out.Form == formJUnit {
 		return cli.Usagef("--output %s: --explore has %s and %s", formJUnit, cli.FormTable, cli.FormJSON)

@@ -124,7 +124,7 @@ func (c *Config) table() []setting {
 		{"awake-bytes-max", cli.Size(&w.AwakeBytesMax), "", "memory for active instances; above it they are passivated earlier"},
 		{"in-flight-max", cli.Count(&w.InFlightMax), "", "concurrent requests to instances; more are answered with 503"},
 		{"instance-in-flight-max", cli.Count(&w.InstanceInFlightMax), "", "concurrent requests to one instance; more are answered with 429"},
-		{"tree-instances-max", cli.Count(&w.TreeInstancesMax), "", "running instances in one tree of invocations; the parent of one more gets `error.invoke.<state>`"},
+		{"tree-instances-max", cli.Count(&w.TreeInstancesMax), "", "running instances in one tree of invocations; the parent of one more gets error.invoke.<state>"},
 		{"connections-max", cli.Count(&g.ConnectionsMax), "", "open connections; one more replaces an idle one"},
 		{"requests-max", cli.Count(&g.InFlightMax), "", "concurrent requests, fewer under load, at most half of them for one user; more are answered with 503"},
 		{"queries-max", cli.Count(&w.QueriesMax), "", "queries that run at a time"},

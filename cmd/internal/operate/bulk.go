@@ -41,10 +41,10 @@ you may read, and so does a reset; to migrate or delete by data you need the rig
 	cmd.Flags().StringVar(&event, "event", "", "send each this event")
 	cmd.Flags().StringVar(&eventData, "data", "", "data of the event: a JSON object, @file or -")
 	cmd.Flags().StringVar(&plan, "plan", "", "migrate each by this plan: a file, YAML or JSON")
-	cmd.Flags().Uint64Var(&reset.To, "to", 0, "reset each to what it was after this entry of its history, from 1")
+	cmd.Flags().Var(cli.Sequence(&reset.To), "to", "reset each to what it was after this entry of its history, from 1")
 	cmd.Flags().StringVar(&reset.Reason, "reason", "", "with --to: why; the histories keep it")
 	cmd.Flags().BoolVar(&remove, "delete", false, "delete each with everything stored of it")
-	cmd.Flags().BoolVar(&all, "all", false, "with --delete and no --filter: delete all instances of the workflow")
+	cmd.Flags().BoolVar(&all, "all", false, "with --delete or --to and no --filter: all instances of the workflow")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only count the matching instances")
 	return operating(cmd, []string{cli.FormTable, cli.FormJSON}, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
 		request := &api.BulkRequest{WorkflowID: args[0], DryRun: dryRun, Action: api.BulkAction{Delete: remove}}
@@ -54,12 +54,14 @@ you may read, and so does a reset; to migrate or delete by data you need the rig
 			return cli.Usagef("one of --event, --plan, --to and --delete is required")
 		case len(asked) > 1:
 			return cli.Usagef("only one of --event, --plan, --to and --delete is possible")
-		case all && (!remove || filter != ""):
-			return cli.Usagef("--all is for --delete without --filter")
+		case all && (!remove && reset.To == 0 || filter != ""):
+			return cli.Usagef("--all is for --delete or --to without --filter")
 		case remove && filter == "" && !all:
 			return cli.Usagef("--delete needs --filter, or --all for all instances of %s", args[0])
 		case (reset.To != 0) != (reset.Reason != ""):
 			return cli.Usagef("--to needs --reason, which is for it alone")
+		case reset.To != 0 && filter == "" && !all:
+			return cli.Usagef("--to needs --filter, or --all for all instances of %s", args[0])
 		case eventData != "" && event == "":
 			return cli.Usagef("--data is the data of --event, which is missing")
 		}

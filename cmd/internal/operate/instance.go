@@ -75,7 +75,7 @@ can be reset, too. When its data changes and is of more than 16 KiB, the new ent
 the moments from there on, or reset to them.`,
 		Example: "  troupe instance reset purchase 01M7YZAB2GNTJFQE62690KHSQT --to 3 --reason 'the supplier was wrong'",
 	}
-	cmd.Flags().Uint64Var(&r.To, "to", 0, "number of the entry, from 1 (required)")
+	cmd.Flags().Var(cli.Sequence(&r.To), "to", "number of the entry, from 1 (required)")
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "why: the history keeps it (required)")
 	cmd.Flags().Uint64Var(&r.IfMatch, "if-match", 0, "only if the instance has this many entries")
 	return operating(cmd, []string{cli.FormTable, cli.FormJSON}, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {

@@ -127,6 +127,7 @@ func newInstanceHistory() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history WORKFLOW INSTANCE",
 		Short: "Show the history of an instance",
+		Long:  `A table from the oldest entry on has their numbers, which troupe instance show --at and troupe instance reset --to take.`,
 		Example: "  troupe instance history leave-request 01M7YZAB2GNTJFQE62690KHSQT\n" +
 			"  troupe instance history leave-request 01M7YZAB2GNTJFQE62690KHSQT --newest-first --limit 10\n" +
 			"  troupe instance history leave-request 01M7YZAB2GNTJFQE62690KHSQT --all -o jsonl",
@@ -145,21 +146,33 @@ func newInstanceHistory() *cobra.Command {
 		if r.Data {
 			l.head = append(slices.Clone(historyHead), "DATA")
 		}
+		number := uint64(1)
+		if r.NewestFirst || r.Cursor != "" { // nobody knows where that begins
+			number, l.head = 0, l.head[1:]
+		}
 		seen, err := labelsOf(cmd.Context(), c, out, r.WorkflowID, 0)
 		if err != nil {
 			return err
 		}
 		withData := r.Data
 		r.Data = withData || out.Form == cli.FormTable // it says which entries are attempts
-		return list(l, all, r, c.History, c.HistoryPages, func(page *client.Page[client.HistoryEntry]) *listPage { return historyPage(page, withData, seen) })
+		return list(l, all, r, c.History, c.HistoryPages, func(page *client.Page[client.HistoryEntry]) *listPage {
+			return historyPage(page, &number, withData, seen)
+		})
 	})
 }
 
-func historyPage(page *client.Page[client.HistoryEntry], withData bool, seen *labels) *listPage {
+// historyPage shows entries. The first is the number-th, which it advances; 0: they have no numbers.
+func historyPage(page *client.Page[client.HistoryEntry], number *uint64, withData bool, seen *labels) *listPage {
 	p := &listPage{raw: page.Raw, next: page.Next}
 	for i := range page.Items {
 		e := &page.Items[i].HistoryEntry
-		row := historyRow(e, seen)
+		row := historyRow(*number, e, seen)
+		if *number == 0 {
+			row = row[1:]
+		} else {
+			*number++
+		}
 		if withData {
 			row = append(row, cmp.Or(string(e.DataDigest), string(e.Data)))
 		}

@@ -26,13 +26,14 @@ func newInstanceShow() *cobra.Command {
 			"  troupe instance show leave-request 01M7YZAB2GNTJFQE62690KHSQT -o yaml\n" +
 			"  troupe instance show leave-request 01M7YZAB2GNTJFQE62690KHSQT --at 2",
 	}
-	at := cmd.Flags().Uint64("at", 0, "as it was after this entry of its history, counted from 1")
+	at := uint64(0)
+	cmd.Flags().Var(cli.Sequence(&at), "at", "as it was after this entry of its history, counted from 1")
 	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
-		i, err := c.Instance(cmd.Context(), client.InstanceRequest{WorkflowID: args[0], InstanceID: args[1], At: *at})
+		i, err := c.Instance(cmd.Context(), client.InstanceRequest{WorkflowID: args[0], InstanceID: args[1], At: at})
 		if err != nil {
 			return err
 		}
-		if *at > 0 { // what waits now did not wait then
+		if at > 0 { // what waits now did not wait then
 			return showAs(out, i, nil, nil)
 		}
 		if out.Form == cli.FormTable {
@@ -229,7 +230,7 @@ func showAs(o *cli.Output, i *client.Instance, more [][]string, l *labels) error
 	}
 	rows = [][]string{historyHead}
 	for n := range i.History {
-		rows = append(rows, historyRow(&i.History[n], l))
+		rows = append(rows, historyRow(max(i.HistoryFrom, 1)+uint64(n), &i.History[n], l))
 	}
 	return o.Table(rows)
 }
@@ -241,10 +242,10 @@ func attemptText(event string, attempt bool) string {
 	return event
 }
 
-var historyHead = []string{"TIME", "USER", "EVENT", "FROM", "TO"}
+var historyHead = []string{"ENTRY", "TIME", "USER", "EVENT", "FROM", "TO"}
 
-func historyRow(e *api.HistoryEntry, l *labels) []string {
-	return []string{timeText(e.Time), e.User, attemptText(l.eventText(e), e.Attempt), l.nodeText(e.StartState), l.nodeText(e.EndState)}
+func historyRow(number uint64, e *api.HistoryEntry, l *labels) []string {
+	return []string{strconv.FormatUint(number, 10), timeText(e.Time), e.User, attemptText(l.eventText(e), e.Attempt), l.nodeText(e.StartState), l.nodeText(e.EndState)}
 }
 
 func newInstanceCreate() *cobra.Command {
