@@ -258,7 +258,7 @@ test("an operator resets many at once", async () => {
   await look(operator, "operations-bulk-reset");
   await form.getByRole("button", { name: "Start" }).click();
   const dialog = page.getByRole("dialog", { name: "Reset to an earlier entry?" });
-  await dialog.getByText(/those of the states then start anew/).waitFor();
+  await dialog.getByText(/those of the states then start again/).waitFor();
   await dialog.getByRole("button", { name: "Start" }).click();
   await page.getByRole("row").filter({ hasText: "Reset to an earlier entry" }).getByText("Done").waitFor();
   for (const id of ids) {
