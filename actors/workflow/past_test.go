@@ -33,7 +33,7 @@ func TestMomentsBeforeAndBehindAMigration(t *testing.T) {
 	keep()
 	h.Publish(orderNext)
 	total, _ := h.run(t, migrationBy(orderPlan))
-	require.Equal(t, int64(1), total.Migrated)
+	require.Equal(t, 1, total.Migrated)
 	keep()
 	h.MustSend(john, "order", id, "done", `{"n":3}`)
 	keep()
