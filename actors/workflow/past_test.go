@@ -90,7 +90,7 @@ func TestAMigrationHasTheWholeInstance(t *testing.T) {
 	h.MustSend(john, "order", id, "go", "")
 	h.Publish(orderNext)
 	total, _ := h.run(t, migrationBy(orderPlan))
-	require.EqualValues(t, 1, total.Migrated)
+	require.Equal(t, 1, total.Migrated)
 	h.MustSend(john, "order", id, "done", "")
 	now := h.MustLook(john, "order", id)
 	for n, kept := range []bool{true, true, false, false, true, true} {
