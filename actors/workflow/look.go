@@ -110,12 +110,8 @@ func (r *Router) loadAt(ctx context.Context, req *message.Load) (*message.Reply,
 	if req.At > last {
 		return nil, failure.Refuse(failure.ErrNotFound, "the history has %d entries", last)
 	}
-	from := past.Source{Store: r.o.Store, Catalog: r.o.Catalog, Workflow: req.WorkflowID, ID: id}
-	then, err := from.At(ctx, req.At)
-	switch {
-	case errors.Is(err, past.ErrNotKept):
-		return nil, failure.Refuse(failure.ErrNotKept, "%w", err)
-	case err != nil:
+	then, err := r.moment(ctx, req.WorkflowID, id, req.At)
+	if err != nil {
 		return nil, err
 	}
 	reply := instance.Shown(req.WorkflowID, then.Of, &then.Instance, req.WithHistory)
@@ -127,6 +123,16 @@ func (r *Router) loadAt(ctx context.Context, req *message.Load) (*message.Reply,
 		reply.History, reply.HistoryFrom = joined.Text, joined.From
 	}
 	return reply, nil
+}
+
+// moment is an instance after an entry of its history.
+func (r *Router) moment(ctx context.Context, workflowID string, id key.ID, n uint64) (past.Moment, error) {
+	from := past.Source{Store: r.o.Store, Catalog: r.o.Catalog, Workflow: workflowID, ID: id}
+	then, err := from.At(ctx, n)
+	if errors.Is(err, past.ErrNotKept) {
+		err = failure.Refuse(failure.ErrNotKept, "%w", err)
+	}
+	return then, err
 }
 
 // View calls f inside the instance's actor when the caller may see the instance, and returns when what f saw is durable.

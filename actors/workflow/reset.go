@@ -34,11 +34,7 @@ func (r *Router) reset(ctx context.Context, req *message.Reset) (*message.Reply,
 			return reply, err
 		}
 		if of.Then == nil {
-			from := past.Source{Store: r.o.Store, Catalog: r.o.Catalog, Workflow: req.WorkflowID, ID: id}
-			then, err := from.At(ctx, req.To)
-			if errors.Is(err, past.ErrNotKept) {
-				err = failure.Refuse(failure.ErrNotKept, "%w", err)
-			}
+			then, err := r.moment(ctx, req.WorkflowID, id, req.To)
 			if err != nil {
 				return nil, err
 			}
