@@ -46,6 +46,7 @@ const annsPassword = `an "old" oak, 1843`
 //	unchanged NAME              a record that was shown is what adm reads now
 //	instances WORKFLOW          how many there are
 //	job NAME                    a bulk job when it has ended, or rests
+//	incidents N                 until there are as many: they are written behind the answer
 //	write FILE                  the input in place of a file of the home; without any the file goes
 //	docx FILE                   a document with this body
 //	touch FILE…                 they were changed in this order; it is known with the next write
@@ -170,6 +171,11 @@ func (s *transcript) run(t *testing.T, cmd *datadriven.TestData) string {
 			}
 			<-time.After(10 * time.Millisecond)
 		}
+	case "incidents":
+		for strconv.Itoa(strings.Count(s.adm(t).Get(t, wiretest.Root+"/incidents").Body, `"instanceId"`)) != arg(0) {
+			<-time.After(10 * time.Millisecond)
+		}
+		return "ok\n"
 	case "unchanged":
 		was := s.value(t, arg(0)+".record")
 		now := pick(s.adm(t).Load(t, strings.Trim(pick(was, "workflowId"), `"`), s.value(t, arg(0))).Body, "state")
