@@ -57,7 +57,8 @@ exit code is 1 if a test fails, and 2 if the files of the home or of the tests h
 token can read. Private data is masked unless --private is given.
 
 --explore walks through each workflow at random and prints what it finds as a file of tests that fail: actions that
-fail, states that nobody can leave, tasks for nobody, states and transitions that no walk reaches.`,
+fail, states that nobody can leave, tasks for nobody, states and transitions that no walk reaches. Each workflow with
+findings has a file of its own; a line "---" stands between two files.`,
 		Example: "  troupe test ./troupe-home\n" +
 			"  troupe test --run 'a large order*' --watch\n" +
 			"  troupe test -o junit > tests.xml\n" +

@@ -199,7 +199,17 @@ func TestExploring(t *testing.T) {
 	assert.Equal(t, cli.ExitFailed, code)
 	var report struct{ Workflows []*script.Explored }
 	require.NoError(t, json.Unmarshal([]byte(out), &report))
-	assert.Equal(t, found, report.Workflows[0].Findings[0].Test)
+	assert.Equal(t, found, "# Found in the workflow stock-take.\n"+report.Workflows[0].Findings[0].Test)
+
+	clitest.PutFile(t, dir, "workflows/stuck.yaml", "id: stuck\nstateMachines: {m: {initial: a, states: {a: {after: {P1D: {target: b, actions: [{assign: {svcPublic.late: '${svcPublic.none.none}'}}]}}}, b: {type: final}}}}\n")
+	_, out, complaint = clitest.Invoke("test", dir, "--explore", "--run", "st*")
+	files := strings.Split(out, "---\n")
+	require.Len(t, files, 2, out+complaint)
+	assert.Equal(t, found, files[0])
+	assert.True(t, strings.HasPrefix(files[1], "# Found in the workflow stuck.\nworkflow: stuck\n"), out)
+	clitest.PutFile(t, dir, "tests/stuck.yaml", files[1])
+	code, out, _ = clitest.Invoke("test", dir)
+	assert.True(t, code == cli.ExitFailed && strings.Contains(out, "tests/found.yaml") && strings.Contains(out, "tests/stuck.yaml"), "%d %s", code, out)
 	clitest.PutFile(t, dir, "workflows/more.yaml", "id: more\nstateMachines: {m: {initial: a, states: {a: {invoke: [{workflow: more}, {workflow: more}], on: {end: b}}, b: {type: final}}}}\n")
 	code, _, complaint = clitest.Invoke("test", dir, "--explore", "--run", "more", "--walks", "5")
 	assert.True(t, code == cli.ExitFailed && strings.Contains(complaint, "more was not explored to the end: walk 1 has come to more than 2000 events"), "%d %s", code, complaint)

@@ -32,7 +32,7 @@ func (t *testCommand) exploring(cmd *cobra.Command) error {
 		return asFaulty(cmd, t.dir, err)
 	}
 	known, found := set.Known(), 0
-	all, stopped := []*script.Explored{}, []string(nil)
+	all, stopped, between := []*script.Explored{}, []string(nil), ""
 	for _, workflow := range known.Workflows() {
 		if !t.isMeant(workflow) {
 			continue
@@ -47,9 +47,10 @@ func (t *testCommand) exploring(cmd *cobra.Command) error {
 		}
 		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s, %s, %s\n", workflow, cli.Plural(of.Walks, "walk"), cli.Plural(of.Steps, "step"), cli.Plural(len(of.Findings), "finding"))
 		if len(of.Findings) > 0 {
-			if _, err := t.out.To.Write(script.FileWith(workflow, of.Findings...)); err != nil {
+			if _, err := fmt.Fprintf(t.out.To, "%s# Found in the workflow %s.\n%s", between, workflow, script.FileWith(workflow, of.Findings...)); err != nil {
 				return err
 			}
+			between = "---\n"
 		}
 	}
 	if len(all) == 0 {
