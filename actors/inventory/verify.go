@@ -337,16 +337,18 @@ func (s *shardCheck) gives(k key.Parts, in *known, rowKey, value []byte) {
 
 // job checks a row of a job. NB: who gives jobs may write offers of one that has just ended.
 func (s *shardCheck) job(k key.Parts, in *known, rowKey, value []byte) {
-	switch k.Kind {
-	case key.JobRow:
+	if k.Kind != key.JobRow {
+		return
+	}
+	isOver, err := job.Check(s.at.Load, s.shard, rowKey, value)
+	switch {
+	case !isOver:
 		s.follows(k, in, rowKey, nil)
-		if err := job.Check(s.at.Load, s.shard, rowKey, value); err != nil {
-			s.harm(k.ID, s.name(k.ID), "%v", errRow(rowKey, err))
-		}
-	case key.JobEnd:
-		if in == nil {
-			s.Damage(k.String() + ": there is no such instance")
-		}
+	case in == nil:
+		s.Damage(k.String() + ": there is no such instance")
+	}
+	if err != nil {
+		s.harm(k.ID, s.name(k.ID), "%v", errRow(rowKey, err))
 	}
 }
 

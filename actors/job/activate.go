@@ -288,7 +288,7 @@ func (g *giving) lease(e *entry, grant *Grant) error {
 	var err error
 	if e.row != nil { // nobody has had it
 		r, err = parseRow(e.row)
-	} else if r, err = loadRow(s.rows.Load, x.number, name); err == nil {
+	} else if r, err = loadOpen(s.rows.Load, x.number, name); err == nil {
 		a, err = loadAttempt(s.rows.Load, x.number, &e.offer)
 	}
 	switch {

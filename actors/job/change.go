@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -162,13 +161,9 @@ func (s *Service) known(x *shard, name key.Job) (o key.Offer, of string, over *e
 		return e.offer, e.trace, nil, nil
 	}
 	s.mu.Unlock()
-	r, err := loadRow(s.rows.Load, x.number, name)
-	if errors.Is(err, failure.ErrNotFound) {
-		var how end
-		if how, err = loadEnd(s.rows.Load, x.number, name); err == nil {
-			over, o = &how, key.Offer{Type: how.Type, Workflow: how.Workflow, Job: name}
-		}
-		return o, "", over, err
+	r, over, err := loadRow(s.rows.Load, x.number, name)
+	if over != nil {
+		return key.Offer{Type: over.Type, Workflow: over.Workflow, Job: name}, "", over, err
 	}
 	return r.offer(name), r.Trace, nil, err
 }
@@ -214,10 +209,9 @@ func (s *Service) seize(x *shard, name key.Job) (u *update, over *end, err error
 			return &update{e: e, next: e.attempt}, nil, nil
 		}
 		s.mu.Unlock()
-		r, err := loadRow(s.rows.Load, x.number, name)
-		if errors.Is(err, failure.ErrNotFound) {
-			how, err := loadEnd(s.rows.Load, x.number, name)
-			return nil, &how, err
+		r, over, err := loadRow(s.rows.Load, x.number, name)
+		if over != nil {
+			return nil, over, err
 		}
 		var a attempt
 		o := r.offer(name)

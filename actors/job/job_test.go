@@ -126,7 +126,12 @@ func TestAJobIsDoneOnce(t *testing.T) {
 		assert.Empty(rt, w.activate(10, 0, "work"))
 		for _, kind := range []byte{key.JobRow, key.JobOffer} {
 			n := 0
-			require.NoError(rt, w.store.Scan(key.JobsPrefix(nil, key.EveryShard, kind), func(_, _ []byte) error { n++; return nil }))
+			require.NoError(rt, w.store.Scan(key.JobsPrefix(nil, key.EveryShard, kind), func(_, value []byte) error {
+				if kind == key.JobOffer || !hasOver(value) {
+					n++
+				}
+				return nil
+			}))
 			require.Zero(rt, n, "rows of kind %c", kind)
 		}
 		for _, c := range w.service.Here() {
@@ -298,7 +303,7 @@ func TestALongLineCostsNoMore(t *testing.T) {
 				r := row{Type: "work", Workflow: "a", Priority: 50, Created: time.Now()}
 				name := key.Job{ID: id, Sequence: 1}
 				o := r.offer(name)
-				b.Set(name.Key(nil, 0, key.JobRow), r.append(nil))
+				b.Set(name.Key(nil, 0), r.append(nil))
 				b.Set(o.Key(nil, 0), nil)
 			}
 			require.NoError(t, w.store.Commit(b))

@@ -14,6 +14,7 @@ import (
 	"troupe/actors/query"
 	"troupe/persistence"
 	"troupe/persistence/key"
+	"troupe/statemachine"
 )
 
 // ListMax is the most jobs of a Page.
@@ -40,7 +41,7 @@ type lister struct {
 	kind *fanout.Kind[wanted, part, struct{}] // nil: standalone
 }
 
-// List returns a page of jobs, in the order of their shards and instances: for who holds one of the privileges mod-jobs and
+// List returns a page of jobs, shard after shard, and in each by type and in the order in which they are given: for who holds one of the privileges mod-jobs and
 // mod-workflows. failure.ErrNotFound: there is no job Query.JobID.
 func (l *lister) List(ctx context.Context, q *Query) (*Page, error) {
 	if err := mayList(q.Caller); err != nil {
@@ -153,17 +154,21 @@ type listing struct {
 }
 
 func (l *listing) shard(sh key.Shard) error {
-	of := key.Range{Prefix: key.JobsPrefix(nil, sh, key.JobRow)}
-	place := binary.BigEndian.AppendUint16(nil, uint16(sh))
 	if l.in.JobID != "" {
-		name, _ := parseID(l.in.JobID)
-		of.Prefix = name.Key(nil, sh, key.JobRow)
-	} else if len(l.in.After) >= 2 {
+		return l.one(sh)
+	}
+	of := key.Range{Prefix: key.JobsPrefix(nil, sh, key.JobOffer)}
+	place := binary.BigEndian.AppendUint16(nil, uint16(sh))
+	all := len(of.Prefix)
+	if l.in.Type != "" {
+		of.Prefix = key.OffersPrefix(nil, sh, l.in.Type)
+	}
+	if len(l.in.After) >= 2 {
 		switch order := bytes.Compare(place, l.in.After[:2]); {
 		case order < 0:
 			return nil
-		case order == 0:
-			of.From = l.in.After[2:]
+		case order == 0 && len(l.in.After) >= 2+len(of.Prefix)-all: // NB: a cursor is of a list of the same type
+			of.From = l.in.After[2+len(of.Prefix)-all:]
 		}
 	}
 	var stopped error
@@ -171,12 +176,12 @@ func (l *listing) shard(sh key.Shard) error {
 		if stopped = l.from.Step(); stopped != nil {
 			return stopped
 		}
-		at := append(bytes.Clone(place), k[len(key.JobsPrefix(nil, sh, key.JobRow)):]...)
+		at := append(bytes.Clone(place), k[all:]...)
 		if l.scanned++; len(l.parts) > l.in.Limit || l.scanned > scannedMax {
 			l.parts, l.isOver, stopped = append(l.parts, part{Place: at}), true, errEnough
 			return stopped
 		}
-		j, err := l.job(sh, k, value)
+		j, err := l.offered(sh, k, value)
 		if stopped = err; j != nil {
 			l.parts = append(l.parts, part{at, j})
 		}
@@ -191,40 +196,73 @@ func (l *listing) shard(sh key.Shard) error {
 	return failure.OfStore(err)
 }
 
-// job returns a job that is wanted, nil for another one.
-func (l *listing) job(sh key.Shard, rowKey, value []byte) (*Listed, error) {
-	name, ok := key.ParseJob(rowKey)
-	r, err := parseRow(value)
+// one finds the job that is asked for by its id.
+func (l *listing) one(sh key.Shard) error {
+	name, _ := parseID(l.in.JobID)
+	r, err := loadOpen(l.from.Load, sh, name)
+	if errors.Is(err, failure.ErrNotFound) {
+		return nil
+	}
+	var a attempt
+	if err == nil {
+		o := r.offer(name)
+		a, err = loadAttempt(l.from.Load, sh, &o)
+	}
+	if err != nil {
+		return err
+	}
+	if j := l.listed(name, &r, &a); l.isWanted(r.Type, r.Workflow, j.State) {
+		j.Data = bytes.Clone(r.Data)
+		l.parts = append(l.parts, part{nil, j})
+	}
+	return nil
+}
+
+// offered returns the job of an offer, nil when it is not wanted or has just ended.
+func (l *listing) offered(sh key.Shard, offerKey, value []byte) (*Listed, error) {
+	o, ok := key.ParseOffer(offerKey)
+	a, err := parseAttempt(value)
 	if !ok || err != nil {
 		return nil, failure.OfStore(errors.Join(persistence.ErrCorrupt, err))
 	}
-	if l.in.Type != "" && l.in.Type != r.Type || l.in.WorkflowID != "" && l.in.WorkflowID != r.Workflow {
+	if !l.isWanted(o.Type, o.Workflow, a.shown()) {
 		return nil, nil
 	}
-	o := r.offer(name)
-	a, err := loadAttempt(l.from.Load, sh, &o)
-	j := l.listed(name, &r, &a)
-	if err != nil || l.in.State != "" && l.in.State != j.State {
-		return nil, err
+	r, err := loadOpen(l.from.Load, sh, o.Job)
+	if errors.Is(err, failure.ErrNotFound) {
+		return nil, nil
 	}
-	if l.in.JobID != "" {
-		j.Data = bytes.Clone(r.Data)
-	}
-	return j, nil
+	return l.listed(o.Job, &r, &a), err
 }
 
-// OfInstance returns the jobs that an instance waits for, without their data, where its shard is led.
-func (l *lister) OfInstance(id key.ID) (jobs []Listed, err error) {
-	sh := l.Store.ShardOf(id)
-	err = l.Store.Scan(key.JobsOf(nil, sh, id), func(k, value []byte) error {
-		name, _ := key.ParseJob(k)
-		r, err := parseRow(value)
+func (l *listing) isWanted(typ, workflow string, state State) bool {
+	q := &l.in.Query
+	return (q.Type == "" || q.Type == typ) && (q.WorkflowID == "" || q.WorkflowID == workflow) && (q.State == "" || q.State == state)
+}
+
+// OfInstance returns jobs that an instance waits for, without their data, where its shard is led.
+func (l *lister) OfInstance(of *Origin, open []statemachine.Job) (jobs []Listed, err error) {
+	for i := range open {
+		name, r := of.job(open[i].ID), of.row(&open[i])
 		o := r.offer(name)
-		a, failed := loadAttempt(l.Store.Load, sh, &o)
+		a, err := loadAttempt(l.Store.Load, l.Store.ShardOf(of.Instance), &o)
+		if err != nil {
+			return nil, err
+		}
 		jobs = append(jobs, *l.listed(name, &r, &a))
-		return errors.Join(err, failed)
-	})
-	return jobs, failure.OfStore(err)
+	}
+	return jobs, nil
+}
+
+// shown is the state of a job that has it as its last attempt.
+func (a *attempt) shown() State {
+	switch a.State {
+	case leased:
+		return Running
+	case failing, failed:
+		return Failed
+	}
+	return Waiting
 }
 
 func (o *Options) listed(name key.Job, r *row, a *attempt) *Listed {
@@ -232,13 +270,13 @@ func (o *Options) listed(name key.Job, r *row, a *attempt) *Listed {
 	j := &Listed{
 		JobID: IDOf(name.ID, elementOf(name)), Type: r.Type, WorkflowID: r.Workflow, Version: r.Version, InstanceID: instanceid.Text(name.ID),
 		StateMachineID: r.Machine, NodeID: r.Node, Attempts: a.Attempts, AttemptsLeft: left(o.policyOf(&of).RetryLimit, a.Attempts),
-		Priority: r.Priority, Created: r.Created, Worker: a.Worker, Message: a.Message, State: Waiting,
+		Priority: r.Priority, Created: r.Created, Worker: a.Worker, Message: a.Message, State: a.shown(),
 	}
 	switch a.State {
 	case leased:
-		j.State, j.Deadline = Running, a.At
+		j.Deadline = a.At
 	case failing, failed:
-		j.State, j.AttemptsLeft = Failed, 0
+		j.AttemptsLeft = 0
 	case waits:
 		if a.At.After(o.Clock()) {
 			j.Due = a.At

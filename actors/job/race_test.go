@@ -29,7 +29,7 @@ func TestAnActivationIsBoundedInBytes(t *testing.T) {
 			r := row{Type: "work", Workflow: "a", Priority: 50, Created: time.Now(), Data: fmt.Appendf(nil, "%q", bytes.Repeat([]byte("x"), 1<<20-2))}
 			name := key.Job{ID: key.ID{0: byte(i), 15: 1}, Sequence: 1}
 			o := r.offer(name)
-			b.Set(name.Key(nil, 0, key.JobRow), r.append(nil))
+			b.Set(name.Key(nil, 0), r.append(nil))
 			b.Set(o.Key(nil, 0), nil)
 		}
 		require.NoError(t, w.store.Commit(b))

@@ -22,14 +22,14 @@ import (
 
 // The rows of a job, each under its name (key.Job), but for the offer:
 //
-//	job    what it is; the commit that enters its state writes it, the one that leaves it or ends it removes it
-//	offer  the last attempt: who has it, or had it; empty before the first. Stands in the order in which jobs are given
-//	end    how it has ended, so that a request that is repeated is answered as the first time; forgotten after a while
+//	job    what it is; written by the commit that enters its state. The one that leaves or ends it writes in its place how the job has
+//	       ended, so that a request that is repeated is answered as the first time; forgotten after a while
+//	offer  the last attempt: who has it, or had it; empty before the first. Stands in the order in which jobs are given, and goes with the job
 //
 // The instance writes all of them without reading any. The node that leads the shard writes offers, and may do so in the moment
 // in which the instance ends the job: an offer without a job means nothing, and is removed when it is met.
 
-// row is what a job is.
+// row is what a job is. As stored it begins with the length of its type, which is not 0.
 type row struct {
 	Type, Workflow string
 	Version        uint64
@@ -117,7 +117,7 @@ const (
 	failedOver byte = 'f' // for good, and its instance took that
 )
 
-// end is how a job has ended.
+// end is how a job has ended. As stored it begins with isEnd.
 type end struct {
 	How            byte
 	At             time.Time
@@ -125,16 +125,20 @@ type end struct {
 	Lease          string // that has ended it; "" of none
 }
 
+// isEnd is what the value of an end begins with.
+const isEnd byte = 0
+
 func (e *end) append(dst []byte) []byte {
 	dst = slices.Grow(dst, 32+len(e.Type)+len(e.Workflow)+len(e.Lease))
-	dst = packed.AppendTime(append(dst, e.How), e.At)
+	dst = packed.AppendTime(append(dst, isEnd, e.How), e.At)
 	return packed.AppendText(packed.AppendText(packed.AppendText(dst, e.Type), e.Workflow), e.Lease)
 }
 
 func parseEnd(value []byte) (e end, err error) {
 	p := packed.NewReader(value)
+	is := p.Byte()
 	e = end{How: p.Byte(), At: p.Time(), Type: string(p.Text()), Workflow: string(p.Text()), Lease: string(p.Text())}
-	if !p.Whole() {
+	if !p.Whole() || is != isEnd {
 		err = fmt.Errorf("end of a job: %w", persistence.ErrCorrupt)
 	}
 	return e, err
@@ -215,8 +219,7 @@ func (of *Origin) end(w *persistence.Batch, j *statemachine.Job) Change {
 	}
 	at := offer.Key(nil, of.Shard)
 	w.Delete(at)
-	w.Delete(name.Key(at[:0], of.Shard, key.JobRow))
-	w.Set(name.Key(at[:0], of.Shard, key.JobEnd), e.append(nil))
+	w.Set(name.Key(at[:0], of.Shard), e.append(nil))
 	return Change{how: hasEnded, offer: offer}
 }
 
@@ -226,14 +229,14 @@ func (of *Origin) begin(w *persistence.Batch, j *statemachine.Job) Change {
 	if !j.Failed {
 		stored, at := r.append(nil), offer.Key(nil, of.Shard)
 		w.Set(at, nil)
-		w.Set(name.Key(at[:0], of.Shard, key.JobRow), stored)
+		w.Set(name.Key(at[:0], of.Shard), stored)
 		return Change{hasBegun, offer, stored}
 	}
 	a := attempt{}
 	if s := of.Settled; s != nil && s.ID == j.ID {
 		a = s.attempt
 	} else { // it comes from elsewhere
-		w.Set(name.Key(nil, of.Shard, key.JobRow), r.append(nil))
+		w.Set(name.Key(nil, of.Shard), r.append(nil))
 	}
 	a.State = failed
 	w.Set(offer.Key(nil, of.Shard), a.append(nil))
@@ -244,11 +247,11 @@ func (of *Origin) begin(w *persistence.Batch, j *statemachine.Job) Change {
 func Move(w *persistence.Batch, of *Origin, load func(key []byte) ([]byte, error), kept []statemachine.Job) (changes []Change) {
 	for i := range kept {
 		name, r := of.job(kept[i].ID), of.row(&kept[i])
-		if before, err := loadRow(load, of.Shard, name); err == nil {
+		if before, err := loadOpen(load, of.Shard, name); err == nil {
 			r.Trace = before.Trace
 		} // NB: else it is a part of the trace of this event
 		c := Change{how: hasMoved, offer: r.offer(name), row: r.append(nil)}
-		w.Set(name.Key(nil, of.Shard, key.JobRow), c.row)
+		w.Set(name.Key(nil, of.Shard), c.row)
 		changes = append(changes, c)
 	}
 	return changes
@@ -298,15 +301,6 @@ func CheckOutput(of *statemachine.JobType, output data.Value) error {
 	return nil
 }
 
-// loadEnd returns how a job has ended, failure.ErrNotFound when nothing is known of it.
-func loadEnd(load func(key []byte) ([]byte, error), sh key.Shard, name key.Job) (e end, err error) {
-	value, err := load(name.Key(nil, sh, key.JobEnd))
-	if err == nil {
-		e, err = parseEnd(value)
-	}
-	return e, found(err)
-}
-
 // loadAttempt returns the last attempt at a job, an empty one when there was none.
 func loadAttempt(load func(key []byte) ([]byte, error), sh key.Shard, o *key.Offer) (a attempt, err error) {
 	value, err := load(o.Key(nil, sh))
@@ -319,13 +313,31 @@ func loadAttempt(load func(key []byte) ([]byte, error), sh key.Shard, o *key.Off
 	return a, failure.OfStore(err)
 }
 
-func loadRow(load func(key []byte) ([]byte, error), sh key.Shard, name key.Job) (r row, err error) {
-	value, err := load(name.Key(nil, sh, key.JobRow))
-	if err == nil {
+// loadRow returns what a job is or how it has ended, failure.ErrNotFound when nothing is known of it.
+func loadRow(load func(key []byte) ([]byte, error), sh key.Shard, name key.Job) (r row, over *end, err error) {
+	value, err := load(name.Key(nil, sh))
+	switch {
+	case err != nil:
+	case hasOver(value):
+		over = new(end)
+		*over, err = parseEnd(value)
+	default:
 		r, err = parseRow(value)
 	}
-	return r, found(err)
+	return r, over, found(err)
 }
+
+// loadOpen is loadRow of a job that has not ended, else failure.ErrNotFound.
+func loadOpen(load func(key []byte) ([]byte, error), sh key.Shard, name key.Job) (row, error) {
+	r, over, err := loadRow(load, sh, name)
+	if over != nil {
+		err = failure.ErrNotFound
+	}
+	return r, err
+}
+
+// hasOver reports whether the value of a row of a job is how it has ended.
+func hasOver(value []byte) bool { return len(value) > 0 && value[0] == isEnd }
 
 func found(err error) error {
 	if errors.Is(err, persistence.ErrNotFound) {
@@ -345,26 +357,33 @@ func Remove(w *persistence.Batch, of *Origin, open []statemachine.Job) (changes 
 	return changes
 }
 
-// Check says what is wrong with the rows of a job, of which rowKey and value are its own: nobody would ever get it.
-func Check(load func(key []byte) ([]byte, error), sh key.Shard, rowKey, value []byte) error {
+// Check says whether a job has ended and what is wrong with its rows, of which rowKey and value are its own: nobody would ever get it.
+func Check(load func(key []byte) ([]byte, error), sh key.Shard, rowKey, value []byte) (isOver bool, err error) {
+	if hasOver(value) {
+		_, err := parseEnd(value)
+		return true, err
+	}
 	name, ok := key.ParseJob(rowKey)
 	r, err := parseRow(value)
 	if !ok || err != nil {
-		return errors.Join(persistence.ErrCorrupt, err)
+		return false, errors.Join(persistence.ErrCorrupt, err)
 	}
 	o := r.offer(name)
 	if value, err = load(o.Key(nil, sh)); errors.Is(err, persistence.ErrNotFound) {
-		return errors.New("a job is offered to nobody")
+		return false, errors.New("a job is offered to nobody")
 	}
 	if err == nil {
 		_, err = parseAttempt(value)
 	}
-	return err
+	return false, err
 }
 
 // Forget removes what is known of jobs that ended before a time.
 func Forget(store *persistence.Store, before time.Time) error {
-	return store.DeleteWhere(key.JobsPrefix(nil, key.EveryShard, key.JobEnd), func(value []byte) (bool, error) {
+	return store.DeleteWhere(key.JobsPrefix(nil, key.EveryShard, key.JobRow), func(value []byte) (bool, error) {
+		if !hasOver(value) {
+			return false, nil
+		}
 		e, err := parseEnd(value)
 		return err == nil && e.At.Before(before), err
 	})

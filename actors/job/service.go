@@ -287,7 +287,7 @@ func (s *Service) load(x *shard) error {
 			lines.Add(o)
 			return nil
 		}
-		r, err := loadRow(s.rows.Load, x.number, o.Job)
+		r, err := loadOpen(s.rows.Load, x.number, o.Job)
 		if errors.Is(err, failure.ErrNotFound) {
 			ghosts = append(ghosts, &entry{shard: x, offer: o})
 			return nil

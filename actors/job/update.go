@@ -6,7 +6,6 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/internal/wait"
-	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
 )
@@ -16,7 +15,7 @@ func (s *Service) handle(x *shard, late []*entry) {
 	var updates []*update
 	var told sync.WaitGroup
 	for _, e := range late {
-		if _, err := s.rows.Load(e.offer.Job.Key(nil, x.number, key.JobRow)); errors.Is(err, persistence.ErrNotFound) {
+		if _, err := loadOpen(s.rows.Load, x.number, e.offer.Job); errors.Is(err, failure.ErrNotFound) {
 			s.sweep(x, []*entry{e}) // NB: of an instance that was deleted
 			continue
 		}
@@ -89,9 +88,12 @@ func (s *Service) tell(e *entry, done func(error)) {
 // in the same way. The errors are failure.ErrNotFound, failure.ErrLeaseLost and failure.ErrEnded.
 func (s *Service) Settle(load func(key []byte) ([]byte, error), sh key.Shard, epoch uint64, f *Finish, j *statemachine.Job) (*Settled, error) {
 	if j == nil {
-		e, err := loadEnd(load, sh, f.Job)
+		_, over, err := loadRow(load, sh, f.Job)
+		if err == nil && over == nil {
+			err = failure.ErrNotFound
+		}
 		if err == nil {
-			err = e.settles(f.Lease, f.Failed)
+			err = over.settles(f.Lease, f.Failed)
 		}
 		return nil, err
 	}

@@ -12,18 +12,21 @@ import (
 	"troupe/actors/incident"
 	"troupe/actors/instance"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/job"
 	"troupe/actors/message"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
 	"troupe/persistence/key"
+	"troupe/statemachine"
 )
 
 // Pending lists what an instance waits for. The errors are those of Load.
 func (r *Router) Pending(req *message.Load) (*message.Pending, error) {
 	out := &message.Pending{}
 	var id key.ID
+	var jobs []statemachine.Job
 	err := r.View(req, func(v message.View) {
-		id, out.Version = v.ID, v.Of.Version
+		id, out.Version, jobs = v.ID, v.Of.Version, v.Instance.Jobs()
 		out.IsDone, out.IsEnded = v.Of.IsDone(v.Instance), v.Instance.IsEnded()
 		for _, c := range v.Instance.Children() {
 			out.Children = append(out.Children, message.Child{WorkflowID: c.Workflow, InstanceID: instanceid.Text(child.ID(v.ID, c.ID, c.Begun)), Status: c.Status})
@@ -36,7 +39,7 @@ func (r *Router) Pending(req *message.Load) (*message.Pending, error) {
 		out.Deliveries, err = r.Waiting.OfInstance(id)
 	}
 	if err == nil {
-		out.Jobs, err = r.Jobs.OfInstance(id)
+		out.Jobs, err = r.Jobs.OfInstance(&job.Origin{Workflow: req.WorkflowID, Version: out.Version, Instance: id}, jobs)
 	}
 	return out, failure.In("pending of", req.WorkflowID+"/"+req.InstanceID, err)
 }

@@ -9,16 +9,15 @@ type Job struct {
 	Number   uint32
 }
 
-// The kinds of rows of a job: what it is, how it has ended, and who has it or may get it.
+// The kinds of rows of a job: what it is or how it has ended, and who has it or may get it.
 const (
 	JobRow   byte = 'j'
-	JobEnd   byte = 'e'
 	JobOffer byte = 'o'
 )
 
-// Key appends the key of a row of a job, of one of the kinds but JobOffer.
-func (j Job) Key(dst []byte, sh Shard, kind byte) []byte {
-	return j.appendEnd(JobsPrefix(slices.Grow(dst, jobKeyBytes), sh, kind))
+// Key appends the key of the JobRow of a job.
+func (j Job) Key(dst []byte, sh Shard) []byte {
+	return j.appendEnd(JobsPrefix(slices.Grow(dst, jobKeyBytes), sh, JobRow))
 }
 
 // jobKeyBytes is how long a key is that Job.Key appends.
@@ -33,9 +32,9 @@ func JobsPrefix(dst []byte, sh Shard, kind byte) []byte {
 	return append(appendHead(dst, sh, jobTable), kind)
 }
 
-// JobsOf appends the prefix of the jobs of an instance.
-func JobsOf(dst []byte, sh Shard, id ID) []byte {
-	return append(JobsPrefix(dst, sh, JobRow), id[:]...)
+// OffersPrefix appends the prefix of the offers of a type in sh.
+func OffersPrefix(dst []byte, sh Shard, typ string) []byte {
+	return appendText(JobsPrefix(dst, sh, JobOffer), typ)
 }
 
 // Offer is a job that somebody has or may get: those of a type with the highest priority first, from 255 down, and of these workflow after workflow,
@@ -56,13 +55,13 @@ func (o *Offer) Key(dst []byte, sh Shard) []byte {
 
 // OfferPrefix appends the prefix of the offers of one type, priority and workflow in sh.
 func OfferPrefix(dst []byte, sh Shard, typ string, priority uint8, workflow string) []byte {
-	return appendText(append(appendText(JobsPrefix(dst, sh, JobOffer), typ), ^priority), workflow)
+	return appendText(append(OffersPrefix(dst, sh, typ), ^priority), workflow)
 }
 
-// ParseJob returns the job of a key of one of the kinds but JobOffer.
+// ParseJob returns the job of the key of a JobRow.
 func ParseJob(key []byte) (j Job, ok bool) {
 	p := parser{rest: key}
-	ok = p.head(jobTable) && p.byte() != JobOffer
+	ok = p.head(jobTable) && p.byte() == JobRow
 	j = Job{ID: p.id(), Sequence: p.uint64(), Number: p.uint32()}
 	return j, ok && p.done()
 }
@@ -76,10 +75,8 @@ func ParseOffer(key []byte) (o Offer, ok bool) {
 	return o, ok && p.done() && o.Created >= 0
 }
 
-// jobPrefix appends the prefix of the rows of a kind of an instance's jobs.
-func jobPrefix(sh Shard, id ID, kind byte) []byte {
-	return append(JobsPrefix(nil, sh, kind), id[:]...)
-}
+// jobPrefix is the prefix of each JobRow of an instance.
+func jobPrefix(sh Shard, id ID) []byte { return append(JobsPrefix(nil, sh, JobRow), id[:]...) }
 
 // job reads the parts of a row of a job behind its table.
 func (p *parser) job(k *Parts) {
@@ -87,5 +84,5 @@ func (p *parser) job(k *Parts) {
 		k.Name, k.Order, k.Workflow, k.Due = p.text(), ^p.byte(), p.text(), int64(p.uint64())
 	}
 	k.ID, k.Number, k.Place = p.id(), p.uint64(), p.uint32()
-	p.bad = p.bad || k.Due < 0 || k.Kind != JobRow && k.Kind != JobEnd && k.Kind != JobOffer
+	p.bad = p.bad || k.Due < 0 || k.Kind != JobRow && k.Kind != JobOffer
 }

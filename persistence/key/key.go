@@ -60,7 +60,7 @@ const (
 	// All small letters are taken. Those of replicas come first in their shard.
 	auditTable    table = '{' // number                    -> row of the audit log
 	businessTable table = '|' // workflow, name            -> instance
-	jobTable      table = '}' // kind, id, sequence, number -> job or end; offers have type, priority, workflow and time behind the kind
+	jobTable      table = '}' // kind, id, sequence, number -> job or its end; offers have type, priority, workflow and time behind the kind
 	exportTable   table = '~' // name                      -> how far the export is
 )
 
@@ -155,8 +155,7 @@ func InstancePrefixes(sh Shard, id ID) [][]byte {
 		TaskDraftsPrefix(nil, sh, id),
 		ActivityPrefix(nil, sh, id),
 		DoneTime(nil, sh, id),
-		jobPrefix(sh, id, JobRow),
-		jobPrefix(sh, id, JobEnd),
+		jobPrefix(sh, id),
 	}
 }
 

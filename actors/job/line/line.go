@@ -26,8 +26,19 @@ func Of(o *key.Offer) Name { return Name{o.Priority, o.Workflow} }
 // Lines are those of a type, over all shards.
 type Lines map[Name]*Line
 
-// Line has a head for each shard that has offers.
-type Line struct{ heads map[key.Shard]*Head }
+// Line has a head for each shard that has offers, in the order of the shards.
+type Line struct{ heads []*Head }
+
+// place is where the head of a shard is, or belongs.
+func (l *Line) place(sh key.Shard) (int, bool) {
+	return slices.BinarySearchFunc(l.heads, sh, func(h *Head, sh key.Shard) int { return cmp.Compare(h.of, sh) })
+}
+
+func (l *Line) drop(sh key.Shard) {
+	if at, found := l.place(sh); found {
+		l.heads = slices.Delete(l.heads, at, at+1)
+	}
+}
 
 // Front is when its oldest job was created, as far as that is known, in Unix milliseconds.
 func (l *Line) Front() int64 {
@@ -52,12 +63,12 @@ func (l *Line) Count() (n int64) {
 
 // First returns the head that has the oldest job, and its shard; or shards whose heads are to be read before that is known.
 func (l *Line) First() (first *Head, of key.Shard, unread []key.Shard) {
-	for sh, h := range l.heads {
+	for _, h := range l.heads {
 		switch {
 		case len(h.next) == 0:
-			unread = append(unread, sh)
-		case first == nil || Compare(h.next[0], first.next[0]) < 0:
-			first, of = h, sh
+			unread = append(unread, h.of)
+		case first == nil || Compare(&h.next[0], &first.next[0]) < 0:
+			first, of = h, h.of
 		}
 	}
 	return first, of, unread
@@ -68,6 +79,7 @@ const AheadMax = 64
 
 // Head is the front of a line in a shard.
 type Head struct {
+	of    key.Shard
 	next  []key.Offer // the first ones, in order
 	more  bool        // there may be rows behind last
 	last  key.Offer   // up to which next has all
@@ -77,8 +89,16 @@ type Head struct {
 }
 
 // Compare is the order of a line.
-func Compare(a, b key.Offer) int {
-	return cmp.Or(cmp.Compare(a.Created, b.Created), bytes.Compare(a.ID[:], b.ID[:]), cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.Number, b.Number))
+func Compare(a, b *key.Offer) int {
+	if a.Created != b.Created {
+		return cmp.Compare(a.Created, b.Created)
+	}
+	return cmp.Or(bytes.Compare(a.ID[:], b.ID[:]), cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.Number, b.Number))
+}
+
+// placeOf is where an offer is, or belongs.
+func (h *Head) placeOf(o *key.Offer) (int, bool) {
+	return slices.BinarySearchFunc(h.next, o, func(a key.Offer, o *key.Offer) int { return Compare(&a, o) })
 }
 
 // Head returns the head that an offer of a shard belongs to; nil: there is none.
@@ -87,7 +107,11 @@ func (l Lines) Head(sh key.Shard, o *key.Offer) *Head {
 	if of == nil {
 		return nil
 	}
-	return of.heads[sh]
+	at, found := of.place(sh)
+	if !found {
+		return nil
+	}
+	return of.heads[at]
 }
 
 // Insert puts an offer into its line.
@@ -101,10 +125,15 @@ func (l Lines) Insert(sh key.Shard, o key.Offer) {
 }
 
 func (l Lines) put(sh key.Shard, name Name, h *Head) {
-	if l[name] == nil {
-		l[name] = &Line{map[key.Shard]*Head{}}
+	of := l[name]
+	if of == nil {
+		of = &Line{}
+		l[name] = of
 	}
-	l[name].heads[sh] = h
+	h.of = sh
+	of.drop(sh)
+	at, _ := of.place(sh)
+	of.heads = slices.Insert(of.heads, at, h)
 }
 
 // Withdraw takes an offer out of its line.
@@ -118,7 +147,7 @@ func (l Lines) Withdraw(sh key.Shard, o *key.Offer) {
 // Adopt takes over what was read of a shard.
 func (l Lines) Adopt(sh key.Shard, of Lines) {
 	for name, line := range of {
-		l.put(sh, name, line.heads[sh])
+		l.put(sh, name, line.heads[0])
 		l.Prune(sh, &key.Offer{Priority: name.Priority, Workflow: name.Workflow})
 	}
 }
@@ -126,8 +155,7 @@ func (l Lines) Adopt(sh key.Shard, of Lines) {
 // Leave forgets what there is of a shard.
 func (l Lines) Leave(sh key.Shard) {
 	for name, of := range l {
-		delete(of.heads, sh)
-		if len(of.heads) == 0 {
+		if of.drop(sh); len(of.heads) == 0 {
 			delete(l, name)
 		}
 	}
@@ -136,10 +164,11 @@ func (l Lines) Leave(sh key.Shard) {
 // Prune forgets the head of an offer's line when it has nothing.
 func (l Lines) Prune(sh key.Shard, o *key.Offer) {
 	of := l[Of(o)]
-	if h := of.heads[sh]; len(h.next) > 0 || h.more {
+	at, _ := of.place(sh)
+	if h := of.heads[at]; len(h.next) > 0 || h.more {
 		return
 	}
-	if delete(of.heads, sh); len(of.heads) == 0 {
+	if of.drop(sh); len(of.heads) == 0 {
 		delete(l, Of(o))
 	}
 }
@@ -154,13 +183,13 @@ func (h *Head) Take() key.Offer {
 
 func (h *Head) insert(o key.Offer) {
 	h.count++
-	if h.more && Compare(o, h.last) > 0 {
+	if h.more && Compare(&o, &h.last) > 0 {
 		if h.reads {
 			h.came = append(h.came, o)
 		}
 		return // it is read with those behind
 	}
-	at, found := slices.BinarySearchFunc(h.next, o, Compare)
+	at, found := h.placeOf(&o)
 	if found {
 		h.count--
 		return
@@ -172,7 +201,7 @@ func (h *Head) insert(o key.Offer) {
 }
 
 func (h *Head) withdraw(o *key.Offer) {
-	if at, found := slices.BinarySearchFunc(h.next, *o, Compare); found {
+	if at, found := h.placeOf(o); found {
 		h.next = slices.Delete(h.next, at, at+1)
 	}
 	h.count = max(h.count-1, int64(len(h.next)))

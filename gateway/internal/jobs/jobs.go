@@ -159,6 +159,9 @@ func (g *Group) giveBack(x *kernel.Exchange, leased []job.Leased) {
 func appendLeased(dst []byte, l *job.Leased) []byte {
 	text := func(name, value string) { dst = data.AppendString(append(dst, name...), value) }
 	number := func(name string, value uint64) { dst = strconv.AppendUint(append(dst, name...), value, 10) }
+	at := func(name string, value time.Time) {
+		dst = append(show.AppendTime(append(append(dst, name...), '"'), value), '"')
+	}
 	text(`{"jobId":`, l.JobID)
 	text(`,"lease":`, l.Lease)
 	text(`,"type":`, l.Type)
@@ -170,8 +173,8 @@ func appendLeased(dst []byte, l *job.Leased) []byte {
 	number(`,"attempt":`, uint64(l.Attempt))           //nolint:gosec // not negative
 	number(`,"attemptsLeft":`, uint64(l.AttemptsLeft)) //nolint:gosec // not negative
 	number(`,"priority":`, uint64(l.Priority))         //nolint:gosec // 0 to 100
-	text(`,"created":`, show.Time(l.Created))
-	text(`,"deadline":`, show.Time(l.Deadline))
+	at(`,"created":`, l.Created)
+	at(`,"deadline":`, l.Deadline)
 	dst = append(append(dst, `,"data":`...), cmp.Or(string(l.Data), "null")...)
 	if l.Traceparent != "" {
 		text(`,"traceparent":`, l.Traceparent)

@@ -51,6 +51,11 @@ func Job(l *job.Listed) api.ListedJob {
 // Time is a time as the interface writes it.
 func Time(at time.Time) string { return at.UTC().Format(statemachine.TimeLayout) }
 
+// AppendTime appends what Time returns.
+func AppendTime(dst []byte, at time.Time) []byte {
+	return at.UTC().AppendFormat(dst, statemachine.TimeLayout)
+}
+
 // Delivery is a delivery as package api writes it.
 func Delivery(d *pending.Delivery) api.Delivery {
 	out := api.Delivery{
