@@ -3,7 +3,6 @@
 package past
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -118,9 +117,12 @@ type Source struct {
 	ID       key.ID
 }
 
-// At returns the instance after entry n. It returns ErrNotKept, failure.ErrNotFound when there is no such entry, or the error of the context.
-// What it reads must be durable.
-func (s *Source) At(ctx context.Context, n uint64) (Moment, error) {
+// checkEvery is how many entries At makes again between two checks: about half a millisecond.
+const checkEvery = 16
+
+// At returns the instance after entry n. It returns ErrNotKept, failure.ErrNotFound when there is no such entry, or the error of check, which
+// is called again and again. What it reads must be durable.
+func (s *Source) At(check func() error, n uint64) (Moment, error) {
 	sh := s.Store.ShardOf(s.ID)
 	stored, err := s.Store.Load(key.Record(nil, sh, s.Workflow, s.ID))
 	if errors.Is(err, persistence.ErrNotFound) {
@@ -141,8 +143,10 @@ func (s *Source) At(ctx context.Context, n uint64) (Moment, error) {
 	})
 	walk := history.NewWalker(s.Store, sh, s.ID)
 	for k := uint64(1); k <= n; k++ {
-		if err := ctx.Err(); err != nil {
-			return Moment{}, err
+		if k%checkEvery == 0 {
+			if err := check(); err != nil {
+				return Moment{}, err
+			}
 		}
 		stored, err := s.Store.Load(key.Entry(nil, sh, s.ID, k))
 		if errors.Is(err, persistence.ErrNotFound) { // it was deleted meanwhile

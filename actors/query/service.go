@@ -103,6 +103,17 @@ func (s *Service) limit(ctx context.Context) (context.Context, context.CancelFun
 	return ctx, func() { forget(); cancel() }
 }
 
+// Work does for a user what costs as much as a query, beside the queries: it waits for a slot of the user's, and check, which is called now and
+// then, keeps to their share of the machine and ends with ctx.
+func (s *Service) Work(ctx context.Context, user identity.UserID, do func(check func() error) error) error {
+	got := s.queries.brief(user)
+	if err := got.resume(ctx); err != nil {
+		return err
+	}
+	defer got.leave()
+	return do((&throttle{ctx: ctx, slots: got}).check)
+}
+
 // Match matches one document beside the queries: it waits for a slot of the user's, keeps to their share of the
 // machine, and ends with ctx, or with context.DeadlineExceeded after TimeMax.
 func (s *Service) Match(ctx context.Context, user identity.UserID, f *filter.Filter, d filter.Document) (bool, error) {

@@ -110,7 +110,7 @@ func (r *Router) loadAt(ctx context.Context, req *message.Load) (*message.Reply,
 	if req.At > last {
 		return nil, failure.Refuse(failure.ErrNotFound, "the history has %d entries", last)
 	}
-	then, err := r.moment(ctx, req.WorkflowID, id, req.At)
+	then, err := r.moment(ctx, req, id, req.At)
 	if err != nil {
 		return nil, err
 	}
@@ -125,10 +125,18 @@ func (r *Router) loadAt(ctx context.Context, req *message.Load) (*message.Reply,
 	return reply, nil
 }
 
-// moment is an instance after an entry of its history.
-func (r *Router) moment(ctx context.Context, workflowID string, id key.ID, n uint64) (past.Moment, error) {
-	from := past.Source{Store: r.o.Store, Catalog: r.o.Catalog, Workflow: workflowID, ID: id}
-	then, err := from.At(ctx, n)
+// moment is an instance after an entry of its history. NB: the last moment of a long one takes seconds of processor time, so it waits its turn
+// like a query.
+func (r *Router) moment(ctx context.Context, req *message.Load, id key.ID, n uint64) (then past.Moment, err error) {
+	var user identity.UserID
+	if req.Caller != nil {
+		user = req.Caller.ID
+	}
+	from := past.Source{Store: r.o.Store, Catalog: r.o.Catalog, Workflow: req.WorkflowID, ID: id}
+	err = r.Queries.Work(ctx, user, func(check func() error) (err error) {
+		then, err = from.At(check, n)
+		return err
+	})
 	if errors.Is(err, past.ErrNotKept) {
 		err = failure.Refuse(failure.ErrNotKept, "%w", err)
 	}

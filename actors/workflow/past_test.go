@@ -1,8 +1,10 @@
 package workflow_test
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -11,8 +13,35 @@ import (
 	"troupe/actors/instance"
 	"troupe/actors/message"
 	"troupe/actors/presentation"
+	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
+	"troupe/persistence/storetest"
 )
+
+// TestAMomentWaitsItsTurn: moments are made by no more than queries are, and a user has the same share of both.
+func TestAMomentWaitsItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := startOn(t, storetest.NewDisk(), workflow.Options{QueriesMax: 1})
+		john, hold := workflowtest.John, make(chan struct{})
+		id := h.Make(john, "order", `{"n":1}`)
+		go func() {
+			_ = h.Queries.Work(context.Background(), "mary", func(func() error) error {
+				<-hold
+				return nil
+			})
+		}()
+		synctest.Wait()
+		done := make(chan error, 1)
+		go func() {
+			_, err := h.Load(context.Background(), &message.Load{Caller: john, WorkflowID: "order", InstanceID: id, At: 1})
+			done <- err
+		}()
+		synctest.Wait()
+		assert.Empty(t, done, "a moment beside a query")
+		close(hold)
+		require.NoError(t, <-done)
+	})
+}
 
 // TestMomentsBeforeAndBehindAMigration are those of their versions, with what the plan has assigned; and a reset goes back to its version, and
 // forth again.

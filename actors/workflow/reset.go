@@ -34,7 +34,7 @@ func (r *Router) reset(ctx context.Context, req *message.Reset) (*message.Reply,
 			return reply, err
 		}
 		if of.Then == nil {
-			then, err := r.moment(ctx, req.WorkflowID, id, req.To)
+			then, err := r.moment(ctx, &req.Load, id, req.To)
 			if err != nil {
 				return nil, err
 			}
