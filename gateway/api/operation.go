@@ -347,6 +347,7 @@ type BulkJob struct {
 	WorkflowID string        `json:"workflowId"`
 	Action     string        `json:"action"`          // "event", "migrate", "reset" or "delete"
 	Event      string        `json:"event,omitempty"` // its name
+	Reset      *ResetRequest `json:"reset,omitempty"`
 	User       string        `json:"user"`
 	Created    string        `json:"created"`
 	Status     string        `json:"status"` // "running", "paused", "done" or "cancelled"

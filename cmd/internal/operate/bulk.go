@@ -150,6 +150,9 @@ func bulkRow(j *api.BulkJob) []string {
 	if j.Event != "" {
 		action += " " + j.Event
 	}
+	if j.Reset != nil {
+		action += " to " + strconv.FormatUint(j.Reset.To, 10)
+	}
 	return []string{j.ID, j.WorkflowID, action, j.User, j.Created, j.Status, strconv.FormatInt(j.Done, 10), strconv.FormatInt(j.Failed, 10), countOf(j.Total)}
 }
 
@@ -169,6 +172,9 @@ func newBulkShow() *cobra.Command {
 		rows := [][]string{}
 		for i, text := range bulkRow(&job.BulkJob) {
 			rows = append(rows, []string{bulkHead[i], text})
+		}
+		if job.Reset != nil {
+			rows = append(rows, []string{"REASON", job.Reset.Reason})
 		}
 		if err := out.Table(rows); err != nil || len(job.Failures) == 0 {
 			return err

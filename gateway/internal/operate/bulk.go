@@ -80,7 +80,7 @@ func bulkOf(s *bulk.State) api.BulkJob {
 	case s.Delete:
 		out.Action = "delete"
 	case s.Reset != nil:
-		out.Action = "reset"
+		out.Action, out.Reset = "reset", &api.ResetRequest{To: s.Reset.To, Reason: s.Reset.Reason}
 	case s.From != 0: // the plan is gone when it has ended
 		out.Action = "migrate"
 	}

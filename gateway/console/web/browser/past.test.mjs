@@ -257,10 +257,10 @@ test("an operator resets many at once", async () => {
   await form.getByText("2 instances match now.").waitFor();
   await look(operator, "operations-bulk-reset");
   await form.getByRole("button", { name: "Start" }).click();
-  const dialog = page.getByRole("dialog", { name: "Reset to an earlier entry?" });
+  const dialog = page.getByRole("dialog", { name: "Reset to entry 1?" });
   await dialog.getByText(/those of the states then start again/).waitFor();
   await dialog.getByRole("button", { name: "Start" }).click();
-  await page.getByRole("row").filter({ hasText: "Reset to an earlier entry" }).getByText("Done").waitFor();
+  await page.getByRole("row").filter({ hasText: "Reset to entry 1" }).getByText("Done").waitFor();
   for (const id of ids) {
     const { state } = await paulo("GET", `workflow/api/v1/instance/supply/${id}`);
     assert.deepEqual([state.states[0].nodeId, state.svcPublic.amount], ["draft", 10]);

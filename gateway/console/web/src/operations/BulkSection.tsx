@@ -15,7 +15,8 @@ import { type Translate, useText } from "./text";
 
 const tones: Record<BulkJob["status"], Tone> = { running: "active", paused: "waiting", done: "good", cancelled: "neutral" };
 
-export const bulkName = ({ action, event }: Pick<BulkJob, "action" | "event">, t: Translate) => t(`bulk.actions.${action}`, { event: event ?? "" });
+export const bulkName = ({ action, event, reset }: Pick<BulkJob, "action" | "event" | "reset">, t: Translate) =>
+  t(`bulk.actions.${action}`, { event: event ?? "", entry: reset?.to ?? "" });
 
 /** Jobs that do one thing to many instances, and a new one. */
 export function BulkSection() {

@@ -65,7 +65,7 @@ function BulkForm({ list, deed, onClose }: NewBulkProps & { list: PublishedWorkf
   // How many match does not depend on the reason: it is not counted again with each letter of it.
   const count = useBulkCount(wanted?.action.reset ? { ...wanted, action: { reset: { ...wanted.action.reset, reason: "-" } } } : wanted);
   const counted = count.data === null || count.data === undefined ? t("bulk.many") : t("instances.count", { count: count.data, number: formatNumber(count.data) });
-  const name = t(`bulk.actions.${kind}`, { event: event.trim() });
+  const name = t(`bulk.actions.${kind}`, { event: event.trim(), entry: entry.trim() });
   const start = async () => {
     onClose();
     await deed(() => createBulk(wanted as BulkRequest), t("bulk.started", { name }), t("bulk.notStarted", { name }));

@@ -350,7 +350,7 @@ export const de: Widened<typeof en> = {
   bulk: {
     new: "Neuer Massenauftrag",
     what: "Auftrag",
-    actions: { event: "„{{event}}“ senden", migrate: "In andere Version überführen", reset: "Auf früheren Eintrag zurücksetzen", delete: "Instanzen löschen" },
+    actions: { event: "„{{event}}“ senden", migrate: "In andere Version überführen", reset: "Auf Eintrag {{entry}} zurücksetzen", delete: "Instanzen löschen" },
     kinds: { event: "Ereignis senden", migrate: "In andere Version überführen", reset: "Auf früheren Eintrag zurücksetzen", delete: "Löschen" },
     statuses: { running: "Läuft", paused: "Angehalten", done: "Fertig", cancelled: "Abgebrochen" },
     progress: "Fortschritt",

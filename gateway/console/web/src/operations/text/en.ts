@@ -347,7 +347,7 @@ export const en = {
   bulk: {
     new: "New bulk job",
     what: "Job",
-    actions: { event: "Send “{{event}}”", migrate: "Move to another version", reset: "Reset to an earlier entry", delete: "Delete instances" },
+    actions: { event: "Send “{{event}}”", migrate: "Move to another version", reset: "Reset to entry {{entry}}", delete: "Delete instances" },
     kinds: { event: "Send an event", migrate: "Move to another version", reset: "Reset to an earlier entry", delete: "Delete" },
     statuses: { running: "Running", paused: "Paused", done: "Done", cancelled: "Canceled" },
     progress: "Progress",
