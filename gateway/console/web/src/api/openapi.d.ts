@@ -3380,6 +3380,7 @@ export interface components {
             action: "event" | "migrate" | "reset" | "delete";
             /** @description Its name. */
             event?: string;
+            reset?: components["schemas"]["ResetRequest"];
             /** @description The user who created it. */
             user: string;
             /** Format: date-time */
